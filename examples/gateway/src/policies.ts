@@ -1,0 +1,15 @@
+import { header, type KeyOption, type PolicyOptions } from '@weir/core'
+import type { FastifyRequest } from 'fastify'
+import type { LimitConfig } from './schema.ts'
+
+/** One level of the configuration as Weir's policy. */
+export function toPolicy({ key, interval, cooldown, ...rest }: LimitConfig): PolicyOptions<FastifyRequest> {
+  const defined = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as Pick<LimitConfig, 'name' | 'limit'>
+  const policy = { ...defined, key: toKey(key), interval: interval as PolicyOptions['interval'] }
+  return cooldown === undefined ? policy : { ...policy, cooldown: cooldown as NonNullable<PolicyOptions['cooldown']> }
+}
+
+function toKey(key: LimitConfig['key']): KeyOption<FastifyRequest> {
+  const one = (source: Exclude<LimitConfig['key'], readonly unknown[]>) => (typeof source === 'string' ? source : header(source.header))
+  return Array.isArray(key) ? key.map(one) : one(key)
+}

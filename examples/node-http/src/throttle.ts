@@ -1,0 +1,43 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { createGuard, nodeReader, type SetHeader, type ThrottleInput, type Throttler, upgradeRefusal } from '@weir/core'
+
+type Args = readonly [request: IncomingMessage, response: ServerResponse]
+type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+const setHeader: SetHeader<ServerResponse> = (response, name, value) => void response.setHeader(name, value)
+
+/** Throttles what a server of `node:http` gets: its requests, and its requests to upgrade. */
+export interface Throttle {
+  readonly throttler: Throttler<string, IncomingMessage>
+  /** Puts a limit before a listener of `'request'`. */
+  requests(listener: RequestListener): RequestListener
+  /** Puts the same limit before a listener of `'upgrade'`. */
+  upgrades(listener: UpgradeListener): UpgradeListener
+}
+
+export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle {
+  const guard = createGuard<IncomingMessage, Args>(input, nodeReader)
+  return {
+    throttler: guard.throttler,
+    requests: (listener) => (request, response) => {
+      const decision = guard.check(request)
+      if (decision === undefined) return listener(request, response)
+      if (decision.allowed) {
+        guard.writeHeaders(decision, response, setHeader)
+        guard.watch(decision, response, [request, response])
+        return listener(request, response)
+      }
+      const refusal = guard.refuse(request, decision)
+      if (guard.handle(refusal, [request, response])) return
+      response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
+    },
+    upgrades: (listener) => (request, socket, head) => {
+      const decision = guard.check(request)
+      if (decision === undefined || decision.allowed) return listener(request, socket, head)
+      // A client that is gone already must not end the process.
+      socket.on('error', () => socket.destroy())
+      socket.end(upgradeRefusal(guard.refuse(request, decision)))
+    },
+  }
+}

@@ -1,0 +1,61 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { WebSocket } from 'ws'
+import { type Program, startProgram } from '../src/program.ts'
+
+const TIMEOUT = { timeout: 60_000 }
+let program: Program
+afterEach(() => program?.stop('SIGKILL'))
+
+/** Requests that fall on both sides of an interval's boundary are all answered: start within one. */
+async function startWithinAnInterval(example: string): Promise<string> {
+  program = await startProgram(example)
+  const left = 10_000 - (Date.now() % 10_000)
+  if (left < 3_000) await new Promise((resolve) => setTimeout(resolve, left + 50))
+  return program.url
+}
+
+/** The first message of a WebSocket, or the status and body of the answer that refused it. */
+function greetingOf(url: string): Promise<string | { status: number | undefined; body: string; limit: unknown }> {
+  const socket = new WebSocket(url.replace('http', 'ws'))
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject)
+    socket.once('message', (data) => {
+      socket.terminate()
+      resolve(String(data))
+    })
+    socket.once('unexpected-response', async (_request, response) => {
+      let body = ''
+      for await (const piece of response) body += String(piece)
+      resolve({ status: response.statusCode, body, limit: response.headers['ratelimit'] })
+    })
+  })
+}
+
+describe('the nestjs example', () => {
+  it('counts by the pattern of a route, and hands a refusal to the exception filters', TIMEOUT, async () => {
+    const url = await startWithinAnInterval('nestjs')
+    for (const [i, name] of ['ann', 'bob', 'cat'].entries()) {
+      const response = await fetch(`${url}/users/${name}`)
+      expect(await response.text()).toBe(`Hello ${name}\n`)
+      expect(response.headers.get('ratelimit')).toMatch(new RegExp(`"default";r=${2 - i};`))
+    }
+    const refused = await fetch(`${url}/users/dan`)
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect(await refused.json()).toEqual({ statusCode: 429, message: expect.stringMatching(/^Too many requests/) })
+    expect((await fetch(url)).status).toBe(200)
+  })
+})
+
+describe('the node-http example', () => {
+  it('counts and refuses requests to upgrade with the others', TIMEOUT, async () => {
+    const url = await startWithinAnInterval('node-http')
+    expect((await fetch(url)).status).toBe(200)
+    expect(await greetingOf(url)).toBe('Hello from a WebSocket')
+    expect(await greetingOf(url)).toBe('Hello from a WebSocket')
+    const refused = await greetingOf(url)
+    expect(refused).toMatchObject({ status: 429, limit: expect.stringMatching(/^"default";r=0;t=\d+$/) })
+    expect(refused).toMatchObject({ body: expect.stringContaining('quota-exceeded') })
+    expect((await fetch(url)).status).toBe(429)
+  })
+})

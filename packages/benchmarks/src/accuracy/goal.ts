@@ -1,0 +1,68 @@
+import { type Figures, figuresOf, type IntervalMeasure, type Scenario, type SimulationResult } from '@weir/testing'
+
+/** A figure that was measured, and what it must be. */
+export interface Figure {
+  readonly name: string
+  readonly value: number
+  /** The value must not be greater … */
+  readonly most?: number
+  /** … or not be smaller. */
+  readonly least?: number
+  readonly unit: '%' | 'ms' | 'ops' | 'units' | 'requests'
+}
+
+/** One line of a goal: scenarios whose results are judged together. */
+export interface GoalCase {
+  readonly name: string
+  /** Run with each seed, all results together in `judge`. */
+  readonly scenarios: readonly Scenario[]
+  judge(results: readonly SimulationResult[]): readonly Figure[]
+}
+
+/** What Weir promises to keep. */
+export interface Goal {
+  /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones. */
+  readonly id: string
+  readonly title: string
+  cases(size: Size): readonly GoalCase[]
+}
+
+/** How much is simulated. */
+export interface Size {
+  /** Measured intervals of a scenario, at least. */
+  readonly intervals: number
+  /** Fewer combinations too, for a run of a minute. */
+  readonly quick: boolean
+}
+
+export function holds({ value, most, least }: Figure): boolean {
+  return (most === undefined || value <= most) && (least === undefined || value >= least)
+}
+
+export function atMost(name: string, value: number, most: number, unit: Figure['unit'] = '%'): Figure {
+  return { name, value, most, unit }
+}
+
+export function atLeast(name: string, value: number, least: number, unit: Figure['unit'] = '%'): Figure {
+  return { name, value, least, unit }
+}
+
+/** The figures of all measured intervals of some runs, or of those that are wanted. */
+export function pooled(results: readonly SimulationResult[], wanted: (interval: IntervalMeasure) => boolean = () => true): Figures {
+  const limits = new Set(results.map((result) => result.policy.limit))
+  if (limits.size > 1) throw new Error('Results of different limits have no figures in common')
+  const [limit = 1] = limits
+  return figuresOf(
+    results.flatMap((result) => result.measured.filter(wanted)),
+    limit,
+  )
+}
+
+/** A sum over results whose limits may differ. */
+export function sum(results: readonly SimulationResult[], pick: (result: SimulationResult) => number): number {
+  return results.reduce((total, result) => total + pick(result), 0)
+}
+
+export function percent(fraction: number): number {
+  return fraction * 100
+}

@@ -1,0 +1,52 @@
+import { type Figure, type GoalCase, holds } from './goal.ts'
+
+/** One line of the report. */
+export interface Line {
+  readonly goal: string
+  readonly title: string
+  readonly case: string
+  readonly figure: string
+  readonly value: number
+  readonly most?: number
+  readonly least?: number
+  readonly unit: Figure['unit']
+  readonly holds: boolean
+}
+
+export function linesOf(goal: { readonly id: string; readonly title: string }, { name }: GoalCase, figures: readonly Figure[]): Line[] {
+  return figures.map((figure) => ({
+    goal: goal.id,
+    title: goal.title,
+    case: name,
+    figure: figure.name,
+    value: figure.value,
+    ...(figure.most !== undefined && { most: figure.most }),
+    ...(figure.least !== undefined && { least: figure.least }),
+    unit: figure.unit,
+    holds: holds(figure),
+  }))
+}
+
+const WIDTHS = [4, 74, 44, 20, 16] as const
+
+export function header(): string {
+  return row(['', 'scenario', 'figure', 'measured', 'goal', ''])
+}
+
+export function titleOf(goal: { readonly id: string; readonly title: string }): string {
+  return `\n${goal.id.padEnd(4)}${goal.title}`
+}
+
+export function format(line: Line): string {
+  const limit = line.most !== undefined ? `<= ${number(line.most)}` : `>= ${number(line.least ?? 0)}`
+  return row(['', line.case, line.figure, `${number(line.value)} ${line.unit}`, `${limit} ${line.unit}`, line.holds ? 'holds' : 'FAILS'])
+}
+
+function row(cells: readonly string[]): string {
+  return cells.map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0)).join(' ')
+}
+
+/** At most four decimals, none that say nothing. */
+function number(value: number): string {
+  return String(Math.round(value * 10_000) / 10_000)
+}

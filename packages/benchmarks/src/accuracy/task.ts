@@ -1,0 +1,47 @@
+import { type SimulationResult, simulate } from '@weir/testing'
+import type { Goal, Size } from './goal.ts'
+import { GOALS } from './goals.ts'
+
+/** One scenario with one seed. Scenarios hold functions, so other processes are told where to find them. */
+export interface Task {
+  readonly goal: string
+  readonly case: number
+  readonly scenario: number
+  readonly seed: number
+  readonly size: Size
+}
+
+export interface TaskResult {
+  readonly task: Task
+  readonly result?: SimulationResult
+  readonly error?: string
+}
+
+export function goalOf(id: string): Goal {
+  const goal = GOALS.find((candidate) => candidate.id === id)
+  if (goal === undefined) throw new Error(`There is no goal ${id}`)
+  return goal
+}
+
+/** All tasks of some goals, in the order in which they are reported. */
+export function tasksOf(goals: readonly Goal[], seeds: number, size: Size): readonly Task[] {
+  return goals.flatMap((goal) =>
+    goal
+      .cases(size)
+      .flatMap(({ scenarios }, index) =>
+        scenarios.flatMap((_, scenario) =>
+          Array.from({ length: seeds }, (_none, seed) => ({ goal: goal.id, case: index, scenario, seed: seed + 1, size })),
+        ),
+      ),
+  )
+}
+
+export async function perform(task: Task): Promise<TaskResult> {
+  const scenario = goalOf(task.goal).cases(task.size)[task.case]?.scenarios[task.scenario]
+  if (scenario === undefined) return { task, error: 'There is no such scenario' }
+  try {
+    return { task, result: await simulate({ ...scenario, seed: task.seed }) }
+  } catch (error) {
+    return { task, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}

@@ -1,0 +1,25 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { failuresOf, soak } from './soak.ts'
+
+function positive(text: string): number {
+  const value = Number(text)
+  if (!(value > 0)) throw new InvalidArgumentError('It must be a number > 0.')
+  return value
+}
+
+const program = new Command('chaos')
+  .description('Mixed load on three processes with faults by chance, and a look at what is left of it all.')
+  .option('--minutes <number>', 'how long', positive, 10)
+  .option('--seed <number>', 'which faults; the same seed gives the same ones', Number, Date.now() % 100_000)
+  .parse()
+const { minutes, seed } = program.opts<{ minutes: number; seed: number }>()
+
+console.log(`seed ${seed}`)
+const result = await soak(minutes, seed, (line) => console.log(`- ${line}`))
+const { verdict, lost, doubled, heapSlope, faults } = result
+console.log(`${faults.length} faults; ${verdict.answered} of ${verdict.sent} requests answered, ${verdict.serverErrors} with 5xx`)
+console.log(`p50 ${verdict.p50.toFixed(1)} ms, p99 ${verdict.p99.toFixed(1)} ms; ${lost} units lost, ${doubled} doubled`)
+console.log(`heap: ${(heapSlope / 1024).toFixed(0)} KiB per minute`)
+const failures = failuresOf(result)
+for (const failure of failures) console.error(`FAILED: ${failure}`)
+process.exitCode = failures.length > 0 ? 1 : 0

@@ -1,0 +1,154 @@
+import { until } from '@weir/tooling/redis-servers'
+import { bookedOf, differenceOf, immortalsOf } from '../faults/books.ts'
+import { FAULTS, type Fault } from '../faults/catalog.ts'
+import { Clients } from '../faults/clients.ts'
+import { renewAll, startFleet } from '../faults/fleet.ts'
+import { admittedOf, type Verdict, verdictOf } from '../faults/judge.ts'
+import { type Heap, monotonic, type Rule, sleep } from '../faults/protocol.ts'
+import { openStage } from '../faults/stage.ts'
+import { seeded } from '../harness/random.ts'
+
+/** What was true at the end. */
+export interface SoakResult {
+  readonly seed: number
+  readonly faults: readonly string[]
+  readonly verdict: Verdict
+  readonly lost: number
+  readonly doubled: number
+  readonly immortals: readonly string[]
+  /** Growth of the heap after garbage collections, bytes per minute, of the node that grew most. */
+  readonly heapSlope: number
+  /** Resources (timers, sockets) that a node holds more of at the end than at the begin, once all is closed. */
+  readonly leaks: readonly string[]
+  /** Processes that ended. */
+  readonly dead: readonly string[]
+  /** Whether all nodes were in step at the end. */
+  readonly inStep: boolean
+}
+
+/** Of one server behind a proxy: faults of the server, of the network, and both. */
+const CANDIDATES: readonly Fault[] = FAULTS.filter(({ stage, boot }) => boot === undefined && (stage === 'server' || stage === 'proxy'))
+/** Milliseconds between two looks at everything; the books' counters must not expire on the way. */
+const LONGEST_CHAPTER = 120_000
+const CHAPTERS = 5
+
+/** Mixed load with faults by chance, the same ones for the same seed. */
+export async function soak(minutes: number, seed: number, tell: (line: string) => void = () => {}): Promise<SoakResult> {
+  const random = seeded(seed)
+  const stage = await openStage('proxy')
+  const nodes = await startFleet()
+  const end = monotonic() + minutes * 60_000
+  const faults: string[] = []
+  const heaps = nodes.map(() => [] as { at: number; heap: Heap }[])
+  const seen: Clients['seen'] = []
+  let lost = 0
+  let doubled = 0
+  let inStep = true
+  const immortals: string[] = []
+  const measure = async (): Promise<void> => {
+    for (const [i, node] of nodes.entries()) {
+      const { heap } = await node.ask({ type: 'heap' })
+      if (heap !== undefined) heaps[i]?.push({ at: monotonic(), heap })
+    }
+  }
+  try {
+    for (let chapter = 0; monotonic() < end; chapter++) {
+      const rule: Rule = {
+        namespace: `chaos-${process.pid}-${chapter}`,
+        target: stage.target,
+        limit: 100,
+        interval: 2_000,
+        spans: 4,
+        cooldown: random() < 0.5 ? 0 : 1_000,
+      }
+      await renewAll(nodes, rule)
+      await Promise.all(nodes.map((node) => node.synced()))
+      const clients = new Clients(nodes, { steady: 25, greedy: 150, rare: 1 }, seed + chapter)
+      const chapterEnd = Math.min(end, monotonic() + Math.min(LONGEST_CHAPTER, (minutes * 60_000) / CHAPTERS))
+      while (monotonic() < chapterEnd - 3_000) {
+        await sleep(500 + 2_000 * random())
+        const fault = CANDIDATES[Math.floor(random() * CANDIDATES.length)] as Fault
+        faults.push(fault.name)
+        tell(fault.name)
+        await fault.begin(stage)
+        await sleep(Math.min(fault.lasts * (0.2 + random()), Math.max(0, chapterEnd - monotonic())))
+        await fault.end(stage, nodes)
+      }
+      await Promise.all(nodes.map((node) => node.synced(5_000))).catch(() => {
+        inStep = false
+      })
+      await clients.stop()
+      await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
+      const admitted = admittedOf(clients.seen)
+      const difference = differenceOf(admitted, await bookedOf(stage.servers, rule.namespace))
+      lost += difference.lost
+      doubled += difference.doubled
+      immortals.push(...(await immortalsOf(stage.servers, rule.namespace)))
+      for (const one of clients.seen) seen.push(one)
+      // Idle connections of the clients close within a moment; then all that is left belongs to the node.
+      await until(() => stage.proxy?.connections === 0, 'the connections to Redis are closed', 5_000).catch(() => {})
+      await measure()
+    }
+    return {
+      seed,
+      faults,
+      verdict: verdictOf(seen),
+      lost,
+      doubled,
+      immortals,
+      heapSlope: Math.max(...heaps.map(slopeOf)),
+      leaks: [...heaps.flatMap(leaksOf), ...(stage.proxy?.connections ? [`${stage.proxy.connections} connections to Redis`] : [])],
+      dead: nodes.flatMap(({ face, ended }) => (ended === undefined ? [] : [`${face} ${ended}`])),
+      inStep,
+    }
+  } finally {
+    await Promise.all(nodes.map((node) => node.kill()))
+    await stage.stop()
+  }
+}
+
+/** Least squares, bytes per minute; the first measurement is left out, as code is still being compiled then. */
+function slopeOf(measured: readonly { at: number; heap: Heap }[]): number {
+  const points = measured.slice(1)
+  if (points.length < 3) return 0
+  const meanAt = points.reduce((sum, { at }) => sum + at, 0) / points.length
+  const meanUsed = points.reduce((sum, { heap }) => sum + heap.used, 0) / points.length
+  let above = 0
+  let below = 0
+  for (const { at, heap } of points) {
+    above += (at - meanAt) * (heap.used - meanUsed)
+    below += (at - meanAt) ** 2
+  }
+  return below === 0 ? 0 : (above / below) * 60_000
+}
+
+function leaksOf(measured: readonly { at: number; heap: Heap }[]): string[] {
+  const first = measured[0]?.heap.resources ?? {}
+  const last = measured.at(-1)?.heap.resources ?? {}
+  return Object.entries(last)
+    .filter(([kind, count]) => WATCHED.test(kind) && count > (first[kind] ?? 0))
+    .map(([kind, count]) => `${kind}: ${first[kind] ?? 0} to ${count}`)
+}
+
+/** Sockets of clients come and go; the rest must not. */
+const WATCHED = /Timeout|Immediate|ConnectWrap|FSReq|Pipe/
+
+/** Why a run has failed; nothing when it has not. */
+export function failuresOf(result: SoakResult): string[] {
+  const { verdict, lost, doubled, immortals, heapSlope, leaks, dead, inStep } = result
+  return [
+    ...(verdict.answered < verdict.sent ? [`${verdict.sent - verdict.answered} requests without an answer`] : []),
+    ...(verdict.serverErrors + verdict.strange > 0
+      ? [`${verdict.serverErrors + verdict.strange} answers that are neither 200 nor 429`]
+      : []),
+    ...(lost + doubled > 0 ? [`${lost} units lost, ${doubled} doubled`] : []),
+    ...immortals.map((key) => `a key that does not expire: ${key}`),
+    ...(heapSlope > MOST_GROWTH ? [`the heap grows by ${Math.round(heapSlope / 1024)} KiB a minute`] : []),
+    ...leaks.map((leak) => `leaked ${leak}`),
+    ...dead,
+    ...(inStep ? [] : ['not all nodes were in step at the end']),
+  ]
+}
+
+/** Bytes per minute that a heap may seem to grow by, as garbage collections differ. */
+const MOST_GROWTH = 1024 * 1024

@@ -1,0 +1,216 @@
+import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
+import { createThrottler, memoryStore, type PolicyOptions } from '@weir/core'
+import { MemoryStore } from 'express-rate-limit'
+import MemoryLimiter from 'koa-ratelimit/limiter/memory.js'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+
+/** One way to count a request. */
+export interface Contender {
+  /** Decides on `keys[ids[i]]` for all i in [from, to). Gives how many were allowed. */
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number | Promise<number>
+  /** The same, with a key string made for each request. */
+  fresh(ids: Uint32Array, from: number, to: number): number | Promise<number>
+}
+
+/** The key of a user, made anew: a string without a hash, as from a request. */
+export function keyOf(id: number): string {
+  return `user:${id}`
+}
+
+const HOUR = 3_600_000
+
+/** The plain fixed window: what a decision costs at least. Each loop is a function of its own, so that nothing is shared. */
+export class Floor implements Contender {
+  readonly #entries = new Map<string, { count: number; end: number }>()
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  check(key: string): boolean {
+    const entry = this.#entries.get(key)
+    const now = Date.now()
+    if (entry === undefined || now >= entry.end) {
+      this.#entries.set(key, { count: 1, end: now + HOUR })
+      return true
+    }
+    if (entry.count >= this.#limit) return false
+    entry.count++
+    return true
+  }
+
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.check(keys[ids[i] as number] as string)) allowed++
+    return allowed
+  }
+
+  fresh(ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.check(keyOf(ids[i] as number))) allowed++
+    return allowed
+  }
+}
+
+class Weir implements Contender {
+  readonly #throttler
+
+  constructor(policies: readonly PolicyOptions[], connected: boolean) {
+    this.#throttler = createThrottler({ policies, maxKeys: 2_000_000, ...(connected && { store: memoryStore() }) })
+  }
+
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#throttler.check(keys[ids[i] as number] as string).allowed) allowed++
+    return allowed
+  }
+
+  fresh(ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#throttler.check(keyOf(ids[i] as number)).allowed) allowed++
+    return allowed
+  }
+}
+
+/** rate-limiter-flexible: a promise for each request, rejected when refused. */
+class Flexible implements Contender {
+  readonly #limiter
+
+  constructor(limit: number) {
+    this.#limiter = new RateLimiterMemory({ points: limit, duration: HOUR / 1000 })
+  }
+
+  async cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) {
+      try {
+        await this.#limiter.consume(keys[ids[i] as number] as string)
+        allowed++
+      } catch {}
+    }
+    return allowed
+  }
+
+  async fresh(ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) {
+      try {
+        await this.#limiter.consume(keyOf(ids[i] as number))
+        allowed++
+      } catch {}
+    }
+    return allowed
+  }
+}
+
+/** The memory store of express-rate-limit, which its middleware awaits. */
+class ExpressRateLimit implements Contender {
+  readonly #store = new MemoryStore()
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+    // Only the window is read.
+    this.#store.init({ windowMs: HOUR } as Parameters<MemoryStore['init']>[0])
+  }
+
+  async cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) {
+      if ((await this.#store.increment(keys[ids[i] as number] as string)).totalHits <= this.#limit) allowed++
+    }
+    return allowed
+  }
+
+  async fresh(ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) if ((await this.#store.increment(keyOf(ids[i] as number))).totalHits <= this.#limit) allowed++
+    return allowed
+  }
+}
+
+/** The local store of @fastify/rate-limit, an LRU. */
+class FastifyRateLimit implements Contender {
+  readonly #store = new LocalStore(false, false, 2_000_000)
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  #check(key: string): boolean {
+    let allowed = false
+    this.#store.incr(
+      key,
+      (_, { current }) => {
+        allowed = current <= this.#limit
+      },
+      HOUR,
+      this.#limit,
+    )
+    return allowed
+  }
+
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#check(keys[ids[i] as number] as string)) allowed++
+    return allowed
+  }
+
+  fresh(ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#check(keyOf(ids[i] as number))) allowed++
+    return allowed
+  }
+}
+
+/** The memory limiter of koa-ratelimit, made anew for each request as its middleware does. */
+class KoaRatelimit implements Contender {
+  readonly #db = new Map<string, unknown>()
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  async #check(id: string): Promise<boolean> {
+    // It gives the units left before a key's first request, and after each later one.
+    const known = this.#db.size
+    const { remaining } = await new MemoryLimiter({ id, db: this.#db, max: this.#limit, duration: HOUR }).get()
+    return remaining > 0 || this.#db.size > known
+  }
+
+  async cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (await this.#check(keys[ids[i] as number] as string)) allowed++
+    return allowed
+  }
+
+  async fresh(ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (await this.#check(keyOf(ids[i] as number))) allowed++
+    return allowed
+  }
+}
+
+/** All contenders by name, made with a limit per hour. */
+export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> = {
+  'plain window': (limit) => new Floor(limit),
+  weir: (limit) => new Weir([{ limit, interval: '1h' }], false),
+  'weir with a store': (limit) => new Weir([{ limit, interval: '1h' }], true),
+  'weir, three levels': (limit) =>
+    new Weir(
+      [
+        { name: 'global', key: 'all', limit: 1e12, interval: '1h' },
+        { name: 'user', limit, interval: '1h' },
+        { name: 'day', limit: 1e12, interval: '1d' },
+      ],
+      false,
+    ),
+  'weir, sliding': (limit) => new Weir([{ limit, interval: '1h', window: 'sliding' }], false),
+  'express-rate-limit': (limit) => new ExpressRateLimit(limit),
+  '@fastify/rate-limit': (limit) => new FastifyRateLimit(limit),
+  'koa-ratelimit': (limit) => new KoaRatelimit(limit),
+  'rate-limiter-flexible': (limit) => new Flexible(limit),
+}

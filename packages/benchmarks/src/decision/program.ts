@@ -1,0 +1,84 @@
+import { input, report } from '../harness/child.ts'
+import { type Time, timedAsync } from '../harness/measure.ts'
+import { zipf } from '../harness/random.ts'
+import { median } from '../harness/statistics.ts'
+import { CONTENDERS, type Contender, Floor, keyOf } from './contenders.ts'
+
+/** One contender in one situation. */
+export interface DecisionInput {
+  readonly contender: string
+  readonly keys: number
+  readonly strings: 'cached' | 'fresh'
+  readonly outcome: 'allow' | 'refuse'
+  /** Decisions of one slice. */
+  readonly slice: number
+  readonly slices: number
+}
+
+/** Nanoseconds for one decision, the contender's and those of the plain window in the same process, slice by slice in turn. */
+export interface DecisionResult {
+  readonly wall: number
+  readonly cpu: number
+  readonly floor: number
+  readonly floorCpu: number
+  /** Median of the ratios of neighbouring slices, by wall time. */
+  readonly ratio: number
+}
+
+const DRAWS = 1 << 20
+
+const { contender, keys, strings, outcome, slice, slices } = input<DecisionInput>()
+const limit = outcome === 'allow' ? 1e12 : 1
+const make = CONTENDERS[contender]
+if (make === undefined) throw new Error(`There is no contender ${contender}`)
+const names = Array.from({ length: keys }, (_, id) => keyOf(id))
+const ids = zipf(keys, 1.1, DRAWS)
+const everyId = Uint32Array.from({ length: keys }, (_, id) => id)
+
+const measured = make(limit)
+const floor = new Floor(limit)
+// Everybody knows every key: when refusing, its only unit is used up.
+for (const one of [floor, measured]) {
+  const allowed = await one.cached(names, everyId, 0, keys)
+  if (allowed !== keys) throw new Error(`${contender} allowed ${allowed} of the first ${keys} requests`)
+}
+
+let at = 0
+async function run(one: Contender, count: number): Promise<Time> {
+  let allowed = 0
+  const time = await timedAsync(async () => {
+    for (let left = count; left > 0; ) {
+      const from = at
+      const to = Math.min(DRAWS, from + left)
+      const part = strings === 'cached' ? one.cached(names, ids, from, to) : one.fresh(ids, from, to)
+      allowed += typeof part === 'number' ? part : await part
+      left -= to - from
+      at = to === DRAWS ? 0 : to
+    }
+  })
+  const wanted = outcome === 'allow' ? count : 0
+  if (allowed !== wanted) throw new Error(`${contender} allowed ${allowed} of ${count} requests instead of ${wanted}`)
+  return time
+}
+
+for (let i = 0; i < 4; i++) {
+  await run(floor, slice)
+  await run(measured, slice)
+}
+const times: Time[] = []
+const floors: Time[] = []
+for (let i = 0; i < slices; i++) {
+  floors.push(await run(floor, slice))
+  times.push(await run(measured, slice))
+}
+const nanoseconds = (list: readonly Time[], kind: 'wall' | 'cpu') => (median(list.map((time) => time[kind])) * 1e6) / slice
+const result: DecisionResult = {
+  wall: nanoseconds(times, 'wall'),
+  cpu: nanoseconds(times, 'cpu'),
+  floor: nanoseconds(floors, 'wall'),
+  floorCpu: nanoseconds(floors, 'cpu'),
+  ratio: median(times.map(({ wall }, i) => wall / (floors[i] as Time).wall)),
+}
+report(result)
+// Stores keep timers.
+process.exit(0)

@@ -1,0 +1,62 @@
+import type { RedisServer } from '@weir/tooling/redis-servers'
+import { BOOKS } from './protocol.ts'
+
+/** The caller's key in a counter's name; the policy's name has no colon there. */
+const COUNTER = new RegExp(`:c:[^:]*${BOOKS}:(.+):\\d+$`)
+
+/** What the store has counted of a key since the throttlers were made, from the counters that anybody can read. */
+export async function bookedOf(servers: readonly RedisServer[], namespace: string): Promise<Map<string, number>> {
+  const booked = new Map<string, number>()
+  for (const [name, value] of await countersOf(servers, namespace)) {
+    const key = COUNTER.exec(name)?.[1]
+    if (key !== undefined) booked.set(key, (booked.get(key) ?? 0) + Number(value))
+  }
+  return booked
+}
+
+async function countersOf(servers: readonly RedisServer[], namespace: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>()
+  for (const server of servers) {
+    if (!(await isPrimary(server))) continue
+    const names = (await server.cli('--scan', '--pattern', `${namespace}:*:c:*`)).split('\n').filter((name) => name.includes(BOOKS))
+    for (const name of names) {
+      const value = await server.cli('get', name)
+      if (/^-?\d+(\.\d+)?$/.test(value)) found.set(name, value)
+    }
+  }
+  return found
+}
+
+/** A replica has copies of its primary's keys, perhaps old ones; one that was killed has nothing. */
+async function isPrimary(server: RedisServer): Promise<boolean> {
+  return (await server.cli('role').catch(() => '')).startsWith('master')
+}
+
+/** Units that clients got and the store does not know, and the other way round. */
+export function differenceOf(
+  admitted: ReadonlyMap<string, number>,
+  booked: ReadonlyMap<string, number>,
+): { readonly lost: number; readonly doubled: number } {
+  let lost = 0
+  let doubled = 0
+  for (const key of new Set([...admitted.keys(), ...booked.keys()])) {
+    const missing = (admitted.get(key) ?? 0) - (booked.get(key) ?? 0)
+    if (missing > 0) lost += missing
+    else doubled -= missing
+  }
+  return { lost, doubled }
+}
+
+/** Keys of Redis that never expire, or not within a day: every key of Weir must go by itself. */
+export async function immortalsOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
+  const found: string[] = []
+  for (const server of servers) {
+    if (!(await isPrimary(server))) continue
+    const names = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((name) => name !== '')
+    for (const name of names) {
+      const ttl = Number(await server.cli('pttl', name))
+      if (ttl === -1 || ttl > 86_400_000) found.push(`${name} for ${ttl} ms`)
+    }
+  }
+  return found
+}

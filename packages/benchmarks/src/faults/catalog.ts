@@ -1,0 +1,240 @@
+import type { RedisServer } from '@weir/tooling/redis-servers'
+import { until } from '@weir/tooling/redis-servers'
+import type { RemoteNode } from './fleet.ts'
+import type { Rule } from './protocol.ts'
+import type { Stage } from './servers.ts'
+import { type StageName, writable } from './stage.ts'
+
+/** One fault of a store, as it is made to happen. */
+export interface Fault {
+  readonly name: string
+  readonly stage: StageName
+  /** Milliseconds between its begin and its end; 0 for one that is over at once. */
+  readonly lasts: number
+  /** It is there already when the nodes start. */
+  readonly boot?: true
+  /** Whether nodes notice it, so that they are degraded for a while: `undefined` where that is a matter of luck. */
+  readonly noticed?: boolean
+  readonly rule?: Partial<Rule>
+  begin(stage: Stage): Promise<unknown> | unknown
+  /** Resolves when the store takes writes again. */
+  end(stage: Stage, nodes: readonly RemoteNode[]): Promise<unknown> | unknown
+}
+
+const first = (stage: Stage): RedisServer => stage.servers[0] as RedisServer
+const answers = (stage: Stage): Promise<void> => writable(first(stage).port)
+const config = async (stage: Stage, name: string, value: string): Promise<string> => first(stage).cli('config', 'set', name, value)
+const UNRESOLVED = 'redis.weir.invalid'
+
+/** Faults of a single server. */
+const SERVER: readonly Fault[] = [
+  {
+    name: 'killed (−9) and restarted empty',
+    stage: 'server',
+    lasts: 2_000,
+    noticed: true,
+    begin: (stage) => first(stage).kill(),
+    end: (stage) => first(stage).start(),
+  },
+  {
+    name: 'hangs (SIGSTOP)',
+    stage: 'server',
+    lasts: 10_000,
+    noticed: true,
+    begin: (stage) => first(stage).pause(),
+    end: async (stage) => {
+      first(stage).resume()
+      await answers(stage)
+    },
+  },
+  { name: 'FLUSHALL', stage: 'server', lasts: 0, noticed: false, begin: (stage) => first(stage).cli('flushall'), end: answers },
+  {
+    name: 'SCRIPT FLUSH',
+    stage: 'server',
+    lasts: 0,
+    noticed: false,
+    begin: (stage) => first(stage).cli('script', 'flush'),
+    end: answers,
+  },
+  {
+    name: 'maxmemory reached, noeviction',
+    stage: 'server',
+    lasts: 2_000,
+    noticed: true,
+    begin: (stage) => config(stage, 'maxmemory', '1'),
+    end: async (stage) => {
+      await config(stage, 'maxmemory', '0')
+      await answers(stage)
+    },
+  },
+  {
+    name: 'READONLY: the primary has become a replica',
+    stage: 'server',
+    lasts: 2_000,
+    noticed: true,
+    begin: async (stage) => {
+      await config(stage, 'replica-read-only', 'yes')
+      await first(stage).cli('replicaof', '127.0.0.1', '1')
+    },
+    end: async (stage) => {
+      await first(stage).cli('replicaof', 'no', 'one')
+      await answers(stage)
+    },
+  },
+  {
+    name: 'LOADING: reads its dump after a restart',
+    stage: 'server',
+    lasts: 0,
+    noticed: true,
+    begin: async (stage) => {
+      const server = first(stage)
+      // A few thousand keys that take a millisecond each to load.
+      await server.cli('eval', "for i = 1, 2000 do redis.call('SET', 'ballast:' .. i, i, 'PX', 60000) end", '0')
+      await server.cli('save')
+      await server.kill()
+    },
+    end: async (stage) => {
+      await first(stage).start(['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024'])
+      await answers(stage)
+    },
+  },
+  {
+    name: 'CLIENT KILL of all command connections',
+    stage: 'server',
+    lasts: 0,
+    begin: (stage) => first(stage).cli('client', 'kill', 'type', 'normal'),
+    end: answers,
+  },
+  {
+    name: 'CLIENT KILL of all subscribers',
+    stage: 'server',
+    lasts: 0,
+    noticed: false,
+    begin: (stage) => first(stage).cli('client', 'kill', 'type', 'pubsub'),
+    end: answers,
+  },
+  {
+    name: 'absent at boot, arrives later',
+    stage: 'server',
+    lasts: 2_000,
+    boot: true,
+    noticed: true,
+    begin: (stage) => first(stage).kill(),
+    end: (stage) => first(stage).start(),
+  },
+  {
+    name: 'its name does not resolve at boot, later it does',
+    stage: 'server',
+    lasts: 2_000,
+    boot: true,
+    noticed: true,
+    rule: { unresolved: UNRESOLVED },
+    begin: () => {},
+    end: async (_stage, nodes) => await Promise.all(nodes.map((node) => node.ask({ type: 'resolve' }))),
+  },
+  {
+    name: 'wrong password at boot, put right later',
+    stage: 'secured',
+    lasts: 2_000,
+    boot: true,
+    noticed: true,
+    begin: (stage) => first(stage).cli('acl', 'setuser', 'weir', 'resetpass', '>other'),
+    end: (stage) => first(stage).cli('acl', 'setuser', 'weir', 'resetpass', '>secret'),
+  },
+  {
+    name: 'TLS, a user with the documented permissions; its connections are killed',
+    stage: 'secured',
+    lasts: 0,
+    begin: (stage) => first(stage).cli('client', 'kill', 'user', 'weir'),
+    end: () => {},
+  },
+]
+
+/** Faults of the network before a single server. */
+const NETWORK: readonly Fault[] = [
+  {
+    name: 'slow: each reply takes 200 ms longer',
+    stage: 'proxy',
+    lasts: 5_000,
+    noticed: false,
+    begin: ({ proxy }) => proxy?.set({ latency: 200 }),
+    end: ({ proxy }) => proxy?.heal(),
+  },
+  {
+    name: 'connections are reset in the middle of a reply',
+    stage: 'proxy',
+    lasts: 2_000,
+    noticed: true,
+    begin: ({ proxy }) => proxy?.set({ resetAfter: 5 }),
+    end: ({ proxy }) => proxy?.heal(),
+  },
+  {
+    name: 'replies are lost, although the server did its work',
+    stage: 'proxy',
+    lasts: 3_000,
+    noticed: true,
+    begin: ({ proxy }) => proxy?.set({ loseReplies: true }),
+    end: ({ proxy }) => proxy?.heal(),
+  },
+  {
+    name: 'half-open connections: silence in both directions',
+    stage: 'proxy',
+    lasts: 5_000,
+    noticed: true,
+    begin: ({ proxy }) => proxy?.set({ halfOpen: true }),
+    end: ({ proxy }) => proxy?.heal(),
+  },
+  {
+    name: 'every request arrives again, half a second later, on another connection',
+    stage: 'proxy',
+    lasts: 4_000,
+    begin: ({ proxy }) => {
+      proxy?.set({ duplicate: 500 })
+      // Only new connections have a second one.
+      proxy?.reset()
+    },
+    end: ({ proxy }) => proxy?.heal(),
+  },
+]
+
+/** Faults of several servers. */
+const TOPOLOGIES: readonly Fault[] = [
+  {
+    name: 'Sentinel failover: the primary is killed',
+    stage: 'sentinels',
+    lasts: 0,
+    noticed: true,
+    begin: async (stage) => {
+      const old = await stage.primary()
+      await old.kill()
+      await until(async () => (await stage.primary()) !== old, 'Sentinels have chosen another primary', 60_000)
+    },
+    end: async (stage) => {
+      await writable((await stage.primary()).port)
+    },
+  },
+  {
+    name: 'Cluster failover: a primary is killed',
+    stage: 'cluster',
+    lasts: 0,
+    begin: async ({ servers }) => {
+      const [killed, other] = servers as [RedisServer, RedisServer]
+      await killed.kill()
+      await until(async () => (await promoted(other, killed.port)) > 0, 'its replica has taken over', 60_000)
+    },
+    end: async ({ servers }) => {
+      const other = servers[1] as RedisServer
+      await until(async () => (await other.cli('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
+    },
+  },
+]
+
+/** How many failed primaries with this port have lost their slots to another. */
+async function promoted(observer: RedisServer, port: number): Promise<number> {
+  const lines = (await observer.cli('cluster', 'nodes')).split('\n')
+  const old = lines.find((line) => line.includes(`:${port}@`)) ?? ''
+  // A primary that was replaced is listed without slots.
+  return /master,fail/.test(old) && old.trim().split(' ').length === 8 ? 1 : 0
+}
+
+export const FAULTS: readonly Fault[] = [...SERVER, ...NETWORK, ...TOPOLOGIES]

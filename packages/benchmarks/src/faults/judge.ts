@@ -1,0 +1,62 @@
+import { percentile } from '../harness/statistics.ts'
+import type { Seen } from './clients.ts'
+
+/** What clients saw of a stretch of time. */
+export interface Verdict {
+  readonly sent: number
+  readonly answered: number
+  readonly serverErrors: number
+  /** Answers that are neither 200, 429 nor a server's error. */
+  readonly strange: number
+  readonly p50: number
+  readonly p99: number
+  readonly slowest: number
+}
+
+export function verdictOf(seen: readonly Seen[], from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY): Verdict {
+  const part = seen.filter(({ sent }) => sent >= from && sent < to)
+  const latencies = part.filter(({ status }) => status !== 0).map(({ latency }) => latency)
+  return {
+    sent: part.length,
+    answered: latencies.length,
+    serverErrors: part.filter(({ status }) => status >= 500).length,
+    strange: part.filter(({ status }) => status !== 0 && status !== 200 && status !== 429 && status < 500).length,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+    slowest: Math.max(0, ...latencies),
+  }
+}
+
+/** Units admitted beyond the limit in an interval, as a part of the limit. */
+export interface Overshoot {
+  readonly worst: number
+  readonly intervals: number
+}
+
+/**
+ * Counts what was admitted in each interval of the store's clock.
+ *
+ * @param offset - what must be added to the shared monotonic clock to get the store's time
+ */
+export function overshootOf(
+  seen: readonly Seen[],
+  { limit, interval }: { readonly limit: number; readonly interval: number },
+  offset: number,
+): Overshoot {
+  const admitted = new Map<string, number>()
+  for (const { key, status, arrived } of seen) {
+    if (arrived === undefined) continue
+    const id = `${Math.floor((arrived + offset) / interval)}\n${key}`
+    admitted.set(id, (admitted.get(id) ?? 0) + (status === 200 ? 1 : 0))
+  }
+  let worst = Number.NEGATIVE_INFINITY
+  for (const units of admitted.values()) worst = Math.max(worst, (units - limit) / limit)
+  return { worst: Math.max(0, worst), intervals: admitted.size }
+}
+
+/** Units that were admitted, by key. */
+export function admittedOf(seen: readonly Seen[]): Map<string, number> {
+  const admitted = new Map<string, number>()
+  for (const { key, status } of seen) if (status === 200) admitted.set(key, (admitted.get(key) ?? 0) + 1)
+  return admitted
+}

@@ -1,0 +1,42 @@
+import { writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { FAULTS } from './catalog.ts'
+import { startFleet } from './fleet.ts'
+import { line, page } from './report.ts'
+import { type FaultResult, runFault } from './run-fault.ts'
+import type { Stage } from './servers.ts'
+import { openStage, type StageName } from './stage.ts'
+
+const PAGE = fileURLToPath(new URL('../../../../docs/reference/faults.md', import.meta.url))
+
+const program = new Command('faults')
+  .description('Makes each fault of a store happen while requests flow through all three faces, and says what clients saw.')
+  .option('--only <text>', 'only faults whose name holds this')
+  .option('--seed <number>', 'of the load', Number, 1)
+  .option('--scale <part>', 'how long faults last, as a part of their usual length', Number, 1)
+  .option('--write', 'write docs/reference/faults.md')
+  .parse()
+const { only, seed, scale, write } = program.opts<{ only?: string; seed: number; scale: number; write?: true }>()
+
+const chosen = FAULTS.filter(({ name }) => only === undefined || name.toLowerCase().includes(only.toLowerCase()))
+const nodes = await startFleet()
+const results: FaultResult[] = []
+let open: { readonly name: StageName; readonly stage: Stage } | undefined
+try {
+  for (const fault of chosen) {
+    if (open?.name !== fault.stage) {
+      await open?.stage.stop()
+      open = { name: fault.stage, stage: await openStage(fault.stage) }
+    }
+    const result = await runFault(fault, open.stage, nodes, { seed, before: 4_000, after: 3_000, scale })
+    results.push(result)
+    console.log(line(result))
+    for (const cause of result.causes) console.log(`    ${cause}`)
+  }
+} finally {
+  await Promise.all(nodes.map((node) => node.kill()))
+  await open?.stage.stop()
+}
+if (write) writeFileSync(PAGE, page(results))
+process.exitCode = results.some(({ faulty, lost, doubled }) => faulty.serverErrors + lost + doubled > 0) ? 1 : 0

@@ -1,0 +1,140 @@
+import dns from 'node:dns'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { createThrottler, header, type PolicyOptions, type Throttler } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { appOf } from './apps.ts'
+import {
+  type Answer,
+  ARRIVED_HEADER,
+  BOOKS,
+  BOOKS_INTERVAL,
+  BOOKS_SPANS,
+  type Face,
+  type FromNode,
+  KEY_HEADER,
+  LIMITED,
+  monotonic,
+  type Order,
+  type Rule,
+} from './protocol.ts'
+
+/**
+ * One node: a service behind one of the faces, in a process or a worker thread of its own, that does what it is told.
+ * Its throttler can be made anew while the process stays.
+ */
+const face = (isMainThread ? process.argv[2] : workerData) as Face
+
+let throttler: Throttler | undefined
+let rule: Rule | undefined
+let handler: RequestListener = (_request, response) => void response.writeHead(503).end()
+const resolvable = new Set<string>()
+
+const server = createServer((request, response) => {
+  response.setHeader(ARRIVED_HEADER, String(monotonic()))
+  handler(request, response)
+})
+server.keepAliveTimeout = 600_000
+
+function tell(message: FromNode): void {
+  if (parentPort !== null) parentPort.postMessage(message)
+  // Without a callback a broken channel is an 'error' event, which would end the process with a stack trace.
+  else if (process.connected) process.send?.(message, () => {})
+}
+
+function policiesOf({ limit, interval, spans, cooldown, degraded }: Rule): PolicyOptions[] {
+  const key = header(KEY_HEADER)
+  return [
+    {
+      name: LIMITED,
+      key,
+      limit,
+      interval,
+      spans,
+      ...(cooldown !== undefined && { cooldown }),
+      ...(degraded !== undefined && { degraded }),
+    },
+    // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
+    { name: BOOKS, key, limit: 1e9, interval: BOOKS_INTERVAL, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
+  ]
+}
+
+/** A name that becomes known later: Node.js looks `dns.lookup` up at each connection. */
+function hideName(name: string): void {
+  const { lookup } = dns
+  const hidden = (host: string, options: object, callback: (...result: unknown[]) => void): void => {
+    if (host !== name || resolvable.has(name)) {
+      lookup(host === name ? '127.0.0.1' : host, options as never, callback as never)
+      return
+    }
+    const error = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND', errno: -3008, syscall: 'getaddrinfo' })
+    setImmediate(() => callback(error))
+  }
+  dns.lookup = hidden as unknown as typeof dns.lookup
+}
+
+async function renew(wanted: Rule): Promise<void> {
+  await throttler?.close()
+  rule = wanted
+  const { namespace, target, closeTimeout = 1_000, unresolved } = wanted
+  if (unresolved !== undefined) hideName(unresolved)
+  const made = createThrottler({
+    policies: policiesOf(wanted),
+    store: redisStore(target as Parameters<typeof redisStore>[0], { namespace }),
+    closeTimeout,
+  })
+  made.on('degraded', ({ cause }) => tell({ type: 'state', state: 'degraded', at: monotonic(), cause: String(cause) }))
+  made.on('recovered', () => tell({ type: 'state', state: 'recovered', at: monotonic() }))
+  handler = await appOf(face, made as Throttler)
+  throttler = made.start() as Throttler
+}
+
+async function obey(order: Order): Promise<Partial<Answer>> {
+  switch (order.type) {
+    case 'renew':
+      await renew(order.rule)
+      return {}
+    case 'limit':
+      if (rule === undefined) throw new Error('no rule yet')
+      rule = { ...rule, limit: order.limit }
+      throttler?.update(policiesOf(rule))
+      return {}
+    case 'resolve':
+      resolvable.add(rule?.unresolved ?? '')
+      return {}
+    case 'snapshot':
+      return throttler === undefined ? {} : { snapshot: throttler.snapshot() }
+    case 'close': {
+      const begun = monotonic()
+      await throttler?.close()
+      throttler = undefined
+      return { took: monotonic() - begun }
+    }
+    case 'stall':
+      for (const end = monotonic() + order.ms; monotonic() < end; );
+      return {}
+    case 'heap': {
+      const resources: Record<string, number> = {}
+      for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1
+      const { gc } = globalThis as { gc?: () => void }
+      gc?.()
+      return { heap: { used: process.memoryUsage().heapUsed, resources } }
+    }
+  }
+}
+
+function hear({ id, ...order }: Order & { id: number }): void {
+  obey(order as Order).then(
+    (result) => tell({ type: 'answer', id, ...result }),
+    (error: unknown) => tell({ type: 'answer', id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  )
+}
+
+if (parentPort !== null) parentPort.on('message', hear)
+else {
+  process.on('message', hear)
+  // The parent is gone, however that happened.
+  process.on('disconnect', () => process.exit(0))
+}
+server.listen(0, '127.0.0.1', () => tell({ type: 'ready', port: (server.address() as AddressInfo).port }))

@@ -1,0 +1,94 @@
+import type { Snapshot } from '@weir/core'
+
+/** The three faces, one process each. */
+export type Face = 'express' | 'fastify' | 'koa'
+export const FACES: readonly Face[] = ['express', 'fastify', 'koa']
+
+/** Whose limit a request counts towards. */
+export const KEY_HEADER = 'x-client'
+/** When a request reached its node, by the monotonic clock that all processes of this machine share. */
+export const ARRIVED_HEADER = 'x-arrived'
+
+/** The policy that is enforced. */
+export const LIMITED = 'limited'
+/** A policy that nobody reaches: its counters tell whether units were lost or doubled. */
+export const BOOKS = 'books'
+export const BOOKS_INTERVAL = 600_000
+/** Counts are exchanged every 600 ms. */
+export const BOOKS_SPANS = 1_000
+
+/** How a node reaches Redis: what `redisStore` takes, as JSON. */
+export type Target =
+  | string
+  | { readonly port: number; readonly [option: string]: unknown }
+  | {
+      readonly sentinels: readonly { readonly host: string; readonly port: number }[]
+      readonly name: string
+      readonly [option: string]: unknown
+    }
+  | { readonly cluster: readonly { readonly host: string; readonly port: number }[] }
+
+/** A throttler, as a node is told to make it. */
+export interface Rule {
+  readonly namespace: string
+  readonly target: Target
+  readonly limit: number
+  readonly interval: number
+  readonly spans: number
+  readonly cooldown?: number
+  readonly degraded?: 'share' | 'published' | 'open' | 'closed'
+  readonly closeTimeout?: number
+  /** A name that does not resolve until the node is told that it does. */
+  readonly unresolved?: string
+}
+
+export type Order =
+  | { readonly type: 'renew'; readonly rule: Rule }
+  | { readonly type: 'limit'; readonly limit: number }
+  | { readonly type: 'resolve' }
+  | { readonly type: 'close' }
+  | { readonly type: 'snapshot' }
+  | { readonly type: 'heap' }
+  | { readonly type: 'stall'; readonly ms: number }
+
+/** What a node answers an order with. */
+export interface Answer {
+  readonly type: 'answer'
+  readonly id: number
+  readonly error?: string
+  readonly snapshot?: Snapshot
+  /** Milliseconds that closing took. */
+  readonly took?: number
+  readonly heap?: Heap
+}
+
+/** What a node holds on to, after a garbage collection. */
+export interface Heap {
+  readonly used: number
+  /** Active resources by kind, e.g. `Timeout`, `TCPSocketWrap`. */
+  readonly resources: Readonly<Record<string, number>>
+}
+
+export interface Ready {
+  readonly type: 'ready'
+  readonly port: number
+}
+
+/** The store went away, or came back, at a time of the shared monotonic clock. */
+export interface StateChange {
+  readonly type: 'state'
+  readonly state: 'degraded' | 'recovered'
+  readonly at: number
+  readonly cause?: string
+}
+
+export type FromNode = Ready | Answer | StateChange
+
+/** Milliseconds of the monotonic clock that all processes of a machine share. */
+export function monotonic(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.max(0, ms)))
+}

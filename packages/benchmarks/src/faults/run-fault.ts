@@ -1,0 +1,104 @@
+import { until } from '@weir/tooling/redis-servers'
+import { bookedOf, differenceOf, immortalsOf } from './books.ts'
+import type { Fault } from './catalog.ts'
+import { Clients, type Rates } from './clients.ts'
+import { type RemoteNode, renewAll } from './fleet.ts'
+import { admittedOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
+import type { Stage } from './servers.ts'
+
+export interface RunOptions {
+  readonly seed: number
+  /** Milliseconds of load without the fault, for comparison. */
+  readonly before: number
+  /** Milliseconds of load after the nodes are in step again. */
+  readonly after: number
+  /** Part of the fault's usual length. */
+  readonly scale?: number
+}
+
+/** What one fault did, judged by the clients. */
+export interface FaultResult {
+  readonly name: string
+  readonly calm: Verdict
+  readonly faulty: Verdict
+  readonly calmOvershoot: Overshoot
+  readonly overshoot: Overshoot
+  /** Milliseconds from when the store took writes again until the last node was in step; undefined if none noticed. */
+  readonly inStepAfter: number | undefined
+  /** Changes of state to degraded, of all nodes. */
+  readonly degradations: number
+  readonly causes: readonly string[]
+  readonly lost: number
+  readonly doubled: number
+  readonly immortals: readonly string[]
+  /** Milliseconds that the slowest node took to close. */
+  readonly closing: number
+}
+
+/** One key at half its limit, one that sends three times as much as it may. */
+export const LIMIT = 100
+export const INTERVAL = 2_000
+const RATES: Rates = { steady: 25, greedy: 150 }
+let runs = 0
+
+/** Makes one fault happen while requests flow through all nodes. */
+export async function runFault(fault: Fault, stage: Stage, nodes: readonly RemoteNode[], options: RunOptions): Promise<FaultResult> {
+  const namespace = `fault-${process.pid}-${++runs}`
+  const rule: Rule = { namespace, target: reached(stage.target, fault.rule), limit: LIMIT, interval: INTERVAL, spans: 4, ...fault.rule }
+  if (fault.boot) await fault.begin(stage)
+  await renewAll(nodes, rule)
+  if (!fault.boot) await Promise.all(nodes.map((node) => node.synced()))
+
+  const clients = new Clients(nodes, RATES, options.seed)
+  // The first requests compile the frameworks.
+  await sleep(1_000)
+  const begun = monotonic()
+  if (!fault.boot) await sleep(options.before)
+  const struck = monotonic()
+  if (!fault.boot) await fault.begin(stage)
+  await sleep(fault.lasts * (options.scale ?? 1))
+  await fault.end(stage, nodes)
+  const ended = monotonic()
+  await Promise.all(nodes.map((node) => node.synced()))
+  await sleep(options.after)
+  const calmFrom = fault.boot ? monotonic() : begun
+  if (fault.boot) await sleep(options.before)
+  const calmTo = fault.boot ? Number.POSITIVE_INFINITY : struck
+  await clients.stop()
+
+  const closed = await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
+  const states = nodes.flatMap(({ states }) => states)
+  const recovered = states.filter(({ state, at }) => state === 'recovered' && at > struck)
+  const admitted = admittedOf(clients.seen)
+  await until(async () => sum(await bookedOf(stage.servers, namespace)) >= sum(admitted), 'all counts are in the store', 2_000).catch(
+    () => {},
+  )
+  const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
+  const offset = Date.now() - monotonic()
+  const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
+  return {
+    name: fault.name,
+    calm: verdictOf(calm),
+    faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
+    calmOvershoot: overshootOf(calm, rule, offset),
+    overshoot: overshootOf(clients.seen, rule, offset),
+    inStepAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
+    degradations: states.filter(({ state }) => state === 'degraded').length,
+    causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],
+    ...difference,
+    immortals: await immortalsOf(stage.servers, namespace),
+    closing: Math.max(...closed.map(({ took }) => took ?? 0)),
+  }
+}
+
+function reached(target: Target, rule: Partial<Rule> | undefined): Target {
+  if (rule?.unresolved === undefined || typeof target !== 'object' || !('port' in target)) return target
+  return { ...target, host: rule.unresolved }
+}
+
+function sum(values: ReadonlyMap<string, number>): number {
+  let total = 0
+  for (const value of values.values()) total += value
+  return total
+}

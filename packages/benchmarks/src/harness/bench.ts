@@ -1,0 +1,11 @@
+import type { Report } from './report.ts'
+
+export interface BenchOptions {
+  /** Rounds of fresh processes. */
+  readonly rounds: number
+  /** Smaller sizes, for a quick look. */
+  readonly quick: boolean
+}
+
+/** Measures one subject. */
+export type Bench = (options: BenchOptions) => Promise<readonly Report[]>

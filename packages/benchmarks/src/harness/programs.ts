@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const SOURCES = fileURLToPath(new URL('..', import.meta.url))
+/** Inside the package, so that the programs find its dependencies. */
+const PLACE = fileURLToPath(new URL('../../dist', import.meta.url))
+/** Of this process alone: tests and benches may run side by side. */
+const PROGRAMS = `${PLACE}/${process.pid}`
+
+/** What runs in a process of its own. Each prints one line of JSON. */
+const NAMES = ['decision', 'memory', 'http/server', 'sync', 'redis', 'scale'] as const
+export type ProgramName = (typeof NAMES)[number]
+
+let built: Promise<unknown> | undefined
+
+/** Compiles the programs; what they import stays outside, so that they measure the packages as they are built and shipped. */
+function buildPrograms(): Promise<unknown> {
+  mkdirSync(PROGRAMS, { recursive: true })
+  for (const other of readdirSync(PLACE)) if (!isRunning(Number(other))) rmSync(`${PLACE}/${other}`, { recursive: true, force: true })
+  return build({
+    entryPoints: NAMES.map((name) => ({ in: `${SOURCES}/${name.includes('/') ? name : `${name}/program`}.ts`, out: name })),
+    outdir: PROGRAMS,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    packages: 'external',
+    splitting: true,
+    logLevel: 'error',
+  })
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return pid > 0 && process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+export interface ProgramOptions {
+  readonly execArgv?: readonly string[]
+  /** Milliseconds after which it is ended. */
+  readonly patience?: number
+}
+
+/** Options of Node.js with which a program measures the sources instead of what was built, for tests. */
+export const FROM_SOURCE: readonly string[] = ['--conditions=@weir/source', '--import', 'tsx']
+
+/** Starts a program with an input. Ends with this process at the latest. */
+export async function startProgram(name: ProgramName, input: unknown, options: ProgramOptions = {}): Promise<ChildProcess> {
+  await (built ??= buildPrograms())
+  const args = ['--no-warnings', ...(options.execArgv ?? []), `${PROGRAMS}/${name}.mjs`, JSON.stringify(input)]
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
+  const end = () => child.kill('SIGKILL')
+  process.once('exit', end)
+  child.once('exit', () => process.off('exit', end))
+  return child
+}
+
+/** Runs a program to its end, in a fresh process. Gives the last line that it printed, parsed. */
+export async function runProgram<Result>(name: ProgramName, input: unknown, options: ProgramOptions = {}): Promise<Result> {
+  const text = await printed(name, input, options)
+  return JSON.parse(text.trimEnd().split('\n').at(-1) as string) as Result
+}
+
+/** As `runProgram`, but gives all that it printed. */
+export async function printed(name: ProgramName, input: unknown, options: ProgramOptions = {}): Promise<string> {
+  const child = await startProgram(name, input, options)
+  const { patience = 600_000 } = options
+  const timer = setTimeout(() => child.kill('SIGKILL'), patience)
+  let text = ''
+  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+    text += part
+  })
+  const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
+  clearTimeout(timer)
+  if (status !== 0) throw new Error(`The program ${name} ended with ${status ?? signal} for ${JSON.stringify(input)}\n${text.slice(-2000)}`)
+  return text
+}
+
+/**
+ * Runs contenders in turn, each time in a fresh process, for some rounds, so that a slow minute of the machine hits all of
+ * them alike.
+ */
+export async function inTurn<Contender, Result>(
+  contenders: readonly Contender[],
+  rounds: number,
+  run: (contender: Contender, round: number) => Promise<Result>,
+): Promise<Map<Contender, Result[]>> {
+  const results = new Map<Contender, Result[]>(contenders.map((contender) => [contender, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (const contender of contenders) results.get(contender)?.push(await run(contender, round))
+  }
+  return results
+}

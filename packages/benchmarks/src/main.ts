@@ -1,0 +1,43 @@
+import { fileURLToPath } from 'node:url'
+import { pnpm } from '@weir/tooling/run'
+import { Command, InvalidArgumentError } from 'commander'
+import { bundle } from './bundle/bench.ts'
+import { decision } from './decision/bench.ts'
+import type { Bench } from './harness/bench.ts'
+import { type Report, show, writeJson } from './harness/report.ts'
+import { http } from './http/bench.ts'
+import { memory } from './memory/bench.ts'
+import { redis } from './redis/bench.ts'
+import { scale } from './scale/bench.ts'
+import { sync } from './sync/bench.ts'
+
+const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, bundle }
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+function wholeNumber(text: string): number {
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('a whole number of at least 1 is needed')
+  return value
+}
+
+const program = new Command('pnpm bench')
+  .description('Measures Weir beside its peers and a floor, from the built packages, in fresh processes.')
+  .argument('[bench...]', `${Object.keys(BENCHES).join(', ')}; default: all`)
+  .option('--json <file>', 'write all figures, with versions')
+  .option('--rounds <n>', 'rounds of fresh processes', wholeNumber, 3)
+  .option('--quick', 'smaller sizes', false)
+  .option('--no-build', 'measure the packages as they were built last')
+  .action(async (names: string[], options: { json?: string; rounds: number; quick: boolean; build: boolean }) => {
+    const wanted = names.length === 0 ? Object.keys(BENCHES) : names
+    const unknown = wanted.filter((name) => BENCHES[name] === undefined)
+    if (unknown.length > 0) program.error(`No bench is named ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)
+    if (options.build) await pnpm(['run', '--silent', 'build'], { cwd: ROOT })
+    const reports: Record<string, readonly Report[]> = {}
+    for (const name of wanted) {
+      reports[name] = await (BENCHES[name] as Bench)(options)
+      for (const report of reports[name]) show(report)
+      // After each, so that a long run that is ended has left what it found.
+      if (options.json !== undefined) writeJson(options.json, reports)
+    }
+  })
+await program.parseAsync()

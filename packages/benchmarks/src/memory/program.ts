@@ -1,0 +1,85 @@
+import { createThrottler, type PolicyOptions } from '@weir/core'
+import { MemoryStore } from 'express-rate-limit'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { input, report } from '../harness/child.ts'
+
+export interface MemoryInput {
+  readonly contender: string
+  readonly keys: number
+}
+
+/** Bytes for each key, heap and buffers together. */
+export interface MemoryResult {
+  /** With the key string. */
+  readonly total: number
+  /** Beyond the strings alone. */
+  readonly beyond: number
+  /** What is left for each key after all of them fell idle; undefined where it was not waited for. */
+  readonly left: number | undefined
+  /** Timers of the process. */
+  readonly timers: number
+}
+
+const { contender, keys } = input<MemoryInput>()
+const HOUR = 3_600_000
+const collect = globalThis.gc
+if (collect === undefined) throw new Error('Run with --expose-gc')
+
+async function used(): Promise<number> {
+  for (let i = 0; i < 4; i++) {
+    collect?.()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** As from a request: flat, and not shared with anything. */
+const keyOf = (id: number) => Buffer.from(`user:${String(id).padStart(7, '0')}`).toString('latin1')
+
+async function strings(): Promise<number> {
+  const list: string[] = []
+  for (let id = 0; id < keys; id++) list.push('')
+  const before = await used()
+  for (let id = 0; id < keys; id++) list[id] = keyOf(id)
+  const after = await used()
+  if (list.length !== keys) throw new Error('kept alive')
+  return (after - before) / keys
+}
+
+const text = await strings()
+let left: number | undefined
+let kept: unknown
+const before = await used()
+
+if (contender === 'plain window') {
+  const entries = new Map<string, { count: number; end: number }>()
+  for (let id = 0; id < keys; id++) entries.set(keyOf(id), { count: 1, end: Date.now() + HOUR })
+  kept = entries
+} else if (contender.startsWith('weir')) {
+  const idle = contender === 'weir, after they fell idle'
+  const policies: PolicyOptions[] = [{ limit: 100, interval: idle ? '1s' : '1h' }]
+  const throttler = createThrottler({ policies, maxKeys: 2 * keys })
+  for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
+  if (idle) {
+    for (let i = 0; i < 100 && throttler.snapshot().policies[0]?.keys !== 0; i++) await new Promise((resolve) => setTimeout(resolve, 200))
+    left = ((await used()) - before) / keys
+  }
+  kept = throttler
+} else if (contender === 'express-rate-limit') {
+  const store = new MemoryStore()
+  store.init({ windowMs: HOUR } as Parameters<MemoryStore['init']>[0])
+  for (let id = 0; id < keys; id++) await store.increment(keyOf(id))
+  kept = store
+} else if (contender === 'rate-limiter-flexible') {
+  const limiter = new RateLimiterMemory({ points: 100, duration: HOUR / 1000 })
+  for (let id = 0; id < keys; id++) await limiter.consume(keyOf(id))
+  kept = limiter
+} else throw new Error(`There is no contender ${contender}`)
+
+const timers = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+const total = ((await used()) - before) / keys
+if (kept === undefined) throw new Error('kept alive')
+const result: MemoryResult = { total, beyond: total - text, left, timers }
+report(result)
+process.exit(0)

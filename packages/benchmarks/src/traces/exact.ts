@@ -1,0 +1,50 @@
+import type { Request } from './trace-file.ts'
+
+export type Window = 'fixed' | 'sliding'
+
+/** Decides one request after the other; true means that it is let in. */
+export type Limiter = (request: Request) => boolean
+
+/** An exact limiter per client: a counter for each interval of the epoch, or a log of what was let in. */
+export function exactLimiter(window: Window, limit: number, interval: number): Limiter {
+  return window === 'fixed' ? alignedCounters(limit, interval) : logs(limit, interval)
+}
+
+function alignedCounters(limit: number, interval: number): Limiter {
+  const counters = new Map<string, { ordinal: number; count: number }>()
+  return ({ time, client }) => {
+    const ordinal = Math.floor(time / interval)
+    let counter = counters.get(client)
+    if (counter === undefined || counter.ordinal !== ordinal) counters.set(client, (counter = { ordinal, count: 0 }))
+    return ++counter.count <= limit
+  }
+}
+
+/** Allowed if fewer than `limit` allowed ones lie in (time − interval, time]. */
+function logs(limit: number, interval: number): Limiter {
+  const byClient = new Map<string, number[]>()
+  return ({ time, client }) => {
+    const log = (byClient.get(client) ?? []).filter((at) => at > time - interval)
+    byClient.set(client, log)
+    if (log.length >= limit) return false
+    log.push(time)
+    return true
+  }
+}
+
+/** Who was refused, and how often. */
+export interface Refused {
+  readonly clients: number
+  readonly requests: number
+}
+
+export function refusedOf(requests: readonly Request[], decisions: readonly boolean[]): Refused {
+  const clients = new Set<string>()
+  let refused = 0
+  requests.forEach(({ client }, index) => {
+    if (decisions[index] !== false) return
+    refused++
+    clients.add(client)
+  })
+  return { clients: clients.size, requests: refused }
+}

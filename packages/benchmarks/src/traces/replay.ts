@@ -1,0 +1,45 @@
+import { createThrottler } from '@weir/core'
+import { simulate, trace } from '@weir/testing'
+import type { Window } from './exact.ts'
+import type { Request } from './trace-file.ts'
+
+export interface Replay {
+  readonly window: Window
+  readonly limit: number
+  readonly interval: number
+  readonly nodes: number
+}
+
+/** A trace knows whole seconds only: requests come in the middle of theirs, so that no boundary is a matter of luck. */
+const MIDDLE = 500
+
+/** Sends a trace through simulated nodes, each request to any of them. True for each that was let in. */
+export async function replay(requests: readonly Request[], { window, limit, interval, nodes }: Replay): Promise<readonly boolean[]> {
+  const decisions: boolean[] = []
+  const last = requests.at(-1)?.time ?? 0
+  await simulate({
+    policy: { limit, interval, window },
+    nodes,
+    warmup: 0,
+    intervals: Math.floor(last / interval) + 1,
+    load: trace(requests.map(({ time, client }) => ({ time: time + MIDDLE, key: client }))),
+    watch: [],
+    // Decisions are counted here, so each request must be asked for.
+    shortcut: false,
+    node: ({ policy, store, clock, random }) => {
+      // Over days a heartbeat each second would be most of the work; nodes neither come nor go.
+      const throttler = createThrottler({ policies: [policy], store, clock, random, heartbeat: 10_000 })
+      return {
+        nodeId: throttler.nodeId,
+        start: () => throttler.start(),
+        close: () => throttler.close(),
+        check: (key, cost) => {
+          const decision = throttler.check(key, cost)
+          decisions.push(decision.allowed)
+          return decision
+        },
+      }
+    },
+  })
+  return decisions
+}

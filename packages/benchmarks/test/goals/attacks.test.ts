@@ -1,0 +1,4 @@
+import { ATTACKS } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(ATTACKS)

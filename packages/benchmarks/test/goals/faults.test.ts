@@ -1,0 +1,4 @@
+import { FAULTS } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(FAULTS)

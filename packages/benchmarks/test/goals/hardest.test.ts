@@ -1,0 +1,4 @@
+import { HARDEST } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(HARDEST)

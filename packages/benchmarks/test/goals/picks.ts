@@ -1,0 +1,84 @@
+import type { Pick } from './short.ts'
+
+// Left out everywhere but in a case or two: 10,000 per 60 s at x100, a million requests for each interval.
+const NO_FLOOD_OF_LARGE = /^(?!.*10000 per 60 s)/
+const SMALL = /, 100 per 60 s|^100 per 60 s/
+const MIDDLE = /1000 per 10 s/
+const LARGE = /10000 per 60 s/
+const X100 = /x100/
+
+export const STEADY: readonly Pick[] = [
+  { goal: '1', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
+  { goal: '1', cases: LARGE, intervals: 2, without: X100 },
+  { goal: '2', intervals: 2 },
+  { goal: '3', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: '3', cases: LARGE, intervals: 3 },
+  { goal: '4', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: '4', cases: LARGE, intervals: 3 },
+  { goal: '5', cases: SMALL, intervals: 20 },
+  { goal: '5', cases: MIDDLE, intervals: 20 },
+  { goal: '5', cases: LARGE, intervals: 1 },
+  { goal: '6', intervals: 10 },
+  { goal: '18', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
+  { goal: '18', cases: LARGE, intervals: 3 },
+  // A strict flood asks the store for each of its last requests.
+  { goal: '20', cases: MIDDLE, intervals: 8 },
+]
+
+export const ATTACKS: readonly Pick[] = [
+  { goal: '7', cases: SMALL, intervals: 10 },
+  { goal: '7', cases: MIDDLE, intervals: 8 },
+  { goal: '7', cases: /boundary, 10000/, intervals: 1 },
+  { goal: '8', cases: SMALL, intervals: 10 },
+  { goal: '8', cases: MIDDLE, intervals: 8 },
+  { goal: '9', intervals: 10 },
+  { goal: '10', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
+  { goal: '13', cases: MIDDLE, intervals: 10 },
+  // A hundred thousand cold keys: half a minute for each case.
+  { goal: '22', cases: /^1000|^nodes doubled, 100 per/, intervals: 3 },
+]
+
+export const FAULTS: readonly Pick[] = [
+  { goal: '15', cases: /x1\.1|x2|x0\.9/, intervals: 20 },
+  { goal: '16', cases: /of (0\.5|2\.5) intervals, (uniform|sticky|zipf|moving|restarting)/, intervals: 9 },
+  { goal: '17', cases: /x1\.1, (100|1000) per|x2, 1000 per|x100, 100 per/, intervals: 12 },
+  { goal: '19', cases: NO_FLOOD_OF_LARGE, intervals: 12 },
+  { goal: '21', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
+  { goal: '21', cases: LARGE, intervals: 4 },
+]
+
+export const SLIDING_STEADY: readonly Pick[] = [
+  { goal: 'S1', intervals: 2 },
+  { goal: 'S2', cases: NO_FLOOD_OF_LARGE, intervals: 6 },
+  { goal: 'S3', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
+  { goal: 'S3', cases: LARGE, intervals: 2, without: X100 },
+  { goal: 'S4', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: 'S4', cases: LARGE, intervals: 2 },
+  { goal: 'S5', cases: NO_FLOOD_OF_LARGE, intervals: 12 },
+  { goal: 'S6', intervals: 8 },
+  { goal: 'S11', cases: /x(0\.8|0\.9|1\.1|2), 12 nodes, (100|1000) per/, intervals: 16 },
+  { goal: 'S11', cases: /x100, 12 nodes, 1000 per/, intervals: 6 },
+  { goal: 'S12', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'S12', cases: /x(0\.1|0\.9|1\.1|2), 10000/, intervals: 2 },
+  { goal: 'S13', cases: /^(round robin|zipf).* (100|1000) per/, intervals: 8 },
+  { goal: 'S13', cases: /^uniform.* 100 per/, intervals: 8, seed: 2 },
+]
+
+export const SLIDING_ATTACKS: readonly Pick[] = [
+  { goal: 'S8', cases: /^(?!.*10000 per 60 s)(?!.*of 200 )/, intervals: 8 },
+  { goal: 'S10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'S15', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+]
+
+/** Those that need the most luck with short runs, or the most care in the algorithm. */
+export const HARDEST: readonly Pick[] = [
+  { goal: '17', cases: /x100, 1000 per/, intervals: 30 },
+  { goal: 'S11', cases: /x100, 50 nodes, 1000 per 10 s/, intervals: 12 },
+  { goal: '11', cases: X100, intervals: 12 },
+  { goal: '12', intervals: 12 },
+  { goal: '14', cases: /x100, uniform|x2|x0\.9, zipf/, intervals: 13 },
+  { goal: 'S7', cases: SMALL, intervals: 8 },
+  { goal: 'S7', cases: /x10, .*1000 per 10 s|x100, (boundary|straddling), .*1000 per 10 s/, intervals: 6 },
+  { goal: 'S9', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
+  { goal: 'S14', cases: /^x2|afterwards, x(1\.1|2)/, intervals: 13 },
+]

@@ -1,0 +1,54 @@
+import { type SimulationResult, simulate } from '@weir/testing'
+import { describe, expect, it } from 'vitest'
+import type { GoalCase } from '../../src/accuracy/goal.ts'
+import { format, linesOf } from '../../src/accuracy/report.ts'
+import { goalOf } from '../../src/accuracy/task.ts'
+
+/** Some cases of a goal, each simulated for a few intervals. Bounds are the goal's own. */
+export interface Pick {
+  readonly goal: string
+  /** Default: all. */
+  readonly cases?: RegExp
+  /** As `pnpm accuracy --intervals`. */
+  readonly intervals: number
+  /** Scenarios whose load's name matches are left out: they take too long. */
+  readonly without?: RegExp
+  /** Default 1. */
+  readonly seed?: number
+}
+
+/** A simulation takes a second or two; a busy machine needs more. */
+const PATIENCE = 180_000
+
+/** Declares a test for each case that is picked. */
+export function holdGoals(picks: readonly Pick[]): void {
+  for (const id of new Set(picks.map(({ goal }) => goal))) {
+    describe(`${id}: ${goalOf(id).title}`, () => {
+      for (const pick of picks) if (pick.goal === id) holdGoal(pick)
+    })
+  }
+}
+
+function holdGoal(pick: Pick): void {
+  const { goal: id, cases = /(?:)/, intervals, seed = 1 } = pick
+  const goal = goalOf(id)
+  const picked = goal.cases({ intervals, quick: true }).filter(({ name }) => cases.test(name))
+  if (picked.length === 0) throw new Error(`No case of goal ${id} is named ${cases}`)
+  it.each(picked.map((one) => [one.name, one] as const))(
+    '%s',
+    async (_name, one) => {
+      const lines = linesOf(goal, one, one.judge(await simulated(one, pick)))
+      const failed = lines.filter((line) => !line.holds).map((line) => format(line).replace(/ +/g, ' '))
+      expect(failed, `with seed ${seed}, ${intervals} intervals`).toEqual([])
+    },
+    PATIENCE,
+  )
+}
+
+async function simulated({ scenarios }: GoalCase, { without, seed = 1 }: Pick): Promise<readonly SimulationResult[]> {
+  const results: SimulationResult[] = []
+  for (const scenario of scenarios) {
+    if (without?.test(scenario.load.name) !== true) results.push(await simulate({ ...scenario, seed }))
+  }
+  return results
+}

@@ -1,0 +1,4 @@
+import { SLIDING_STEADY } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(SLIDING_STEADY)

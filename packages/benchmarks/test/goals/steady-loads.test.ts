@@ -1,0 +1,4 @@
+import { STEADY } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(STEADY)

@@ -1,0 +1,69 @@
+import { createThrottler, type Store } from '@weir/core'
+import { type SimulatedNode, simulate } from '@weir/testing'
+import { format, linesOf } from '../../src/accuracy/report.ts'
+import { MIDDLE, scenarioOf } from '../../src/accuracy/settings.ts'
+import { goalOf } from '../../src/accuracy/task.ts'
+
+/** A short run of one case of a goal; what does not hold, in words. */
+function goal(id: string, name: string, intervals: number, seed = 1): () => Promise<readonly string[]> {
+  return async () => {
+    const goal = goalOf(id)
+    const one = goal.cases({ intervals, quick: true }).find((candidate) => candidate.name === name)
+    if (one === undefined) throw new Error(`Goal ${id} has no case ${name}`)
+    const results = []
+    for (const scenario of one.scenarios) results.push(await simulate({ ...scenario, seed }))
+    return linesOf(goal, one, one.judge(results))
+      .filter((line) => !line.holds)
+      .map((line) => format(line).replace(/ +/g, ' '))
+  }
+}
+
+/** Nodes must not all write in the same moment when a span ends: no more than half of them within a millisecond. */
+async function spreadWrites(): Promise<readonly string[]> {
+  const writes = new Map<number, Set<string>>()
+  const node: NonNullable<Parameters<typeof simulate>[0]['node']> = ({ policy, store, clock, random }): SimulatedNode => {
+    const watched: Store = {
+      ...store,
+      kind: store.kind,
+      open: (self) => {
+        const connection = store.open(self)
+        return {
+          sync: (request) => {
+            if (request.entries.length > 0) {
+              const at = Math.floor(clock.now())
+              writes.set(at, (writes.get(at) ?? new Set()).add(self.id))
+            }
+            return connection.sync(request)
+          },
+          close: () => connection.close(),
+        }
+      },
+    }
+    return createThrottler({ policies: [policy], store: watched, clock, random })
+  }
+  await simulate({ ...scenarioOf(MIDDLE, 0.5, { intervals: 6, quick: true }), node })
+  const most = Math.max(...[...writes.values()].map((nodes) => nodes.size))
+  return most <= 6 ? [] : [`${most} of 12 nodes wrote within one millisecond`]
+}
+
+export const checks = {
+  'falsely refused': goal('2', 'zipf', 1),
+  'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
+  flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),
+  'cold flood': goal('7', 'boundary, 1000 per 10 s', 6),
+  'nodes doubled': goal('10', '1000 per 10 s', 10),
+  'the store is away, x100': goal('14', 'x100, uniform, 1000 per 10 s', 13),
+  'after a cooldown': goal('16', 'cooldown of 0.5 intervals, uniform, x1.1 to x100, 1000 per 10 s', 6),
+  'wrong clocks': goal('17', '±2 s, x2, 1000 per 10 s', 6),
+  'hardly any load': goal('18', 'uniform, 1000 per 10 s', 6),
+  "last span's counts": goal('21', "requests in every other interval's last span only, 100 per 60 s", 10),
+  'writes are spread': spreadWrites,
+  'sliding: room': goal('S1', 'uniform', 2),
+  'sliding: flood': goal('S5', 'x100, uniform, 1000 per 10 s', 6),
+  'sliding: a little over': goal('S4', 'x1.1, uniform, 100 per 60 s', 16),
+  'sliding: tuned': goal('S8', 'square wave x0 to x100, period 1, duty 0.03333333333333333, phase 0, 1000 per 10 s', 6),
+  'sliding: operations, x100': goal('S12', 'x100, 1000 per 10 s', 6),
+  'sliding: operations, x0.1': goal('S12', 'x0.1, 1000 per 10 s', 6),
+} as const
+
+export type CheckName = keyof typeof checks

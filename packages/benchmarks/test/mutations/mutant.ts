@@ -1,0 +1,86 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, sep } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { build, type Plugin } from 'esbuild'
+import type * as Entry from './entry.ts'
+
+/** A change of one place in the sources of `@weir/core`. */
+export interface Mutation {
+  /** What is switched off or got wrong. */
+  readonly name: string
+  /** In `packages/core/src`. */
+  readonly file: string
+  /** Must be found exactly once. */
+  readonly find: string
+  readonly replace: string
+  /** A further place of the same mutation. */
+  readonly also?: { readonly file: string; readonly find: string; readonly replace: string }
+  /** The check of `checks.ts` that fails because of it. */
+  readonly check: Entry.CheckName
+}
+
+type Edit = Pick<Mutation, 'file' | 'find' | 'replace'>
+
+const CORE = fileURLToPath(new URL('../../../core/src/', import.meta.url))
+const ENTRY = fileURLToPath(new URL('./entry.ts', import.meta.url))
+
+/** The text with the change. @throws when the place is not found exactly once */
+export function mutate(source: string, { file, find, replace }: Edit): string {
+  const parts = source.split(find)
+  if (parts.length !== 2) {
+    throw new Error(`${JSON.stringify(find)} occurs ${parts.length - 1} times in ${file}; a mutation needs a text that occurs once.`)
+  }
+  return parts.join(replace)
+}
+
+function mutating(edits: readonly Edit[]): Plugin {
+  return {
+    name: 'mutating',
+    setup: (builder) => {
+      builder.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const mine = edits.filter(({ file }) => path === join(CORE, file.split('/').join(sep)))
+        if (mine.length === 0) return undefined
+        return { contents: mine.reduce(mutate, readFileSync(path, 'utf8')), loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** The simulator with a core that has these changes, and the checks to put it to. The sources stay as they are. */
+export async function loadMutant(edits: readonly Edit[]): Promise<typeof Entry> {
+  for (const edit of edits) mutate(readFileSync(join(CORE, edit.file), 'utf8'), edit)
+  const directory = mkdtempSync(join(tmpdir(), 'weir-mutant-'))
+  try {
+    const outfile = join(directory, 'mutant.mjs')
+    await build({
+      entryPoints: [ENTRY],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      target: 'node20',
+      conditions: ['@weir/source'],
+      plugins: [mutating(edits)],
+      logLevel: 'silent',
+    })
+    return (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as typeof Entry
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+/** What a check finds wrong with a core that has these changes. */
+export async function findingsOf(edits: readonly Edit[], check: Entry.CheckName): Promise<readonly string[]> {
+  const { checks } = await loadMutant(edits)
+  try {
+    return await checks[check]()
+  } catch (error) {
+    // The simulator found a node that contradicts itself.
+    return [String(error)]
+  }
+}
+
+export function editsOf({ also, file, find, replace }: Mutation): readonly Edit[] {
+  return [{ file, find, replace }, ...(also === undefined ? [] : [also])]
+}

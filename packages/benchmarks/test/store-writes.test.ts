@@ -1,0 +1,11 @@
+import { expect, test } from 'vitest'
+import { FROM_SOURCE, runProgram } from '../src/harness/programs.ts'
+import type { WorkloadResult } from '../src/redis/program.ts'
+
+// In virtual time, so the same on every machine.
+test('keys at half of their limit are hardly ever written', { timeout: 180_000 }, async () => {
+  const workload = 'half of the limit'
+  const { requests, admitted, keyWrites } = await runProgram<WorkloadResult>('redis', { workload }, { execArgv: FROM_SOURCE })
+  expect(admitted).toBe(requests)
+  expect(keyWrites / requests).toBeLessThanOrEqual(0.02)
+})

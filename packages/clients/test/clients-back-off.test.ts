@@ -1,0 +1,43 @@
+import axios from 'axios'
+import axiosRetry from 'axios-retry'
+import got from 'got'
+import ky from 'ky'
+import { Agent, interceptors, request } from 'undici'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type ThrottledServer, throttledServer } from './throttled-server.ts'
+
+const retrying = axios.create()
+// Only the condition is ours: by default axios-retry repeats nothing that was answered below 500.
+axiosRetry(retrying, { retries: 2, retryDelay: axiosRetry.exponentialDelay, retryCondition: ({ response }) => response?.status === 429 })
+
+const agent = new Agent().compose(interceptors.retry({ maxRetries: 2 }))
+
+/** Each with its own way to retry, otherwise as it comes. */
+const CLIENTS: Record<string, (url: string) => Promise<string>> = {
+  got: (url) => got(url).text(),
+  ky: (url) => ky(url).text(),
+  'axios with axios-retry': async (url) => (await retrying.get<string>(url)).data,
+  'the retry interceptor of undici': async (url) => (await request(url, { dispatcher: agent })).body.text(),
+}
+
+let server: ThrottledServer
+afterEach(() => server.close())
+
+describe.each([
+  ['a limit in a fixed window', {}],
+  ['a limit in a sliding window', { window: 'sliding' }],
+  ['a cooldown', { cooldown: '2s' }],
+] as const)('%s', (_name, options) => {
+  test.each(Object.entries(CLIENTS))('%s waits as it is told, and is let in', async (_client, get) => {
+    server = await throttledServer(options)
+    const refusals = () => server.answered.filter(({ status }) => status === 429).length
+    // An interval may end between any two requests.
+    for (let i = 0; i < 20 && refusals() === 0; i++) expect(await get(server.url)).toBe('hello')
+    expect(refusals()).toBe(1)
+    const place = server.answered.findIndex(({ status }) => status === 429)
+    const [refused, next] = server.answered.slice(place)
+    expect(next?.status).toBe(200)
+    // Timers may fire a millisecond early, and the client reads the answer a little later than it was made.
+    expect((next?.at ?? 0) - (refused?.at ?? 0)).toBeGreaterThanOrEqual((refused?.retryAfter ?? 0) * 1000 - 5)
+  })
+})

@@ -1,0 +1,113 @@
+import type { DecisionReason } from './decision.ts'
+
+/** Why a request was refused. */
+export type RefusalReason = Exclude<DecisionReason, 'ok' | 'none'>
+
+/**
+ * Where the knowledge that a refusal rests on came from.
+ * - `'local'`: this node's own count, or a block that it set itself: it needed nobody else.
+ * - `'global'`: totals or blocks that the store returned.
+ * - `'announcement'`: totals or blocks that the store announced between two exchanges.
+ * - `'degraded'`: the store was away, and the policy's `degraded` choice decided.
+ * - `'overflow'`: the table of keys was full.
+ */
+export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | 'overflow'
+
+/**
+ * Why a key's counts were sent.
+ * - `'countdown'`: so much was unsent that the nodes together could have come near the limit.
+ * - `'hello'`: the first request to a key that is hot at other nodes.
+ * - `'refund'`: units were given back to a key that others may hold for full.
+ * - `'strict'`: a request waited for the store's word.
+ * - `'proof'`: a sliding window is full, and others may not know yet.
+ * - `'span-end'`: none of these: a span ended.
+ * - `'resend'`: the store had lost its data, or was back after an outage.
+ * - `'close'`: the throttler was closed, or a policy was taken out.
+ */
+export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proof' | 'span-end' | 'resend' | 'close'
+
+/** How a block came about: by an excess at this node, by hand at this node, or told by the store. */
+export type BlockCause = 'excess' | 'manual' | 'remote'
+
+/** Sources as numbers, as they lie in `CounterStats.refusals`. */
+export const LOCAL = 0
+export const GLOBAL = 1
+export const ANNOUNCED = 2
+export const OVERFLOWED = 3
+export type SourceIndex = typeof LOCAL | typeof GLOBAL | typeof ANNOUNCED | typeof OVERFLOWED
+
+const SOURCES = ['local', 'global', 'announcement', 'overflow'] as const
+const BY_LIMIT = 0
+const BY_COOLDOWN = 4
+const BY_HAND = 8
+const BY_DEGRADED = 12
+const BY_OVERFLOW = 13
+
+/** What each place of `CounterStats.refusals` counts. */
+export const REFUSALS: readonly { readonly reason: RefusalReason; readonly source: RefusalSource }[] = Object.freeze([
+  ...SOURCES.map((source) => ({ reason: 'limit', source }) as const),
+  ...SOURCES.map((source) => ({ reason: 'cooldown', source }) as const),
+  ...SOURCES.map((source) => ({ reason: 'blocked', source }) as const),
+  { reason: 'degraded', source: 'degraded' },
+  { reason: 'overflow', source: 'overflow' },
+])
+
+/** What each place of `CounterStats.exchanges` counts. */
+export const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
+  'countdown',
+  'hello',
+  'refund',
+  'strict',
+  'proof',
+  'span-end',
+  'resend',
+  'close',
+])
+export const COUNTDOWN = 0
+export const HELLO = 1
+export const REFUND = 2
+export const STRICT = 3
+export const PROOF = 4
+export const SPAN_END = 5
+export const RESEND = 6
+export const CLOSE = 7
+
+/** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
+export class CounterStats {
+  /** Refused requests, by place in `REFUSALS`. */
+  readonly refusals: Float64Array = new Float64Array(REFUSALS.length)
+  /** Sent counts of keys, by place in `EXCHANGES`. */
+  readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
+  readonly blocks: Record<BlockCause, number> = { excess: 0, manual: 0, remote: 0 }
+
+  countRefusal(reason: RefusalReason, source: SourceIndex): void {
+    const place = placeOf(reason) + (reason === 'degraded' || reason === 'overflow' ? 0 : source)
+    this.refusals[place] = (this.refusals[place] as number) + 1
+  }
+
+  countExchange(place: number): void {
+    this.exchanges[place] = (this.exchanges[place] as number) + 1
+  }
+
+  /** All refused requests. */
+  get refused(): number {
+    let sum = 0
+    for (const count of this.refusals) sum += count
+    return sum
+  }
+}
+
+function placeOf(reason: RefusalReason): number {
+  switch (reason) {
+    case 'limit':
+      return BY_LIMIT
+    case 'cooldown':
+      return BY_COOLDOWN
+    case 'blocked':
+      return BY_HAND
+    case 'degraded':
+      return BY_DEGRADED
+    case 'overflow':
+      return BY_OVERFLOW
+  }
+}

@@ -1,0 +1,135 @@
+/** Number of float64 fields of a record. */
+const STRIDE = 5
+/** Where a record's fields are, relative to `slot * STRIDE`. */
+export const KNOWN = 0
+export const GATE = 1
+export const TAG = 2
+export const OTHERS = 3
+export const SENT = 4
+
+/** Bits of `flags`. */
+export const IN_FLIGHT = 1
+export const ACTIVE = 2
+export const BLOCKED = 4
+export const DUE = 8
+/** What is known of the others was announced, not returned. */
+export const TOLD = 16
+
+const FIRST_CAPACITY = 64
+
+/**
+ * The counters of one policy's keys. A key has a slot; its numbers lie together in one typed array, so that a million
+ * keys are a Map, an array of their strings and two buffers, and a decision touches one cache line:
+ *
+ *     fields[slot * 5 + …]   KNOWN   units of the running interval in the cluster, as far as known, own included
+ *                            GATE    below it a request is counted without a further thought (see FixedWindow)
+ *                            TAG     interval and state for which KNOWN and GATE are valid
+ *                            OTHERS  units of the other nodes; KNOWN - OTHERS is this node's own net count
+ *                            SENT    own units taken, as acknowledged by the store
+ *     flags[slot]            IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD
+ *     keys[slot]             the key, or undefined while the slot is free
+ *
+ * A free slot's KNOWN field holds the next free slot.
+ */
+export class CounterTable {
+  fields: Float64Array
+  flags: Uint8Array
+  readonly keys: (string | undefined)[] = []
+  readonly #slots = new Map<string, number>()
+  readonly #maxKeys: number
+  #free = -1
+  #used = 0
+
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys
+    this.fields = new Float64Array(FIRST_CAPACITY * STRIDE)
+    this.flags = new Uint8Array(FIRST_CAPACITY)
+  }
+
+  /** Keys held. */
+  get size(): number {
+    return this.#slots.size
+  }
+
+  /** Slots below this number have been used. */
+  get end(): number {
+    return this.#used
+  }
+
+  get full(): boolean {
+    return this.#slots.size >= this.#maxKeys
+  }
+
+  /** The slot of a key, or -1. */
+  find(key: string): number {
+    const slot = this.#slots.get(key)
+    return slot === undefined ? -1 : slot
+  }
+
+  /** A slot for a new key, all fields 0; -1 when the table is full. The key must not be in the table. */
+  add(key: string): number {
+    return this.full ? -1 : this.addAnyway(key)
+  }
+
+  /** As `add`, also when the table is full. */
+  addAnyway(key: string): number {
+    const slot = this.reserve(key)
+    this.#slots.set(key, slot)
+    return slot
+  }
+
+  /** A slot that no key leads to. */
+  reserve(label: string): number {
+    let slot = this.#free
+    if (slot >= 0) {
+      this.#free = this.fields[slot * STRIDE] as number
+      this.fields.fill(0, slot * STRIDE, (slot + 1) * STRIDE)
+    } else {
+      slot = this.#used++
+      if (slot >= this.flags.length) this.#grow()
+    }
+    this.flags[slot] = 0
+    this.keys[slot] = label
+    return slot
+  }
+
+  /** Frees a slot and forgets its key. */
+  remove(slot: number): void {
+    const key = this.keys[slot]
+    if (key === undefined) return
+    // A reserved slot's label may also be a key that somebody else made.
+    if (this.#slots.get(key) === slot) this.#slots.delete(key)
+    this.keys[slot] = undefined
+    this.flags[slot] = 0
+    const base = slot * STRIDE
+    this.fields[base + TAG] = -1
+    this.fields[base] = this.#free
+    this.#free = slot
+    if (this.#slots.size === 0) this.#reset()
+  }
+
+  /** When the last key has gone, so does all memory. */
+  #reset(): void {
+    if (this.flags.length === FIRST_CAPACITY || this.keys.some((key) => key !== undefined)) return
+    this.keys.length = 0
+    this.#free = -1
+    this.#used = 0
+    this.fields = new Float64Array(FIRST_CAPACITY * STRIDE)
+    this.flags = new Uint8Array(FIRST_CAPACITY)
+  }
+
+  #grow(): void {
+    const capacity = this.flags.length * 2
+    const fields = new Float64Array(capacity * STRIDE)
+    fields.set(this.fields)
+    this.fields = fields
+    const flags = new Uint8Array(capacity)
+    flags.set(this.flags)
+    this.flags = flags
+  }
+}
+
+/** Index of a slot's first field. */
+export function baseOf(slot: number): number {
+  return slot * STRIDE
+}

@@ -1,0 +1,399 @@
+import type { Batch, EntryOwner, Ticket } from './batch.ts'
+import { CounterStats, GLOBAL, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
+import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, TAG } from './counter-table.ts'
+import { Offences } from './offences.ts'
+import type { Policy } from './policy.ts'
+import type { Reservation } from './reservations.ts'
+import type { BlockChange, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
+import type { StoreTime } from './store-time.ts'
+import { endOf, type Ordinal, ordinalAt } from './time.ts'
+
+/** What a policy's counter needs to know of the throttler that it is part of. */
+export interface CounterHost {
+  /** The store's clock. */
+  readonly time: StoreTime
+  /** This node's own wall clock. */
+  readonly localTime: StoreTime
+  /** Live nodes, at least 1. */
+  readonly nodes: number
+  /** False for a throttler without a store, and before the first exchange was tried. */
+  readonly connected: boolean
+  /** Whether the store is away. */
+  readonly degraded: boolean
+  /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
+  readonly recoveredAt: number
+  /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
+  due(counter: Counter, slot: number, at: number): void
+  /** Asks for a change of a block to be sent. */
+  changeBlock(counter: Counter, change: BlockChange, until: number): void
+  blocked(counter: Counter, key: string, forMs: number, cause: 'excess' | 'manual' | 'remote'): void
+  unblocked(counter: Counter, key: string, cause: 'manual' | 'remote' | 'expired'): void
+  overflow(counter: Counter): void
+}
+
+/** A key that is refused until a time on the monotonic clock. */
+export interface Block {
+  until: number
+  manual: boolean
+  /** Who says so. */
+  source: SourceIndex
+}
+
+/** What `overflow: 'allow' | 'block'` yields instead of a slot. */
+export const NO_SLOT = -1
+
+/**
+ * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. Whoever makes
+ * room writes another gate or another tag.
+ */
+export const FULL = -1
+
+/** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the counter's own. */
+const VERSIONS = 1024
+const STALE = VERSIONS - 1
+
+/** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `wireKey`). */
+const SHARED_LABEL = '\u0000overflow'
+
+/**
+ * One policy's counts at this node. The request path is `locate`, `admits`, `take`; everything else is subclasses'.
+ *
+ * A record's KNOWN and GATE are valid only while its TAG equals the counter's `tag`, which changes with the interval
+ * and whenever gates must be computed anew (the store went away or came back, the number of nodes changed). So a whole
+ * table is invalidated by one assignment.
+ */
+export abstract class Counter implements EntryOwner {
+  policy: Policy
+  wire: StorePolicy
+  readonly host: CounterHost
+  /** The clock whose epoch the policy's intervals are of. */
+  readonly time: StoreTime
+  readonly table: CounterTable
+  readonly blocks: Map<number, Block> = new Map()
+  readonly overflow: 'shared' | 'allow' | 'block'
+  readonly maxKeys: number
+  /** The running cell (interval or bucket) of the epoch. */
+  ordinal: Ordinal = 0 as Ordinal
+  /** `ordinal` and the version of the state that gates were computed for. */
+  tag: number = 0
+  /** When `roll` must be called next, on the monotonic clock. */
+  rollAt: number = Number.NEGATIVE_INFINITY
+  /** Units admitted since the start. */
+  admitted: number = 0
+  readonly stats: CounterStats = new CounterStats()
+  /** When the last walk at a span's end began that could send, on the monotonic clock. */
+  protected walkedAt: number = Number.NEGATIVE_INFINITY
+  #version = 0
+  #sharedSlot = NO_SLOT
+  /** Without a store this node remembers by itself. */
+  readonly #offences = new Offences()
+  #sweepAt = MOST_OFFENCES
+  #overflowing = false
+  /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
+  amnesty = -1
+
+  constructor(policy: Policy, wire: StorePolicy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
+    this.policy = policy
+    this.wire = wire
+    this.host = host
+    this.time = policy.enforcement === 'published' ? host.localTime : host.time
+    this.maxKeys = maxKeys
+    this.overflow = overflow
+    this.table = new CounterTable(maxKeys)
+  }
+
+  /** The slot of a key, made if need be; `NO_SLOT` when the table is full and `overflow` says so. */
+  locate(key: string): number {
+    const slot = this.table.find(key)
+    return slot >= 0 ? slot : this.#locateNew(key)
+  }
+
+  /** Whether a request of `cost` fits now. `rollAt` must not have passed. Without `count` nothing comes of it. */
+  admits(slot: number, cost: number, now: number, count = true): boolean {
+    const fields = this.table.fields
+    const base = baseOf(slot)
+    return (
+      ((fields[base + KNOWN] as number) + cost < (fields[base + GATE] as number) && fields[base + TAG] === this.tag) ||
+      (!this.isFull(slot, cost) && this.reconsider(slot, cost, now, count))
+    )
+  }
+
+  /** Whether `reconsider` found that nothing of `cost` fits until the interval is over, and nothing has happened since. */
+  isFull(slot: number, cost: number): boolean {
+    const { fields } = this.table
+    const base = baseOf(slot)
+    return fields[base + GATE] === FULL && fields[base + TAG] === this.tag && cost >= 1
+  }
+
+  /** Counts a request that `admits` let pass. */
+  take(slot: number, cost: number): void {
+    const index = baseOf(slot) + KNOWN
+    const fields = this.table.fields
+    fields[index] = (fields[index] as number) + cost
+    this.admitted += cost
+  }
+
+  /** Units left as far as this node knows. */
+  remaining(slot: number, _now: number): number {
+    return Math.max(0, this.policy.limit - (this.table.fields[baseOf(slot) + KNOWN] as number))
+  }
+
+  /** Milliseconds until units come back. */
+  resetAfter(_slot: number, now: number): number {
+    return Math.max(0, this.rollAt - now)
+  }
+
+  /** Moves on to the cell that `now` belongs to, or sets `rollAt` anew where it is not over yet. */
+  roll(now: number): void {
+    const { width } = this.wire
+    const ordinal = ordinalAt(this.time.at(now), width)
+    // A node's ordinal never goes back: what is counted stays in the cell that it was counted in.
+    if (ordinal > this.ordinal) {
+      this.moveTo(ordinal)
+      this.rolled(now)
+    }
+    this.rollAt = this.time.monotonicAt(endOf(this.ordinal, width))
+    if (this.rollAt <= now) this.rollAt = now + RECHECK
+  }
+
+  protected moveTo(ordinal: Ordinal): void {
+    this.ordinal = ordinal
+    this.tag = ordinal * VERSIONS + this.#version
+  }
+
+  /** The store's clock has become known. */
+  adoptTime(now: number): void {
+    this.roll(now)
+  }
+
+  /** Makes every gate be computed anew at its key's next request. */
+  invalidate(now: number): void {
+    this.#version = (this.#version + 1) % STALE
+    this.tag = this.ordinal * VERSIONS + this.#version
+    this.roll(now)
+  }
+
+  /** Takes a changed rule over whose counts are the same: another limit or cooldown, say. Counts and blocks stay. */
+  adopt(policy: Policy, now: number): void {
+    this.policy = policy
+    const hot = this.wire.hot === Number.POSITIVE_INFINITY ? this.wire.hot : policy.limit / 4
+    this.wire = Object.freeze({ ...this.wire, limit: policy.limit, hot })
+    this.invalidate(now)
+  }
+
+  /** The ordinal that a record's counts belong to; 0 for a new one. */
+  ordinalOf(base: number): Ordinal {
+    return Math.floor((this.table.fields[base + TAG] as number) / VERSIONS) as Ordinal
+  }
+
+  /** The block of a slot, if it still holds. */
+  blockOf(slot: number, now: number): Block | undefined {
+    if (((this.table.flags[slot] as number) & BLOCKED) === 0) return undefined
+    const block = this.blocks.get(slot)
+    if (block !== undefined && block.until > now) return block
+    this.clearBlock(slot)
+    if (block !== undefined) this.host.unblocked(this, this.keyOf(slot), 'expired')
+    return undefined
+  }
+
+  /** Blocks a slot here, or moves the end of its block. */
+  setBlock(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL): void {
+    this.blocks.set(slot, { until, manual, source })
+    this.table.flags[slot] = (this.table.flags[slot] as number) | BLOCKED
+    // Closed for the fast path; `reconsider` finds the block.
+    this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
+  }
+
+  clearBlock(slot: number): void {
+    this.blocks.delete(slot)
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~BLOCKED
+    this.markStale(slot)
+  }
+
+  /** Makes the gate of one key be computed anew at its next request. */
+  markStale(slot: number): void {
+    const base = baseOf(slot)
+    this.table.fields[base + TAG] = this.ordinalOf(base) * VERSIONS + STALE
+  }
+
+  /** A block that the store or another node tells of; `remaining` 0 lifts it. */
+  blockRemotely(slot: number, remaining: number, now: number, source: SourceIndex = GLOBAL): void {
+    const known = this.blockOf(slot, now)
+    if (remaining > 0) {
+      const later = known === undefined ? remaining : now + remaining - known.until
+      // The end that is known, seen through the network's delay: a client was told when to come back.
+      if (known !== undefined && later >= 0 && later <= this.host.time.uncertainty(now)) return
+      this.setBlock(slot, now + remaining, known?.manual ?? false, known?.source ?? source)
+      if (known === undefined) this.host.blocked(this, this.keyOf(slot), remaining, 'remote')
+    } else if (known !== undefined) {
+      this.clearBlock(slot)
+      this.host.unblocked(this, this.keyOf(slot), 'remote')
+    }
+  }
+
+  /**
+   * An excess blocks a key at all nodes. A cooldown that grows begins here with the length that this node's own memory
+   * gives; the store, which knows the key's blocks of all nodes, answers with the real one.
+   *
+   * @param least when the block ends at the earliest, on the monotonic clock
+   */
+  protected startCooldown(slot: number, now: number, least: number): void {
+    const { cooldown, cooldownGrowth: growth } = this.policy
+    const key = this.wireKey(slot)
+    // What the store lets grow, so that both come to the same.
+    const first = Math.max(least - now, cooldown)
+    const until = now + (growth === undefined ? first : this.#offences.next(key, first, growth, now))
+    this.setBlock(slot, until, false)
+    if (this.host.connected) {
+      const change = { policy: this.wire, key, kind: 'excess', remaining: first } as const
+      this.host.changeBlock(this, growth === undefined ? change : { ...change, growth }, now + first)
+    }
+    if (this.#offences.size > this.#sweepAt) {
+      this.#offences.sweep(now)
+      this.#sweepAt = Math.max(MOST_OFFENCES, 2 * this.#offences.size)
+    }
+    this.host.blocked(this, this.keyOf(slot), until - now, 'excess')
+  }
+
+  /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room. */
+  locateWire(wireKey: string): number {
+    const found = this.findWire(wireKey)
+    if (found >= 0 || wireKey === SHARED_LABEL) return found
+    // Strangers' news must not push this node's own keys out, nor fall to the shared counter.
+    return this.table.full && !this.evict() ? NO_SLOT : this.table.add(keyOfWire(wireKey))
+  }
+
+  /** The slot of a key of the store, or `NO_SLOT`. */
+  findWire(wireKey: string): number {
+    return wireKey === SHARED_LABEL ? this.#sharedSlot : this.table.find(keyOfWire(wireKey))
+  }
+
+  /** A slot of the key's own even where the table is full: a block by hand must hold. */
+  locateAlways(key: string): number {
+    const found = this.table.find(key)
+    if (found >= 0) return found
+    if (this.table.full) this.evict()
+    return this.table.addAnyway(key)
+  }
+
+  /** Forgets a key. */
+  protected forget(slot: number): void {
+    this.blocks.delete(slot)
+    this.table.remove(slot)
+    if (slot === this.#sharedSlot) this.#sharedSlot = NO_SLOT
+  }
+
+  /** The key of a slot as users know it. */
+  keyOf(slot: number): string {
+    return this.table.keys[slot] ?? ''
+  }
+
+  /** The key of a slot as the store gets it: no user's key can be taken for the shared counter. */
+  wireKey(slot: number): string {
+    return slot === this.#sharedSlot ? SHARED_LABEL : wireOfKey(this.keyOf(slot))
+  }
+
+  /** Whether new keys find no room. */
+  get overflowing(): boolean {
+    return this.#overflowing && this.table.full
+  }
+
+  /** Counts a refusal, with where the knowledge came from that it rests on. After `refuse`. */
+  countRefusal(slot: number, cost: number, reason: RefusalReason): void {
+    const source = reason === 'limit' ? this.sourceOf(slot, cost) : (this.blocks.get(slot)?.source ?? LOCAL)
+    this.stats.countRefusal(reason, slot === this.#sharedSlot ? OVERFLOWED : source)
+  }
+
+  /** Whose knowledge leaves no room for `cost`. */
+  protected abstract sourceOf(slot: number, cost: number): SourceIndex
+  /** Units of a key in the cluster now, as far as known. */
+  abstract usedOf(slot: number, now: number): number
+  /** Own units among them. */
+  abstract ownOf(slot: number): number
+  /** Own units among them that the store has not acknowledged. */
+  abstract unsyncedOf(slot: number): number
+  /** Since when they may have been held, on the monotonic clock; `now` for a key that is too quiet to be sent. */
+  abstract unsyncedSince(slot: number, now: number): number
+  /** Whether the key's counts have been exchanged, so that the cluster's total is known. */
+  abstract wasExchanged(slot: number): boolean
+
+  #locateNew(key: string): number {
+    if (this.table.full && !this.evict()) {
+      if (!this.#overflowing) {
+        this.#overflowing = true
+        this.host.overflow(this)
+      }
+      if (this.overflow !== 'shared') return NO_SLOT
+      if (this.#sharedSlot < 0) this.#sharedSlot = this.table.reserve(SHARED_LABEL)
+      return this.#sharedSlot
+    }
+    this.#overflowing = false
+    return this.table.add(key)
+  }
+
+  /** Frees what nobody needs, in bulk, because the table is full. True when there is room now. */
+  protected abstract evict(): boolean
+  /** The ordinal has just changed. */
+  protected rolled(_now: number): void {}
+
+  /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
+  abstract reconsider(slot: number, cost: number, now: number, count: boolean): boolean
+  /** Whether a request that `admits` lets pass must wait for the store's word all the same (`strict`). */
+  mustAsk(_slot: number, _now: number): boolean {
+    return false
+  }
+
+  /** Asks the store for units on condition that they fit. Only after `mustAsk` said so. */
+  reserve(reservation: Reservation, _now: number): void {
+    reservation.answer(undefined)
+  }
+
+  /** Why `admits` refused, and for how long. Starts a cooldown where the policy has one. */
+  abstract refuse(slot: number, cost: number, now: number): Refusal
+  /** As `refuse`, without any effect. */
+  abstract explain(slot: number, cost: number, now: number): Refusal
+  /** Gives units back to the cell that they were taken from. */
+  abstract giveBack(key: string, ordinal: Ordinal, units: number, now: number): void
+  /** Adds a due key's counts to a batch, unless there is nothing to send. */
+  abstract collect(slot: number, now: number, batch: Batch): void
+  /** A key that asked for an exchange does not get one, as the store is away. */
+  abstract undue(slot: number): void
+  /** One exchange of `ticket` succeeded. */
+  abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
+  /** One exchange of `ticket` failed, or its outcome is unknown. */
+  abstract fail(ticket: Ticket, entry: SyncEntry, now: number): void
+  /** Totals that the store announced. */
+  abstract announced(announcement: TotalAnnouncement, now: number): void
+  /** The store lost its data: what was acknowledged counts as unsent. */
+  abstract lost(slot: number): void
+  /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
+  abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
+}
+
+/** A key as the store gets it: no user's key can be taken for the shared counter. */
+export function wireOfKey(key: string): string {
+  return key.startsWith('\u0000') ? `\u0000${key}` : key
+}
+
+function keyOfWire(wireKey: string): string {
+  return wireKey.startsWith('\u0000\u0000') ? wireKey.slice(1) : wireKey
+}
+
+export interface ScanOptions {
+  /** Send also what a quiet key has (at close). */
+  readonly all: boolean
+  /** Treat everything as unsent (the store lost its data). */
+  readonly resend: boolean
+}
+
+export interface Refusal {
+  readonly reason: RefusalReason
+  /** Milliseconds. */
+  readonly retryAfter: number
+}
+
+/** While the store's clock is being slewed an interval may end a little later than foreseen: look again after this. */
+const RECHECK = 1
+
+/** More remembered offences than this are looked through for those that are over; again when twice as many are left. */
+const MOST_OFFENCES = 10_000

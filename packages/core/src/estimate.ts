@@ -1,0 +1,65 @@
+/**
+ * Pure arithmetic of the proof algorithm: when to exchange a count early, and which part of a key's traffic this node
+ * sees. `limit` is MAX; `nodes` is n, the number of nodes that a key's traffic is spread over.
+ */
+
+/** Units and rates that an early exchange is timed by. */
+export interface Countdown {
+  /** Limit less what is known of the cluster (G) at the last exchange. */
+  room: number
+  /** Own units sent and not yet acknowledged (f). */
+  inFlight: number
+  /** n = max(live nodes, 1/share). */
+  nodes: number
+  /** Units that others are expected to have taken since the last exchange: r·(now − tSync). */
+  extrapolated: number
+  /** 2, or 3 when limit < 20·nodes. */
+  divisor: number
+}
+
+/**
+ * The number of unsynced units u at which a key is exchanged early: the least u with
+ *
+ *     u >= max(1, (MAX − G − f − u − h) / (c·n)),   h = max((f + u)(n − 1), r·(now − tSync))
+ *
+ * solved for u. If every node keeps to it, the units that nobody else knows of add up to at most room/c.
+ */
+export function threshold({ room, inFlight, nodes, extrapolated, divisor }: Countdown): number {
+  const byOwn = (room - nodes * inFlight) / ((divisor + 1) * nodes)
+  const byRate = (room - inFlight - extrapolated) / (divisor * nodes + 1)
+  return Math.max(1, Math.min(byOwn, byRate))
+}
+
+/** The divisor c of `threshold`: small limits are counted down in finer steps. */
+export function divisorFor(limit: number, nodes: number): number {
+  return limit < 20 * nodes ? 3 : 2
+}
+
+/** Exponentially weighted mean with weight 1/2: the others' rate from successive exchanges. */
+export function smooth(before: number, sample: number): number {
+  return before === 0 ? sample : (before + sample) / 2
+}
+
+/** How much of a key's recent traffic came through this node, with a prior of ten units spread evenly. */
+export class Share {
+  #own = 0
+  #all = 0
+
+  /**
+   * @param own units this node took since the last exchange
+   * @param all units the cluster took since then
+   * @param limit both sums are halved each time that the cluster has taken as much as it
+   */
+  add(own: number, all: number, limit: number): void {
+    const decay = 2 ** (-all / limit)
+    this.#own = this.#own * decay + own
+    this.#all = this.#all * decay + all
+  }
+
+  /** In (0, 1]; without any traffic 1/nodes. */
+  value(nodes: number): number {
+    return Math.min(1, (this.#own + PRIOR / nodes) / (this.#all + PRIOR))
+  }
+}
+
+const PRIOR = 10

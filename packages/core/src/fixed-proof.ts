@@ -1,0 +1,281 @@
+import type { Batch, Ticket } from './batch.ts'
+import { FULL, type Refusal } from './counter.ts'
+import { COUNTDOWN, HELLO, RESEND, STRICT } from './counter-stats.ts'
+import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG } from './counter-table.ts'
+import { divisorFor, smooth, threshold } from './estimate.ts'
+import { type Active, FixedCounter, SETTLE } from './fixed-counter.ts'
+import { type Reservation, Reservations } from './reservations.ts'
+import type { Cell, SyncEntry, SyncResult } from './store.ts'
+import { spanEnd } from './time.ts'
+
+/**
+ * `enforcement: 'proof'` in a fixed window: a request is refused only when the units that are known to have been taken
+ * leave no room for it, so nobody is refused by an estimate. Estimates only decide when counts are exchanged early.
+ *
+ * GATE is the number of known units at which something must be thought about: an exchange that falls due, or the limit.
+ */
+export class FixedProof extends FixedCounter {
+  readonly #reservations = new Reservations()
+
+  override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+    const base = baseOf(slot)
+    const fields = this.table.fields
+    const { limit } = this.policy
+    if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
+    if (this.blockOf(slot, now) !== undefined) {
+      fields[base + GATE] = Number.NEGATIVE_INFINITY
+      return false
+    }
+    const known = fields[base + KNOWN] as number
+    if (this.decidesAlone(slot)) {
+      const most = this.mostWhileDegraded(slot, base, now)
+      fields[base + GATE] = most
+      // The next try was dropped if the whole store went away meanwhile.
+      if (!this.host.degraded && count) this.wantExchange(slot, now, COUNTDOWN)
+      return known + cost <= most
+    }
+    fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? FULL : limit
+    if (known + cost > limit) return false
+    if (!count) {
+      // The next request has to think of what this one must not cause.
+      fields[base + GATE] = Number.NEGATIVE_INFINITY
+      return this.activeOf(slot)?.capped !== true || this.own(base) + cost <= (this.activeOf(slot) as Active).cap
+    }
+    if (this.activeOf(slot)?.capped === true) return this.admitsCapped(slot, base, cost, now)
+    if (this.host.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
+      this.countDown(slot, base, cost, now)
+    }
+    return true
+  }
+
+  /**
+   * After an outage: the first nodes to be back do not hear yet of what the others admitted meanwhile. So the share that
+   * held during the outage goes on until an exchange that all of them can have come before.
+   */
+  private admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
+    this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
+    return this.own(base) + cost <= this.activate(slot).cap
+  }
+
+  /** Asks for an exchange if `cost` more units make one due, else sets the gate to where it is to be thought of again. */
+  private countDown(slot: number, base: number, cost: number, now: number): void {
+    const fields = this.table.fields
+    const active = this.activeOf(slot)
+    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
+    const due = this.dueAt(base, active, now)
+    if (unsent + cost >= due || active?.hello === true) {
+      this.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
+      return
+    }
+    // With others known to be active the threshold sinks as time passes: look again half way.
+    const next = active !== undefined && active.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
+    fields[base + GATE] = Math.min(this.policy.limit, (fields[base + KNOWN] as number) + next - unsent)
+  }
+
+  private dueAt(base: number, active: Active | undefined, now: number): number {
+    const fields = this.table.fields
+    const live = this.host.nodes
+    const nodes = active === undefined ? live : Math.max(live, 1 / active.share.value(live))
+    const sentNet = (fields[base + SENT] as number) - (active?.givenSent ?? 0)
+    return threshold({
+      room: this.policy.limit - (fields[base + OTHERS] as number) - sentNet,
+      inFlight: active?.flight ?? 0,
+      nodes,
+      extrapolated: active === undefined ? 0 : expected(active, now),
+      divisor: divisorFor(this.policy.limit, live),
+    })
+  }
+
+  /** Known units up to which requests are admitted while the store is away. */
+  private mostWhileDegraded(slot: number, base: number, now: number): number {
+    const { limit, spans, interval, degraded } = this.policy
+    const fields = this.table.fields
+    const live = this.host.nodes
+    switch (degraded) {
+      case 'open':
+        return Number.POSITIVE_INFINITY
+      case 'closed':
+        return Number.NEGATIVE_INFINITY
+      case 'published': {
+        const active = this.activate(slot)
+        if (now >= active.spanEnd) {
+          active.spanTaken = this.own(base)
+          const { time } = this
+          active.spanEnd = time.monotonicAt(spanEnd(time.at(now), interval, spans))
+        }
+        return (fields[base + OTHERS] as number) + active.spanTaken + limit / spans / live
+      }
+      default: {
+        const active = this.activate(slot)
+        const sentNet = (fields[base + SENT] as number) - active.givenSent
+        const others = fields[base + OTHERS] as number
+        const room = Math.max(0, limit - others - sentNet)
+        // A small limit's share may be less than one unit. Were it nothing, an outage of the store would be one of the
+        // service: each node lets one unit pass.
+        active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)
+        active.capped = true
+        return others + active.cap
+      }
+    }
+  }
+
+  override refuse(slot: number, cost: number, now: number): Refusal {
+    const { cooldown } = this.policy
+    const base = baseOf(slot)
+    const forgiven = this.decidesAlone(slot) || this.ordinal <= Math.max(this.amnesty, this.activeOf(slot)?.awayIn ?? -1)
+    if (cooldown > 0 && !forgiven && this.closedFor(base, cost)) {
+      if (this.blockOf(slot, now) === undefined) this.startCooldown(slot, now, this.rollAt)
+    }
+    return this.explain(slot, cost, now)
+  }
+
+  /**
+   * Whether a request must wait for the store's word (`strict`): so little is left that the nodes together could admit
+   * too much before they hear of each other.
+   */
+  override mustAsk(slot: number, now: number): boolean {
+    if (!this.policy.strict || !this.host.connected || this.decidesAlone(slot)) return false
+    const base = baseOf(slot)
+    const fields = this.table.fields
+    if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
+    const active = this.activeOf(slot)
+    const live = this.host.nodes
+    const nodes = active === undefined ? live : Math.max(live, 1 / active.share.value(live))
+    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
+    const others = Math.max(unsent * (nodes - 1), active === undefined ? 0 : expected(active, now))
+    return this.policy.limit - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
+  }
+
+  override reserve(reservation: Reservation, now: number): void {
+    this.#reservations.add(reservation.slot, reservation)
+    this.wantExchange(reservation.slot, now, STRICT)
+  }
+
+  /** Conditional increments in a row, each on top of the one before: once one is not granted, none after it is. */
+  override collect(slot: number, now: number, batch: Batch): void {
+    const flags = this.table.flags[slot] as number
+    if (!this.#reservations.has(slot) || (flags & IN_FLIGHT) !== 0) {
+      super.collect(slot, now, batch)
+      return
+    }
+    this.table.flags[slot] = (flags & ~DUE) | IN_FLIGHT
+    const base = baseOf(slot)
+    if (this.table.fields[base + TAG] !== this.tag) this.refresh(slot, now)
+    const active = this.activate(slot)
+    active.sentAt = now
+    active.announcedInFlight = false
+    active.hello = false
+    const { given } = active
+    let taken = this.taken(slot, base)
+    active.flight = taken - (this.table.fields[base + SENT] as number)
+    for (const reservation of this.#reservations.take(slot)) {
+      taken += reservation.cost
+      const cells = [{ ordinal: this.ordinal, taken, given }]
+      this.stats.countExchange(STRICT)
+      batch.add(this, reservation, { policy: this.wire, key: this.wireKey(slot), cells, atMost: this.policy.limit })
+    }
+    if (taken === this.taken(slot, base)) this.table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    const cell = entry.cells[0]
+    const reply = result.cells[0]
+    if (typeof ticket === 'number' || !('answer' in ticket) || cell === undefined || reply === undefined) {
+      super.settle(ticket, entry, result, sent, now)
+      if (typeof ticket === 'number' && this.#reservations.has(ticket)) this.wantExchange(ticket, now, STRICT)
+      return
+    }
+    const { slot, cost } = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    const base = baseOf(slot)
+    if (this.ordinalOf(base) === cell.ordinal) {
+      const active = this.activate(slot)
+      const fields = this.table.fields
+      if (result.granted) {
+        fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
+        this.admitted += cost
+      }
+      const counted = result.granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
+      this.merge(slot, base, counted, reply, sent, now)
+    }
+    if (result.blocked > 0) this.blockRemotely(slot, Math.max(0, result.blocked - (now - sent) / 2), now)
+    if (result.granted && ticket.abandoned) this.giveBack(this.keyOf(slot), cell.ordinal, cost, now)
+    ticket.answer(result.granted)
+    if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)
+  }
+
+  override fail(ticket: Ticket, entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket === 'number' || !('answer' in ticket)) {
+      super.fail(ticket, entry, now, alone)
+      return
+    }
+    const { slot, cost } = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    const base = baseOf(slot)
+    // The increment may have been applied: take the units and give them back, which is right in either case.
+    if (this.ordinalOf(base) === entry.cells[0]?.ordinal) this.activate(slot).given += cost
+    this.activate(slot).flight = 0
+    this.markStale(slot)
+    ticket.answer(undefined)
+  }
+
+  override undue(slot: number): void {
+    super.undue(slot)
+    for (const reservation of this.#reservations.take(slot)) reservation.answer(undefined)
+  }
+
+  protected override quiet(_slot: number, base: number, unsent: number): boolean {
+    const { limit } = this.policy
+    const live = this.host.nodes
+    return this.own(base) * live < limit * QUIET_OWN || unsent * live < limit * QUIET_UNSENT
+  }
+
+  protected override merge(slot: number, base: number, cell: Cell, reply: Cell, _sent: number, now: number): void {
+    const fields = this.table.fields
+    const active = this.activeOf(slot)
+    const total = reply.taken - reply.given
+    const ownNet = cell.taken - cell.given
+    const others = Math.max(0, total - ownNet)
+    fields[base + SENT] = Math.max(fields[base + SENT] as number, cell.taken)
+    if (active === undefined) {
+      // After the store lost its data its totals are too small for a while; what was known stays known.
+      if (reply.given > 0) this.setOthers(base, others)
+      else this.raiseOthers(base, others)
+      this.markStale(slot)
+      return
+    }
+    active.givenSent = Math.max(active.givenSent, cell.given)
+    active.flight = 0
+    if (active.sentAt >= this.host.recoveredAt + SETTLE) active.capped = false
+    const before = fields[base + OTHERS] as number
+    if (reply.given > active.givenByAll && !active.announcedInFlight) this.setOthers(base, others)
+    else this.raiseOthers(base, others)
+    active.givenByAll = Math.max(active.givenByAll, reply.given)
+    const elapsed = now - active.syncedAt
+    const learned = Math.max(0, others - (active.total - active.ownThen))
+    if (elapsed > 0 && active.syncedAt > Number.NEGATIVE_INFINITY) active.rate = smooth(active.rate, learned / elapsed)
+    active.share.add(Math.max(0, ownNet - active.ownThen), Math.max(0, total - active.total), this.policy.limit)
+    active.total = Math.max(active.total, total, before + ownNet)
+    active.ownThen = ownNet
+    active.syncedAt = now
+    this.markStale(slot)
+    // Units that came while the exchange was under way may make the next one due.
+    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
+    if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.dueAt(base, active, now)) {
+      this.wantExchange(slot, now, COUNTDOWN)
+    }
+  }
+}
+
+/** Units that others are expected to have taken since the last exchange; before the first one nothing is known of them. */
+function expected({ rate, syncedAt }: Active, now: number): number {
+  return rate === 0 ? 0 : rate * Math.max(0, now - syncedAt)
+}
+
+/** A key is quiet while this node, times the live nodes, has taken less than this part of the limit … */
+const QUIET_OWN = 1 / 4
+/** … or holds less than this part of its share of the limit unsent. */
+const QUIET_UNSENT = 0.05
+/** A request waits for the store's word when less than this many units per node are expected to be left. */
+const STRICT_TAIL = 2

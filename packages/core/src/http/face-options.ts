@@ -1,0 +1,202 @@
+import type { Decision } from '../decision.ts'
+import { invalidOption, show, WeirError } from '../errors.ts'
+import type { PolicyOptions } from '../policy.ts'
+import type { Throttler } from '../throttler.ts'
+import type { ThrottlerOptions } from '../throttler-options.ts'
+import type { AccessList } from './access-list.ts'
+import type { HeaderStyle } from './headers.ts'
+import { expandPlans, type PlannedPolicyOptions } from './plans.ts'
+import type { Refusal } from './refusal.ts'
+import { checkRequestRule } from './rules.ts'
+
+/**
+ * What a face can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
+ *
+ * None of the functions can break a request: one that throws is reported once as a `warning` event, and the request goes on
+ * as each option says.
+ */
+export interface FaceOptions<Req, Args extends readonly unknown[], Name extends string = string> {
+  /** Requests that are neither counted nor refused: those for which it returns `true`. One that throws skips nothing. */
+  readonly skip?: (request: Req) => boolean
+  /** Neither count nor refuse OPTIONS requests, e.g. preflights of CORS. Default false. */
+  readonly skipOptions?: boolean
+  /** A switch at run time, asked for each request: nothing is counted or refused while it returns `false`. */
+  readonly enabled?: () => boolean
+  /** Requests that always pass, uncounted. */
+  readonly allow?: AccessList<Req>
+  /** Requests that are always refused, with status 403. `allow` comes first. */
+  readonly deny?: AccessList<Req>
+  /** Which fields tell clients about their limits. Default `'draft-10'`. */
+  readonly headers?: HeaderStyle
+  /** Status of a refusal, 400 to 599. Default 429. */
+  readonly statusCode?: number
+  /** The body of a refusal: a string (plain text), or anything else (JSON), or a function that returns one. */
+  readonly message?: string | object | ((request: Req, decision: Decision<Name>) => string | object)
+  /** Answers refused requests itself; status and headers are set already. One that throws leaves the standard answer. */
+  readonly handler?: (...args: [...Args, refusal: Refusal<Name>]) => unknown
+  /** `'respond'` (default) writes the answer; `'throw'` hands a `ThrottledError` to the framework's error handler. */
+  readonly onRefused?: 'respond' | 'throw'
+  /** Told of each refused request, also in a dry run. */
+  readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
+  /** Decide and report, but never refuse. Default false. */
+  readonly dryRun?: boolean
+  /** Give back what a request took when its answer is 400 or above, or was cut off. Default false. */
+  readonly skipFailedRequests?: boolean
+  /** Give back what a request took when it was answered below 400. Default false. */
+  readonly skipSuccessfulRequests?: boolean
+  /** Decides after the response what counts as success. Default: status below 400. A cut-off response never succeeds. */
+  readonly requestWasSuccessful?: (...args: Args) => boolean
+  /** Bits of an IPv6 address that are kept in keys, 1 to 128. Default 64. */
+  readonly ipv6Subnet?: number
+  /** Tell paths apart by case where a key is made from a path. Default false, as Express and Koa route. */
+  readonly caseSensitive?: boolean
+}
+
+/** What makes a throttler, without its policies. */
+export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOptions<Req, Name>, 'policies'>
+
+/**
+ * What a face takes: a throttler; or an object of face options with a `throttler`, with `policies`, or with the options of one
+ * policy in itself.
+ */
+export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
+  | Throttler<Name, Req>
+  | (FaceOptions<Req, Args, Name> & { readonly throttler: Throttler<Name, Req> })
+  | (FaceOptions<Req, Args, Name> &
+      SharedThrottlerOptions<Req, Name> & { readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[] })
+  | (FaceOptions<Req, Args, Name> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
+  | (FaceOptions<Req, Args, Name> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+
+// Written as records so that the compiler finds a missing name.
+const FACE: Record<keyof FaceOptions<never, []>, true> = {
+  skip: true,
+  skipOptions: true,
+  enabled: true,
+  allow: true,
+  deny: true,
+  headers: true,
+  statusCode: true,
+  message: true,
+  handler: true,
+  onRefused: true,
+  onThrottled: true,
+  dryRun: true,
+  skipFailedRequests: true,
+  skipSuccessfulRequests: true,
+  requestWasSuccessful: true,
+  ipv6Subnet: true,
+  caseSensitive: true,
+}
+const THROTTLER: Record<keyof ThrottlerOptions, true> = {
+  policies: true,
+  store: true,
+  clock: true,
+  random: true,
+  maxKeys: true,
+  overflow: true,
+  heartbeat: true,
+  closeTimeout: true,
+  logger: true,
+}
+
+/** A face's options apart from those of its throttler. */
+export interface SplitOptions<Req, Args extends readonly unknown[], Name extends string> {
+  readonly face: FaceOptions<Req, Args, Name>
+  /** The throttler that was given; otherwise `make` says what to make it from. */
+  readonly throttler: Throttler<Name, Req> | undefined
+  /** Policies with plans are replaced by one for each plan. */
+  readonly make: SharedThrottlerOptions<Req, Name> & { readonly policies: readonly PolicyOptions<Req, Name>[] }
+}
+
+/**
+ * Tells what belongs to a face from what belongs to its throttler. The throttler's part is checked by `createThrottler`.
+ *
+ * @throws WeirError `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_INVALID_OPTION` for the face's own
+ */
+export function splitOptions<Req, Args extends readonly unknown[], Name extends string>(
+  input: ThrottleInput<Req, Args, Name>,
+): SplitOptions<Req, Args, Name> {
+  if (typeof input !== 'object' || input === null) {
+    throw invalidOption('throttle', input, 'a throttler, or options such as { limit: 100, interval: "1m" }')
+  }
+  if (isThrottler<Name, Req>(input)) return { face: {}, throttler: input, make: { policies: [] } }
+  const face: Record<string, unknown> = {}
+  const shared: Record<string, unknown> = {}
+  const policy: Record<string, unknown> = {}
+  for (const [option, value] of Object.entries(input)) {
+    if (option === 'throttler' || value === undefined) continue
+    if (Object.hasOwn(FACE, option)) face[option] = value
+    else if (Object.hasOwn(THROTTLER, option)) shared[option] = value
+    else policy[option] = value
+  }
+  checkFace(face)
+  const foreign = Object.keys(policy)
+  if ('throttler' in input && input.throttler !== undefined) {
+    if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
+    const extra = [...foreign, ...Object.keys(shared)][0]
+    if (extra !== undefined) throw unknown(extra, 'beside "throttler" only options of the face are allowed; give it to createThrottler')
+    return { face, throttler: input.throttler, make: { policies: [] } }
+  }
+  for (const option of foreign) {
+    const near = nearest(option)
+    if (near !== undefined) throw unknown(option, `did you mean "${near}"?`)
+  }
+  if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'beside "policies" it must stand in one of them')
+  const policies = expandPlans(('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[])
+  if (Array.isArray(policies)) {
+    for (const [place, rule] of policies.entries())
+      if (isObject(rule)) checkRequestRule(rule, policies.length > 1 ? `policies[${place}].` : '')
+  }
+  // What else is in here is checked when the throttler is made, not by the compiler.
+  return { face, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
+}
+
+/** By its methods, since the ESM and the CommonJS build each have a class of their own. */
+export function isThrottler<Name extends string, Req>(value: unknown): value is Throttler<Name, Req> {
+  return typeof value === 'object' && value !== null && 'decide' in value && 'rules' in value && 'refund' in value
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+function unknown(option: string, hint: string): WeirError {
+  return new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option ${show(option)}: ${hint}`)
+}
+
+/** The face option that an unknown one was most likely meant to be. */
+function nearest(option: string): string | undefined {
+  const wanted = option.toLowerCase()
+  if (wanted.length < 4) return undefined
+  return Object.keys(FACE).find((known) => {
+    const have = known.toLowerCase()
+    return have === wanted || have.startsWith(wanted) || (wanted.startsWith(have) && wanted.length - have.length < 3)
+  })
+}
+
+function checkFace(face: Record<string, unknown>): void {
+  const need = (option: string, types: readonly string[], allowed: string) => {
+    if (face[option] !== undefined && !types.includes(typeof face[option])) throw invalidOption(option, face[option], allowed)
+  }
+  for (const option of ['skip', 'enabled', 'handler', 'onThrottled', 'requestWasSuccessful']) need(option, ['function'], 'a function')
+  for (const option of ['skipOptions', 'dryRun', 'skipFailedRequests', 'skipSuccessfulRequests', 'caseSensitive']) {
+    need(option, ['boolean'], 'true or false')
+  }
+  need('message', ['string', 'object', 'function'], 'a string, an object, or a function that returns one')
+  const { statusCode, onRefused } = face
+  if (statusCode !== undefined && !(Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599)) {
+    throw invalidOption('statusCode', statusCode, 'a whole number from 400 to 599')
+  }
+  if (onRefused !== undefined && onRefused !== 'respond' && onRefused !== 'throw') {
+    throw invalidOption('onRefused', onRefused, '"respond" or "throw"')
+  }
+  if (face['requestWasSuccessful'] !== undefined && face['skipFailedRequests'] !== true && face['skipSuccessfulRequests'] !== true) {
+    throw new WeirError(
+      'WEIR_MISSING_OPTION',
+      'Option "requestWasSuccessful" does nothing without "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
+    )
+  }
+  if (face['handler'] !== undefined && face['message'] !== undefined) {
+    throw new WeirError('WEIR_INVALID_OPTION', 'Options "handler" and "message" are both given; a handler writes the body itself.')
+  }
+}

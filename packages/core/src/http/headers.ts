@@ -1,0 +1,142 @@
+import { serializeItem } from 'structured-headers'
+import type { Decision } from '../decision.ts'
+import { invalidOption } from '../errors.ts'
+import type { Policy } from '../policy.ts'
+
+/**
+ * Which fields tell clients about their limits.
+ * - `'draft-10'`: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10).
+ * - `'legacy'`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds from now).
+ * - `'both'`, or `false` for none of them.
+ */
+export type HeaderStyle = 'draft-10' | 'legacy' | 'both' | false
+
+/** Sets one response header; one constant function for each face. */
+export type SetHeader<Res> = (response: Res, name: string, value: string) => void
+
+/** All fields that tell clients about their limits, in either style. */
+export const LIMIT_FIELDS: readonly string[] = [
+  'RateLimit-Policy',
+  'RateLimit',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+]
+
+/** The fields that browsers hide from scripts of other origins unless they stand in `Access-Control-Expose-Headers`. */
+export const EXPOSED_HEADERS: readonly string[] = ['RateLimit', 'RateLimit-Policy', 'Retry-After']
+
+/** Largest integer of a structured field (RFC 9651, section 3.3.1). */
+const LARGEST = 999_999_999_999_999
+
+/** What of a policy's fields never changes. */
+interface PolicyFields {
+  /** Its item of `RateLimit-Policy`, e.g. `"user";q=100;w=60`. */
+  readonly item: string
+  /** The beginning of its item of `RateLimit`, e.g. `"user";r=`. */
+  readonly remaining: string
+  /** `X-RateLimit-Limit`. */
+  readonly limit: string
+}
+
+/** Writes the fields of `headers`. */
+export class HeaderWriter {
+  readonly #several: boolean
+  readonly #draft: boolean
+  readonly #legacy: boolean
+  // Held weakly, since a throttler may replace its policies at run time.
+  readonly #fields = new WeakMap<Policy, PolicyFields>()
+
+  /** @throws WeirError `WEIR_INVALID_OPTION` for an unknown style */
+  constructor(policies: readonly Policy[], style: HeaderStyle = 'draft-10') {
+    if (style !== 'draft-10' && style !== 'legacy' && style !== 'both' && style !== false) {
+      throw invalidOption('headers', style, '"draft-10", "legacy", "both" or false')
+    }
+    this.#several = policies.length > 1
+    this.#draft = style === 'draft-10' || style === 'both'
+    this.#legacy = style === 'legacy' || style === 'both'
+    for (const policy of policies) this.#of(policy)
+  }
+
+  /** Sets the fields for a decision. Writes nothing when no policy applied. */
+  write<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
+    const { policy } = decision
+    if (policy === undefined) return
+    if (this.#draft) {
+      set(response, 'RateLimit-Policy', this.policyField(decision))
+      set(response, 'RateLimit', this.limitField(decision))
+    }
+    if (this.#legacy) {
+      set(response, 'X-RateLimit-Limit', this.#of(policy).limit)
+      set(response, 'X-RateLimit-Remaining', String(whole(decision.remaining)))
+      set(response, 'X-RateLimit-Reset', String(seconds(decision)))
+    }
+  }
+
+  /** The value of `RateLimit-Policy`: a list with an item for each policy that applies. */
+  policyField(decision: Decision): string {
+    if (!this.#several) return this.#of(decision.policy as Policy).item
+    const { parts } = decision
+    let value = ''
+    for (let i = 0; i < parts.length; i++) {
+      const policy = parts[i]?.policy
+      if (policy !== undefined) value += value === '' ? this.#of(policy).item : `, ${this.#of(policy).item}`
+    }
+    return value
+  }
+
+  /** The value of `RateLimit`: a list with an item for each policy that applies. */
+  limitField(decision: Decision): string {
+    if (!this.#several) return this.#limitItem(decision, decision.policy as Policy)
+    const { parts } = decision
+    let value = ''
+    for (let i = 0; i < parts.length; i++) {
+      const one = parts[i] as Decision
+      if (one.policy === undefined) continue
+      const item = this.#limitItem(one, one.policy)
+      value += value === '' ? item : `, ${item}`
+    }
+    return value
+  }
+
+  #limitItem(decision: Decision, policy: Policy): string {
+    return `${this.#of(policy).remaining}${whole(decision.remaining)};t=${seconds(decision)}`
+  }
+
+  #of(policy: Policy): PolicyFields {
+    let fields = this.#fields.get(policy)
+    if (fields === undefined) this.#fields.set(policy, (fields = build(policy)))
+    return fields
+  }
+}
+
+function build(policy: Policy): PolicyFields {
+  const limit = whole(policy.limit)
+  const parameters = new Map([['q', limit]])
+  // The draft knows whole seconds only; a rounded window would promise another rate.
+  const window = policy.interval / 1000
+  if (Number.isInteger(window) && window <= LARGEST) parameters.set('w', window)
+  const name = serializeItem(policy.name, new Map())
+  return { item: serializeItem(policy.name, parameters), remaining: `${name};r=`, limit: String(limit) }
+}
+
+function whole(units: number): number {
+  if (!(units > 0)) return 0
+  return units >= LARGEST ? LARGEST : Math.floor(units)
+}
+
+/** Seconds until units come back, rounded up. For a refused request never later than its `Retry-After`, as the draft asks. */
+function seconds(decision: Decision): number {
+  return whole(Math.ceil((decision.allowed ? decision.resetAfter : decision.retryAfter) / 1000))
+}
+
+/** The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. */
+export function retryAfterSeconds(decision: Decision): number {
+  let wait = decision.retryAfter
+  const { parts } = decision
+  for (let i = 0; i < parts.length; i++) {
+    const one = parts[i] as Decision
+    if (!one.allowed && one.retryAfter > wait) wait = one.retryAfter
+  }
+  return Math.max(1, whole(Math.ceil(wait / 1000)))
+}

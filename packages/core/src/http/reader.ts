@@ -1,0 +1,39 @@
+/**
+ * How a face reads its framework's request. One constant object for each face; the rules and keys of a policy are
+ * written against it, so that core knows no framework.
+ */
+export interface RequestReader<Req> {
+  /** The method in capitals. */
+  method(request: Req): string
+  /** The request's target or path as the client sent it: mount prefix included, still percent-encoded. A query is cut off. */
+  path(request: Req): string
+  /**
+   * The pattern of the matched route with its mount prefix, e.g. `/users/:id`; undefined where none is known yet. A
+   * value that does not start with `/` names a group of requests and is a key without the method, e.g. `(not found)`.
+   */
+  route(request: Req): string | undefined
+  /** The client's address by the framework's own proxy settings; undefined when it is unknown. */
+  ip(request: Req): string | undefined
+  /**
+   * Asked at the first request: the framework's proxy setting under which clients can choose their address, e.g.
+   * `app.set("trust proxy", true)`, and what to set instead; undefined when there is none.
+   */
+  forgeable?(request: Req): string | undefined
+  /** A request header; `name` is in lower case. Several values are joined as the framework does. */
+  header(request: Req, name: string): string | undefined
+}
+
+/** A key made by `header()`. */
+export interface HeaderKey {
+  /** The header's name in lower case. */
+  readonly header: string
+}
+
+/** One source of a key. A function gets the framework's own request. */
+export type KeySource<Req> = 'route' | 'ip' | 'all' | HeaderKey | ((request: Req) => string | number | bigint | undefined | null)
+
+/** What requests are counted by: one source, or several that are combined without ambiguity. */
+export type KeyOption<Req> = KeySource<Req> | readonly KeySource<Req>[]
+
+/** `'POST /api/x'`, `'/api/*rest'` (path-to-regexp 8 syntax), several of them, or a function of the request. */
+export type MatchOption<Req> = string | readonly string[] | ((request: Req) => boolean)

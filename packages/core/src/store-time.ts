@@ -1,0 +1,102 @@
+/**
+ * The store's clock as this node estimates it: its own monotonic clock plus an offset that is measured at each
+ * exchange. All nodes agree on it within half a round trip, whatever their wall clocks say, so all of them begin an
+ * interval together.
+ *
+ * The offset never jumps after the first measurement: a correction is slewed, so that a step of the store's clock
+ * (a failover to another primary) neither repeats nor skips an interval abruptly.
+ */
+export class StoreTime {
+  /** Offset at `#from` on the monotonic clock; from there it moves towards `#target`. */
+  #offset: number
+  #from: number
+  #target: number
+  /** Half width of the interval that holds the true offset, when it was measured. */
+  #error = Number.POSITIVE_INFINITY
+  #measuredAt: number
+  #measured = false
+
+  /**
+   * @param wall this node's wall clock, which serves until the store has answered, in milliseconds since the epoch
+   * @param monotonic the monotonic clock at the same moment
+   */
+  constructor(wall: number, monotonic: number) {
+    this.#offset = wall - monotonic
+    this.#target = this.#offset
+    this.#from = monotonic
+    this.#measuredAt = monotonic
+  }
+
+  /** Store time at a time of the monotonic clock. */
+  at(monotonic: number): number {
+    return monotonic + this.offsetAt(monotonic)
+  }
+
+  /** What must be added to the monotonic clock to get the store's time. */
+  offsetAt(monotonic: number): number {
+    const missing = this.#target - this.#offset
+    if (missing === 0) return this.#offset
+    const most = Math.max(0, monotonic - this.#from) * SLEW
+    return this.#offset + Math.max(-most, Math.min(most, missing))
+  }
+
+  /**
+   * When the store's clock will show `time`, on the monotonic clock, if no other correction comes. Callers compare with
+   * `at` when the moment has come, since the division rounds.
+   */
+  monotonicAt(time: number): number {
+    const before = time - this.#offset
+    const missing = this.#target - this.#offset
+    const settled = time - this.#target
+    if (missing === 0 || settled - this.#from >= Math.abs(missing) / SLEW) return settled
+    if (before <= this.#from) return before
+    // In between: time = t + offset ± SLEW·(t − from).
+    const rate = missing > 0 ? SLEW : -SLEW
+    return (before + rate * this.#from) / (1 + rate)
+  }
+
+  /**
+   * Takes a reply into account: Cristian's algorithm (Cristian 1989, "Probabilistic clock synchronization"): the
+   * store's clock was read between `sent` and `received`, so the middle is off by at most half the round trip.
+   */
+  observe(sent: number, received: number, storeTime: number): void {
+    if (!Number.isFinite(storeTime)) return
+    const sample = storeTime - (sent + received) / 2
+    // The store's clock has a resolution of a millisecond at worst.
+    const error = (received - sent) / 2 + RESOLUTION
+    if (!this.#measured) {
+      this.#measured = true
+      this.#offset = sample
+      this.#target = sample
+      this.#from = received
+      this.#error = error
+      this.#measuredAt = received
+      return
+    }
+    const aged = this.#error + (received - this.#measuredAt) * DRIFT
+    const off = Math.abs(sample - this.#target)
+    // A worse measurement that agrees with a better one adds nothing; one that contradicts it means a step.
+    if (error > aged && off <= error + aged) return
+    this.#offset = this.offsetAt(received)
+    this.#from = received
+    this.#target = sample
+    this.#error = error
+    this.#measuredAt = received
+  }
+
+  /** By how much `at` may be off, in milliseconds; 0 until the store has answered, since nobody knows better then. */
+  uncertainty(now: number): number {
+    return this.#measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
+  }
+
+  /** Whether the store has answered yet. */
+  get measured(): boolean {
+    return this.#measured
+  }
+}
+
+/** Fraction of elapsed time by which the offset may move: 2 s of error are gone after 20 s. */
+const SLEW = 0.1
+/** How far two good clocks may drift apart: 200 ppm, twice what is usual. */
+const DRIFT = 200e-6
+const RESOLUTION = 0.5

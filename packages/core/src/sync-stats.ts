@@ -1,0 +1,49 @@
+/**
+ * Why an exchange failed, as a short list that is fit for a label.
+ * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
+ * - `'unavailable'`: no connection.
+ * - `'reply'`: an answer that can't be read.
+ * - `'refused'`: the store answered with an error, e.g. out of memory, read-only, no permission.
+ */
+export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'refused'
+
+/** Sums over all exchanges since the start. */
+export class SyncStats {
+  exchanges = 0
+  entries = 0
+  lastDuration = 0
+  lastError: string | undefined
+  /** On the monotonic clock. */
+  succeededAt: number | undefined
+  readonly failures: Record<SyncFailureCause, number> = { timeout: 0, unavailable: 0, reply: 0, refused: 0 }
+
+  succeed(entries: number, duration: number, now: number): void {
+    this.exchanges++
+    this.entries += entries
+    this.lastDuration = duration
+    this.succeededAt = now
+  }
+
+  fail(error: unknown): SyncFailureCause {
+    const cause = causeOf(error)
+    this.failures[cause]++
+    this.lastError = error instanceof Error ? error.message : String(error)
+    return cause
+  }
+
+  get failed(): number {
+    const { timeout, unavailable, reply, refused } = this.failures
+    return timeout + unavailable + reply + refused
+  }
+}
+
+/** What kind of failure an error of a store is. */
+export function causeOf(error: unknown): SyncFailureCause {
+  if (!(error instanceof Error)) return 'refused'
+  const code = 'code' in error ? error.code : undefined
+  if (code === 'WEIR_STORE_TIMEOUT') return 'timeout'
+  if (code === 'WEIR_STORE_REPLY') return 'reply'
+  // A server that answered with an error is there, and yet can't be used. Its clients call such errors by this name.
+  if (error.cause instanceof Error && error.cause.name === 'ReplyError') return 'refused'
+  return code === 'WEIR_STORE_UNAVAILABLE' || (typeof code === 'string' && /^E[A-Z]+$/.test(code)) ? 'unavailable' : 'refused'
+}

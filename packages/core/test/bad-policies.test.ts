@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import { parsePolicies, parsePolicy } from '../src/parse-policy.ts'
+import type { PolicyOptions } from '../src/policy.ts'
+import { thrownBy } from './support/nodes.ts'
+
+const good = { limit: 100, interval: '1m' } as const
+const asOptions = (options: unknown): PolicyOptions<never> => options as PolicyOptions<never>
+
+describe('an option that cannot be used is refused, naming it, what was given and what is allowed', () => {
+  const finite = 'a finite number of at least 1'
+  const whole = 'a whole number from 2 to 1000'
+  const costs = 'a finite number > 0, or a function of the request'
+  test.each([
+    ['limit', 0, '0', finite],
+    ['limit', 0.5, '0.5', finite],
+    ['limit', -1, '-1', finite],
+    ['limit', Number.NaN, 'NaN', finite],
+    ['limit', Number.POSITIVE_INFINITY, 'Infinity', finite],
+    ['limit', '100', '"100"', finite],
+    ['limit', null, 'null', finite],
+    ['limit', 100n, '100', finite],
+    ['interval', 0, '0', 'at least 10 ms'],
+    ['interval', 9, '9', 'at least 10 ms'],
+    ['interval', '60', '"60"', 'a number of milliseconds or a string'],
+    ['interval', null, 'null', 'a number of milliseconds or a string'],
+    ['interval', 29, '29', 'at least 30 ms'],
+    ['spans', 1, '1', whole],
+    ['spans', 0, '0', whole],
+    ['spans', 2.5, '2.5', whole],
+    ['spans', 1001, '1001', whole],
+    ['spans', Number.NaN, 'NaN', whole],
+    ['spans', Number.POSITIVE_INFINITY, 'Infinity', whole],
+    ['spans', '6', '"6"', whole],
+    ['spans', null, 'null', whole],
+    ['cooldown', -1, '-1', 'at least 0 ms'],
+    ['cooldown', '2', '"2"', 'a number of milliseconds or a string'],
+    ['cooldown', Number.POSITIVE_INFINITY, 'Infinity', 'at least 0 ms'],
+    ['cooldown', null, 'null', 'at least 0 ms'],
+    ['cost', 0, '0', costs],
+    ['cost', -1, '-1', costs],
+    ['cost', Number.NaN, 'NaN', costs],
+    ['cost', Number.POSITIVE_INFINITY, 'Infinity', costs],
+    ['cost', '5', '"5"', costs],
+    ['cost', null, 'null', costs],
+    ['cost', 101, '101', 'at most the limit, 100'],
+    ['window', 'rolling', '"rolling"', '"fixed" or "sliding"'],
+    ['enforcement', 'strict', '"strict"', '"proof" or "published"'],
+    ['degraded', 'fail', '"fail"', '"share" or "published" or "open" or "closed"'],
+    ['degraded', null, 'null', '"share"'],
+    ['dryRun', 'yes', '"yes"', 'true or false'],
+    ['dryRun', null, 'null', 'true or false'],
+    ['strict', 1, '1', 'true or false'],
+    ['name', '', '""', '1 to 64 printable ASCII characters'],
+    ['name', 'naïve', '"naïve"', 'printable ASCII'],
+    ['name', 'a\nb', '"a\\nb"', 'printable ASCII'],
+    ['name', 'x'.repeat(65), '"xxx', '1 to 64'],
+    ['name', 7, '7', 'a string'],
+    ['name', null, 'null', 'a string'],
+  ])('%s: %s', (option, given, shown, allowed) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: given })))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain(`"${option}"`)
+    expect(error.message).toContain(shown)
+    expect(error.message).toContain(allowed)
+  })
+
+  test.each([
+    ['buckets', { window: 'sliding', buckets: 5 }],
+    ['buckets', { window: 'sliding', buckets: 121 }],
+    ['buckets', { window: 'sliding', buckets: 30.5 }],
+    ['buckets', { window: 'sliding', buckets: null }],
+    ['buckets', { window: 'sliding', interval: 100, buckets: 30 }],
+    ['buckets', { buckets: 30 }],
+    ['reopen', { window: 'sliding', reopen: 0 }],
+    ['reopen', { window: 'sliding', reopen: 1.5 }],
+    ['reopen', { window: 'sliding', reopen: Number.NaN }],
+    ['reopen', { reopen: 0.1 }],
+    ['strict', { window: 'sliding', strict: true }],
+    ['strict', { enforcement: 'published', strict: true }],
+  ])('%s in %j', (option, options) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, ...options })))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain(`"${option}"`)
+  })
+
+  test('an interval too short for its spans says how long it must be', () => {
+    const { message, code } = thrownBy(() => parsePolicy({ limit: 1, interval: '99ms', spans: 20 }))
+    expect(code).toBe('WEIR_INVALID_OPTION')
+    expect(message).toContain('"interval" is "99ms"')
+    expect(message).toContain('20 spans')
+    expect(message).toContain('at least 100 ms')
+    expect(parsePolicy({ limit: 1, interval: '100ms', spans: 20 }).spans).toBe(20)
+  })
+})
+
+describe('a missing option is named with an example', () => {
+  test.each([
+    [{}, '"limit" is missing'],
+    [{ limit: 100 }, '"interval" is missing'],
+    [{ interval: '1m' }, '"limit" is missing'],
+    [{ limit: undefined, interval: '1m' }, '"limit" is missing'],
+  ])('%j', (options, text) => {
+    const error = thrownBy(() => parsePolicy(asOptions(options)))
+    expect(error.code).toBe('WEIR_MISSING_OPTION')
+    expect(error.message).toContain(text)
+    expect(error.message).toContain('e.g.')
+  })
+})
+
+describe('an unknown option is named, with the one that was most likely meant', () => {
+  test.each([
+    ['Limit', 'limit'],
+    ['limits', 'limit'],
+    ['max', 'limit'],
+    ['points', 'limit'],
+    ['windowMs', 'interval'],
+    ['timeWindow', 'interval'],
+    ['span', 'spans'],
+    ['cool', 'cooldown'],
+    ['blockDuration', 'cooldown'],
+    ['dryrun', 'dryRun'],
+  ])('%s', (option, meant) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 })))
+    expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
+    expect(error.message).toContain(`"${option}"`)
+    expect(error.message).toContain(`Did you mean "${meant}"?`)
+  })
+
+  test.each(['colour', 'constructor', 'toString', 'hasOwnProperty'])('%s: nothing like it, so no guess', (option) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 })))
+    expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
+    expect(error.message).not.toContain('Did you mean')
+    expect(error.message).toContain('A policy has: name, limit, interval')
+  })
+})
+
+describe('a list of policies', () => {
+  test.each([[[]], [null], ['default'], [{ limit: 1 }]])('%j is refused', (list) => {
+    const error = thrownBy(() => parsePolicies(list as never))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain('"policies"')
+    expect(error.message).toContain('at least one policy')
+  })
+
+  test('none at all is refused with an example', () => {
+    expect(thrownBy(() => parsePolicies(undefined as never)).code).toBe('WEIR_MISSING_OPTION')
+  })
+
+  test.each([[null], [7], ['fast']])('%j is no policy', (policy) => {
+    const error = thrownBy(() => parsePolicies([good, policy] as never))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain('policies[1]')
+  })
+
+  test('a bad option is named with its place', () => {
+    const error = thrownBy(() => parsePolicies([{ ...good, name: 'a' }, asOptions({ ...good, name: 'b', limit: 0 })]))
+    expect(error.message).toContain('"policies[1].limit" is 0')
+  })
+
+  test('two policies of one name are refused, also by the default name', () => {
+    for (const list of [
+      [
+        { ...good, name: 'a' },
+        { ...good, name: 'a' },
+      ],
+      [good, { ...good, limit: 5, name: 'default' }],
+    ]) {
+      const error = thrownBy(() => parsePolicies(list))
+      expect(error.code).toBe('WEIR_DUPLICATE_POLICY')
+      expect(error.message).toContain(`"${(list[1] as PolicyOptions).name}"`)
+    }
+  })
+})

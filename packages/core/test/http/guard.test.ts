@@ -1,0 +1,206 @@
+import { describe, expect, test, vi } from 'vitest'
+import type { Decision } from '../../src/decision.ts'
+import type { WeirError } from '../../src/errors.ts'
+import type { ThrottleInput } from '../../src/http/face-options.ts'
+import { createGuard } from '../../src/http/guard.ts'
+import { createThrottler } from '../../src/throttler.ts'
+import { type FakeRequest, fakeReader } from './fake-request.ts'
+import { ManualTime } from './manual-time.ts'
+
+type Input = ThrottleInput<FakeRequest, readonly [FakeRequest]>
+
+function guardOf(options: object) {
+  const guard = createGuard<FakeRequest, readonly [FakeRequest]>({ clock: new ManualTime(0), ...options } as unknown as Input, fakeReader)
+  const warnings: WeirError[] = []
+  guard.throttler.on('warning', ({ error }) => warnings.push(error))
+  return { guard, warnings }
+}
+
+const one = { limit: 1, interval: '1m' }
+
+describe('what belongs to the face is told from what belongs to the throttler', () => {
+  test('a throttler is shared', () => {
+    const throttler = createThrottler({ policies: [{ limit: 5, interval: '1m' }], clock: new ManualTime(0) })
+    const first = createGuard(throttler, fakeReader)
+    const second = createGuard({ throttler, headers: false }, fakeReader)
+    expect(first.throttler).toBe(throttler)
+    expect(first.owned).toBe(false)
+    expect(first.check({})?.remaining).toBe(4)
+    expect(second.check({})?.remaining).toBe(3)
+  })
+
+  test.each<[object, string, string]>([
+    [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'skipp'],
+    [{ ...one, skipFailed: true }, 'WEIR_UNKNOWN_OPTION', 'skipFailedRequests'],
+    [{ ...one, windowMs: 5 }, 'WEIR_UNKNOWN_OPTION', 'windowMs'],
+    [{ policies: [one], limit: 5 }, 'WEIR_UNKNOWN_OPTION', 'limit'],
+    [{ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION', 'limit'],
+    [{ interval: '1m' }, 'WEIR_MISSING_OPTION', 'limit'],
+    [{ ...one, headers: 'draft-6' }, 'WEIR_INVALID_OPTION', 'headers'],
+    [{ ...one, statusCode: 200 }, 'WEIR_INVALID_OPTION', 'statusCode'],
+    [{ ...one, onRefused: 'ignore' }, 'WEIR_INVALID_OPTION', 'onRefused'],
+    [{ ...one, skip: 'no' }, 'WEIR_INVALID_OPTION', 'skip'],
+    [{ ...one, dryRun: 'yes' }, 'WEIR_INVALID_OPTION', 'dryRun'],
+    [{ ...one, ipv6Subnet: 200 }, 'WEIR_INVALID_OPTION', 'ipv6Subnet'],
+    [{ ...one, key: 'user' }, 'WEIR_INVALID_OPTION', 'key'],
+    [{ ...one, match: 'no path' }, 'WEIR_INVALID_OPTION', 'match'],
+    [{ ...one, allow: ['not an address'] }, 'WEIR_INVALID_OPTION', 'allow'],
+    [{ ...one, deny: ['10.0.0.0/33'] }, 'WEIR_INVALID_OPTION', 'deny'],
+    [{ ...one, handler: () => {}, message: 'x' }, 'WEIR_INVALID_OPTION', 'handler'],
+    [{ ...one, requestWasSuccessful: () => true }, 'WEIR_MISSING_OPTION', 'requestWasSuccessful'],
+  ])('%j is rejected', (options, code, name) => {
+    expect(() => guardOf(options)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(name) }))
+  })
+
+  test('beside a throttler its options are rejected', () => {
+    const throttler = createThrottler({ policies: [{ limit: 5, interval: '1m' }] })
+    for (const extra of [{ limit: 1 }, { maxKeys: 5 }]) {
+      expect(() => createGuard({ throttler, ...extra } as unknown as Input, fakeReader)).toThrow(
+        expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }),
+      )
+    }
+    expect(() => createGuard({ throttler: {} } as unknown as Input, fakeReader)).toThrow(
+      expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }),
+    )
+    for (const nothing of [undefined, null, 5, 'x']) {
+      expect(() => createGuard(nothing as unknown as Input, fakeReader)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+    }
+  })
+})
+
+describe('a refusal', () => {
+  test('has status, headers and a body', () => {
+    const { guard } = guardOf(one)
+    guard.check({})
+    const decision = guard.check({}) as Decision
+    const refusal = guard.refuse({}, decision)
+    expect(decision.allowed).toBe(false)
+    expect(refusal).toMatchObject({ status: 429, type: 'application/problem+json' })
+    expect(refusal.headers).toEqual({
+      'RateLimit-Policy': '"default";q=1;w=60',
+      RateLimit: expect.stringMatching(/^"default";r=0;t=\d+$/),
+      'Retry-After': expect.stringMatching(/^[1-9]\d*$/),
+      'Cache-Control': 'no-store',
+    })
+  })
+
+  test('Retry-After is true: the only client of a key that waits so long is let in', () => {
+    const clock = new ManualTime(12_345)
+    const { guard } = guardOf({ ...one, limit: 3, clock, cooldown: '90s' })
+    for (let i = 0; i < 3; i++) guard.check({})
+    const refusal = guard.refuse({}, guard.check({}) as Decision)
+    clock.advance(Number(refusal.headers['Retry-After']) * 1000)
+    expect(guard.check({})?.allowed).toBe(true)
+  })
+
+  test.each<[unknown, string, string]>([
+    ['Slow down', 'text/plain; charset=utf-8', 'Slow down'],
+    [{ error: 'slow' }, 'application/json; charset=utf-8', '{"error":"slow"}'],
+    [(_: FakeRequest, decision: Decision) => `limit ${decision.limit}`, 'text/plain; charset=utf-8', 'limit 1'],
+    [() => ({ a: 1 }), 'application/json; charset=utf-8', '{"a":1}'],
+  ])('message %j replaces the body', (message, type, body) => {
+    const { guard } = guardOf({ ...one, message })
+    guard.check({})
+    expect(guard.refuse({}, guard.check({}) as Decision)).toMatchObject({ type, body })
+  })
+
+  test.each<[unknown]>([
+    [
+      () => {
+        throw new Error('boom')
+      },
+    ],
+    [() => 5n],
+    [() => undefined],
+    [async () => 'later'],
+  ])('a message that fails leaves the standard body: %s', (message) => {
+    const { guard, warnings } = guardOf({ ...one, message })
+    guard.check({})
+    expect(guard.refuse({}, guard.check({}) as Decision).type).toBe('application/problem+json')
+    expect(warnings).toHaveLength(1)
+  })
+})
+
+describe('requests that are not counted', () => {
+  test.each<[object, FakeRequest]>([
+    [{ skip: (request: FakeRequest) => request.path === '/health' }, { path: '/health' }],
+    [{ skipOptions: true }, { method: 'OPTIONS' }],
+    [{ enabled: () => false }, {}],
+    [{ allow: ['192.0.2.0/24'] }, { ip: '::ffff:192.0.2.77' }],
+    [{ allow: ['2001:db8::/32'] }, { ip: '2001:DB8:1::7' }],
+    [{ allow: (request: FakeRequest) => request.user === 'root' }, { user: 'root' }],
+    [{ match: '/api/*rest' }, { path: '/' }],
+  ])('%j', (options, request) => {
+    const { guard } = guardOf({ ...one, ...options })
+    for (let i = 0; i < 3; i++) expect(guard.check(request)).toBeUndefined()
+  })
+
+  test.each<[object]>([
+    [
+      {
+        skip: () => {
+          throw new Error('boom')
+        },
+      },
+    ],
+    [{ skip: async () => true }],
+    [{ skip: () => 'yes' }],
+    [
+      {
+        enabled: () => {
+          throw new Error('boom')
+        },
+      },
+    ],
+    [{ enabled: () => undefined }],
+    [{ allow: () => 1 }],
+    [{ allow: async () => true }],
+    [{ allow: ['192.0.2.0/24'] }],
+  ])('an answer that is none excuses nobody: %j', (options) => {
+    const { guard } = guardOf({ ...one, ...options })
+    guard.check({ ip: '198.51.100.1' })
+    expect(guard.check({ ip: '198.51.100.1' })?.allowed).toBe(false)
+  })
+
+  test('a throttler counts a request once, in however many places it stands', () => {
+    const { guard } = guardOf({ limit: 5, interval: '1m' })
+    const decision = guard.check({})
+    expect(guard.check({}, decision)).toBeUndefined()
+    expect(guard.check({})?.remaining).toBe(3)
+  })
+})
+
+test('a denied request is refused with 403, and not told to come back', () => {
+  const { guard } = guardOf({ ...one, deny: ['203.0.113.0/24'] })
+  const decision = guard.check({ ip: '203.0.113.9' }) as Decision
+  expect(decision).toMatchObject({ allowed: false, reason: 'blocked' })
+  const refusal = guard.refuse({}, decision)
+  expect(refusal.status).toBe(403)
+  expect(refusal.headers).toEqual({ 'Cache-Control': 'no-store' })
+  expect(refusal.body).not.toContain('again')
+})
+
+test('a dry run decides and reports, and refuses nobody', () => {
+  const onThrottled = vi.fn()
+  const { guard } = guardOf({ ...one, dryRun: true, onThrottled })
+  guard.check({})
+  expect(guard.check({})).toMatchObject({ allowed: true, dryRun: true, reason: 'limit' })
+  expect(onThrottled).toHaveBeenCalledOnce()
+})
+
+test('onThrottled is told of each refusal, and cannot break it', () => {
+  const onThrottled = vi.fn(() => {
+    throw new Error('boom')
+  })
+  const { guard, warnings } = guardOf({ ...one, onThrottled })
+  for (let i = 0; i < 4; i++) guard.check({ path: '/a' })
+  expect(onThrottled).toHaveBeenCalledTimes(3)
+  expect(warnings).toHaveLength(1)
+})
+
+test('a closed throttler lets requests pass, and says so once', async () => {
+  const { guard, warnings } = guardOf(one)
+  await guard.throttler.close()
+  for (let i = 0; i < 5; i++) expect(guard.check({})).toBeUndefined()
+  expect(warnings).toMatchObject([{ code: 'WEIR_CLOSED' }])
+})

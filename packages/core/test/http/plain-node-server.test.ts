@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, test } from 'vitest'
+import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRefusal } from '../../src/http/index.ts'
+import { ManualTime } from './manual-time.ts'
+
+type Args = readonly [request: IncomingMessage, response: ServerResponse]
+
+/** A whole face in a few lines: what the README of core shows for plain `node:http`. */
+function throttled(
+  input: ThrottleInput<IncomingMessage, Args>,
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): { guard: Guard<IncomingMessage, Args>; listener: (request: IncomingMessage, response: ServerResponse) => void } {
+  const guard = createGuard<IncomingMessage, Args>(input, nodeReader)
+  const set = (response: ServerResponse, name: string, value: string) => void response.setHeader(name, value)
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    const decision = guard.check(request)
+    if (decision === undefined) return handle(request, response)
+    if (decision.allowed) {
+      guard.writeHeaders(decision, response, set)
+      guard.watch(decision, response, [request, response])
+      return handle(request, response)
+    }
+    const refusal = guard.refuse(request, decision)
+    if (guard.handle(refusal, [request, response])) return
+    response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
+  }
+  return { guard, listener }
+}
+
+async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a plain node:http server is throttled by a face of twenty lines', async () => {
+  const { listener } = throttled(
+    { limit: 2, interval: '1h', key: 'ip', clock: new ManualTime(0) },
+    (_request, response) => void response.end('hello'),
+  )
+  const server = createServer(listener)
+  const url = await listen(server)
+  try {
+    expect((await fetch(url)).headers.get('ratelimit')).toMatch(/^"default";r=1;t=\d+$/)
+    expect(await (await fetch(`${url}/other`)).text()).toBe('hello')
+    const refused = await fetch(url)
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+test('a request to upgrade is refused on its bare socket', async () => {
+  const { guard } = throttled({ limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
+  const server = createServer()
+  server.on('upgrade', (req: IncomingMessage, socket) => {
+    const decision = guard.check(req)
+    if (decision?.allowed !== false) socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
+    else socket.end(upgradeRefusal(guard.refuse(req, decision)))
+  })
+  const url = await listen(server)
+  const upgrade = (accept: string) =>
+    new Promise<[status: number | undefined, type: string | undefined, body: string]>((resolve, reject) => {
+      const sent = request(url, { headers: { Connection: 'Upgrade', Upgrade: 'x', Accept: accept } })
+      sent.on('error', reject)
+      sent.on('upgrade', (response, socket) => {
+        socket.destroy()
+        resolve([response.statusCode, undefined, ''])
+      })
+      sent.on('response', async (response) => {
+        let body = ''
+        for await (const piece of response) body += String(piece)
+        expect(Number(response.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+        resolve([response.statusCode, response.headers['content-type'], body])
+      })
+      sent.end()
+    })
+  try {
+    expect(await upgrade('*/*')).toEqual([101, undefined, ''])
+    expect(await upgrade('*/*')).toEqual([429, 'application/problem+json', expect.stringContaining('"violated-policies":["sockets"]')])
+    expect(await upgrade('text/plain')).toEqual([429, 'text/plain; charset=utf-8', expect.stringMatching(/^Too many requests/)])
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})

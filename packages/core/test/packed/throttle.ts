@@ -1,0 +1,16 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+import { createThrottler, memoryStore } from '@weir/core'
+
+async function main(): Promise<void> {
+  const throttler = createThrottler({ policies: [{ name: 'user', limit: 2, interval: '1h' }], store: memoryStore() })
+  const outcomes: string[] = []
+  for (let request = 0; request < 3; request++) {
+    const decision = throttler.check('ann')
+    const name: 'user' | undefined = decision.policy?.name
+    outcomes.push(name === 'user' && decision.allowed ? 'allowed' : decision.reason === 'limit' ? 'refused' : decision.reason)
+  }
+  console.log(outcomes.join(' '))
+  await throttler.close()
+}
+
+void main()

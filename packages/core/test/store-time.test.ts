@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { StoreTime } from '../src/store-time.ts'
+import { offer, scene } from './support/nodes.ts'
+
+const WALL = 1_800_000_000_000
+
+describe('the store’s clock, as a node estimates it', () => {
+  test('is the own wall clock until the store has answered', () => {
+    const time = new StoreTime(WALL, 100)
+    expect(time.measured).toBe(false)
+    expect(time.at(350)).toBe(WALL + 250)
+  })
+
+  test('is taken over at once with the first answer, within half the round trip', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -1e7, max: 1e7 }), fc.nat({ max: 200 }), fc.nat({ max: 200 }), (off, there, back) => {
+        const time = new StoreTime(WALL, 0)
+        time.observe(1_000, 1_000 + there + back, WALL + off + 1_000 + there)
+        expect(time.measured).toBe(true)
+        const error = time.at(5_000) - (WALL + off + 5_000)
+        expect(Math.abs(error)).toBeLessThanOrEqual((there + back) / 2)
+      }),
+    )
+  })
+
+  test('a worse measurement that agrees changes nothing', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_002, WALL + 1_001)
+    time.observe(2_000, 2_400, WALL + 2_390)
+    expect(time.at(10_000)).toBe(WALL + 10_000)
+  })
+
+  test('a better one moves it, slowly', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_400, WALL + 1_390)
+    const before = time.at(2_000)
+    time.observe(1_999, 2_000, WALL + 1_999.5)
+    expect(time.at(2_000)).toBeCloseTo(before, 6)
+    expect(time.at(60_000)).toBeCloseTo(WALL + 60_000, 6)
+  })
+
+  test('one that contradicts it means that the store’s clock stepped: it follows, a tenth of the time that passes', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_001, WALL + 1_000.5)
+    time.observe(2_000, 2_050, WALL + 2_025 + 2_000)
+    expect(time.at(2_050)).toBeCloseTo(WALL + 2_050, 6)
+    expect(time.at(12_050)).toBeCloseTo(WALL + 12_050 + 1_000, 6)
+    expect(time.at(22_050)).toBeCloseTo(WALL + 22_050 + 2_000, 6)
+    expect(time.at(32_050)).toBeCloseTo(WALL + 32_050 + 2_000, 6)
+  })
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])('%s is no time', (bad) => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(0, 1, bad)
+    expect(time.measured).toBe(false)
+    expect(time.at(10)).toBe(WALL + 10)
+  })
+})
+
+const measurement = fc.record({
+  wait: fc.integer({ min: 1, max: 5_000 }),
+  trip: fc.nat({ max: 400 }),
+  step: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: -30_000, max: 30_000 }) }),
+})
+
+/** Calls `then` after each of several measurements, of a store whose clock steps now and then. */
+function measure(list: readonly { wait: number; trip: number; step: number }[], then: (time: StoreTime, now: number) => void): void {
+  const time = new StoreTime(WALL, 0)
+  let now = 0
+  let store = WALL
+  for (const { wait, trip, step } of list) {
+    now += wait + trip
+    store += step
+    time.observe(now - trip, now, store + now - trip / 2)
+    then(time, now)
+  }
+}
+
+test('after the first answer it never goes back, nor stands still, whatever is measured', () => {
+  fc.assert(
+    fc.property(fc.array(measurement, { minLength: 2, maxLength: 30 }), (list) => {
+      let last: { now: number; at: number } | undefined
+      measure(list, (time, now) => {
+        for (const later of [0, 1, 10]) {
+          const at = time.at(now + later)
+          if (last !== undefined && now + later > last.now) {
+            const passed = now + later - last.now
+            expect(at - last.at).toBeGreaterThanOrEqual(passed * 0.89)
+            expect(at - last.at).toBeLessThanOrEqual(passed * 1.11)
+          }
+          if (later === 0) last = { now, at }
+        }
+      })
+    }),
+  )
+})
+
+test('when it will show a time is foreseen to the microsecond, also while it is being corrected', () => {
+  fc.assert(
+    fc.property(fc.array(measurement, { minLength: 1, maxLength: 8 }), fc.double({ min: 0, max: 1e6, noNaN: true }), (list, ahead) => {
+      measure(list, (time, now) => {
+        const wanted = time.at(now) + ahead
+        const when = time.monotonicAt(wanted)
+        expect(when).toBeGreaterThanOrEqual(now - 0.01)
+        expect(time.at(when)).toBeCloseTo(wanted, 2)
+      })
+    }),
+  )
+})
+
+describe('through a throttler', () => {
+  const policy = { limit: 10, interval: 1_000 } as const
+
+  test.each([-1_700, 1_700])('a node whose clock is off by %d ms begins its intervals with the others', async (offset) => {
+    const { world, node, close } = scene()
+    const wrong = node(policy, { offset })
+    wrong.start()
+    await world.runTo(1_950)
+    expect(wrong.check('a').resetAfter).toBeGreaterThanOrEqual(offset > 0 ? 0 : 49)
+    await world.runTo(5_000)
+    world.stall(1)
+    expect(wrong.check('a').resetAfter).toBe(999)
+    await close()
+  })
+
+  test.each([-3_600_000, 3_600_000])(
+    'a node whose clock is off by an hour at its start admits the limit in each interval',
+    async (offset) => {
+      const { world, node, close } = scene()
+      const wrong = node(policy, { offset })
+      offer(wrong, 'a', 5)
+      await world.run(10)
+      for (let interval = 1; interval < 4; interval++) {
+        await world.runTo(interval * 1_000 + 10)
+        expect(offer(wrong, 'a', 50)).toBe(10)
+      }
+      await close()
+    },
+  )
+
+  test.each([-60_000, 60_000, 500])('a step of the node’s wall clock by %d ms is not noticed', async (step) => {
+    const { world, node, close } = scene()
+    const throttler = node(policy)
+    throttler.start()
+    await world.runTo(300)
+    expect(offer(throttler, 'a', 50)).toBe(10)
+    throttler.clock.offset += step
+    await world.runTo(900)
+    expect(offer(throttler, 'a', 50)).toBe(0)
+    await world.runTo(1_000)
+    world.stall(1)
+    expect(throttler.check('a').resetAfter).toBe(999)
+    await close()
+  })
+
+  test('a step of the store’s clock neither repeats nor skips an interval at once', async () => {
+    for (const step of [-2_000, 2_000]) {
+      const { world, node, store, close } = scene()
+      const throttler = node(policy)
+      throttler.start()
+      await world.runTo(300)
+      store.clock.offset += step
+      let admitted = 0
+      for (let i = 0; i < 100; i++) {
+        admitted += offer(throttler, 'a', 5)
+        await world.run(100)
+      }
+      // Ten seconds: about ten intervals, one more or less.
+      expect(admitted).toBeGreaterThanOrEqual(90)
+      expect(admitted).toBeLessThanOrEqual(120)
+      await close()
+    }
+  })
+})

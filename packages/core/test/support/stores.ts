@@ -1,0 +1,100 @@
+import { Hub } from '../../src/hub.ts'
+import { connectToHub } from '../../src/memory-store.ts'
+import type { Policy } from '../../src/policy.ts'
+import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store.ts'
+import { type Ordinal, ordinalAt } from '../../src/time.ts'
+import type { World, WorldClock } from './world.ts'
+
+/** How a store behaves just now. */
+export type Health =
+  | 'up'
+  /** Rejects at once. */
+  | 'refusing'
+  /** Says nothing until its deadline, then rejects; nothing reached it. */
+  | 'hanging'
+  /** Does what it is asked to, but its answer is lost: rejects at its deadline. */
+  | 'mute'
+
+/** A store whose nodes meet in a hub, and which can be slow or fail. */
+export class TestStore implements Store {
+  readonly kind = 'test'
+  readonly hub: Hub
+  health: Health = 'up'
+  /** Milliseconds from request to reply. */
+  roundTrip = 0
+  /** Milliseconds after which an exchange without an answer is given up. */
+  deadline = 300
+  /** When each request was made, and what it was. */
+  readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
+  /** Whether what the hub announces reaches the nodes. */
+  announces = true
+  readonly #world: World
+  /** The clock that requests are answered by; tests may step it. */
+  readonly clock: WorldClock
+
+  constructor(world: World, offset = 0) {
+    this.#world = world
+    this.clock = world.clock({ offset })
+    this.hub = new Hub(this.clock)
+  }
+
+  open(node: StoreNode): StoreConnection {
+    const announced = (announcement: Parameters<StoreNode['announced']>[0]): void => {
+      if (this.announces && this.health === 'up') node.announced(announcement)
+    }
+    const connection = connectToHub(this.hub, { ...node, clock: this.clock, announced })
+    return {
+      sync: (request) => this.#sync(connection, node.id, request),
+      close: () => connection.close(),
+    }
+  }
+
+  async #sync(connection: StoreConnection, node: string, request: SyncRequest): Promise<SyncReply> {
+    this.requests.push({ at: this.#world.time, node, request })
+    const { health } = this
+    if (health === 'refusing') throw new Error('The store refuses.')
+    if (health === 'hanging') {
+      await this.#wait(this.deadline)
+      throw new Error('The store did not answer.')
+    }
+    if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
+    const reply = await connection.sync(request)
+    if (health === 'mute') {
+      await this.#wait(this.deadline)
+      throw new Error('The answer was lost.')
+    }
+    if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
+    return reply
+  }
+
+  #wait(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.clock.setTimeout(resolve, milliseconds)
+    })
+  }
+
+  /** What the hub holds of a key in the interval that holds the time `at`, milliseconds since the epoch. */
+  total(policy: Policy, key: string, at: number): { taken: number; given: number } {
+    return hubTotal(this.hub, policy, key, ordinalAt(at, policy.interval))
+  }
+
+  /** Entries sent so far, of all requests. */
+  get entries(): number {
+    return this.requests.reduce((sum, { request }) => sum + request.entries.length, 0)
+  }
+}
+
+/** What a hub holds of a key of a fixed window. */
+export function hubTotal(hub: Hub, policy: Policy, key: string, ordinal: Ordinal): { taken: number; given: number } {
+  const wire = {
+    id: policy.id,
+    width: policy.interval,
+    cells: 1,
+    limit: policy.limit,
+    hot: Number.POSITIVE_INFINITY,
+    ttl: 2 * policy.interval,
+  }
+  const { results } = hub.exchange('observer', { entries: [{ policy: wire, key, cells: [{ ordinal, taken: 0, given: 0 }] }], blocks: [] })
+  const { taken, given } = results[0]?.cells[0] ?? { taken: 0, given: 0 }
+  return { taken, given }
+}

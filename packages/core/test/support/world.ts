@@ -1,0 +1,121 @@
+import type { Clock, TimerHandle } from '../../src/clock.ts'
+
+interface Timer {
+  readonly at: number
+  readonly run: () => void
+}
+
+/** A multiple of a minute, so that intervals that divide a minute begin with the world. */
+export const EPOCH = 1_800_000_000_000
+
+/**
+ * Time that passes only when told to. Each node gets a clock of its own, whose wall may be wrong; timers fire in order,
+ * after at least a millisecond and after whole ones, as those of Node.js do.
+ */
+export class World {
+  /** Milliseconds since the world began. */
+  time = 0
+  readonly #timers = new Set<Timer>()
+  #deferred: (() => void)[] = []
+
+  /** A node's clock. */
+  clock({ offset = 0, origin = 5_000 }: { offset?: number; origin?: number } = {}): WorldClock {
+    return new WorldClock(this, offset, origin)
+  }
+
+  /** Lets time pass; timers fire, and promises settle in between. */
+  async run(milliseconds: number): Promise<void> {
+    const end = this.time + milliseconds
+    await this.settle()
+    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
+      this.#timers.delete(next)
+      if (next.at > this.time) this.time = next.at
+      next.run()
+      await this.settle()
+    }
+    this.time = end
+    await this.settle()
+  }
+
+  /** Runs to this many milliseconds after the world began. */
+  async runTo(time: number): Promise<void> {
+    await this.run(time - this.time)
+  }
+
+  /** Time passes while the event loop is held: no timer fires and no promise settles. */
+  stall(milliseconds: number): void {
+    this.time += milliseconds
+  }
+
+  /** Lets all settle that needs no time. */
+  async settle(): Promise<void> {
+    for (;;) {
+      for (let turn = 0; turn < 12; turn++) await undefined
+      if (this.#deferred.length === 0) return
+      for (const run of this.#deferred.splice(0)) run()
+    }
+  }
+
+  setTimer(run: () => void, delay: number): Timer {
+    const timer = { at: this.time + Math.max(1, Math.trunc(delay)), run }
+    this.#timers.add(timer)
+    return timer
+  }
+
+  clearTimer(timer: Timer): boolean {
+    return this.#timers.delete(timer)
+  }
+
+  defer(run: () => void): void {
+    this.#deferred.push(run)
+  }
+
+  #next(end: number): Timer | undefined {
+    let first: Timer | undefined
+    for (const timer of this.#timers) if (timer.at <= end && (first === undefined || timer.at < first.at)) first = timer
+    return first
+  }
+}
+
+/** One node's view of the world. */
+export class WorldClock implements Clock {
+  /** Timers that wait. */
+  outstanding = 0
+  /** Timers that were ever set. */
+  timersSet = 0
+  /** Milliseconds by which the wall clock is ahead; may be changed at any time. */
+  offset: number
+  readonly #world: World
+  readonly #origin: number
+
+  constructor(world: World, offset: number, origin: number) {
+    this.#world = world
+    this.offset = offset
+    this.#origin = origin
+  }
+
+  now(): number {
+    return Math.floor(EPOCH + this.#world.time + this.offset)
+  }
+
+  monotonic(): number {
+    return this.#origin + this.#world.time
+  }
+
+  setTimeout(callback: () => void, delay: number): TimerHandle {
+    this.outstanding++
+    this.timersSet++
+    return this.#world.setTimer(() => {
+      this.outstanding--
+      callback()
+    }, delay)
+  }
+
+  clearTimeout(handle: TimerHandle): void {
+    if (this.#world.clearTimer(handle as Timer)) this.outstanding--
+  }
+
+  defer(callback: () => void): void {
+    this.#world.defer(callback)
+  }
+}

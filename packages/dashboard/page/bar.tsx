@@ -1,0 +1,18 @@
+import { count, percent } from './format.ts'
+
+/** How much of a limit is used, in figures and as a bar. */
+export function Bar({ used, limit }: { used: number; limit: number }) {
+  const part = limit > 0 ? used / limit : 0
+  const tone = part >= 1 ? 'full' : part >= 0.8 ? 'near' : ''
+  return (
+    <span class="usage">
+      <span class="bar" aria-hidden="true">
+        <i class={tone} style={{ inlineSize: `${Math.min(100, part * 100)}%` }} />
+      </span>
+      <span class="part">
+        {count(used)} <span class="soft">of {count(limit)}</span>
+      </span>
+      <span class="percent">{percent(part)}</span>
+    </span>
+  )
+}

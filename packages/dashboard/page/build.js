@@ -1,0 +1,43 @@
+// Builds the page into one module of src, script and style inside, with the hashes that its Content-Security-Policy names.
+import { createHash } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const here = (/** @type {string} */ file) => fileURLToPath(new URL(file, import.meta.url))
+const target = here('../src/page.generated.ts')
+
+/** @param {string} text */
+const hash = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`
+
+const { outputFiles } = await build({
+  entryPoints: [here('main.tsx'), here('style.css')],
+  outdir: here('.'),
+  bundle: true,
+  write: false,
+  minify: true,
+  format: 'iife',
+  target: ['es2022', 'safari16'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  legalComments: 'none',
+})
+const find = (/** @type {string} */ ending) => outputFiles.find(({ path }) => path.endsWith(ending))?.text.trim() ?? ''
+const notice =
+  '/* Contains Preact and uPlot, both under the MIT licence: https://github.com/preactjs/preact, https://github.com/leeoniya/uPlot */'
+const script = `${notice}\n${find('.js')}`
+const style = find('.css')
+const page = readFileSync(here('index.html'), 'utf8')
+  .replace('/*style*/', () => style)
+  .replace('/*script*/', () => script)
+
+const text = `// Made by page/build.js; not to be changed by hand.
+export const BUILD: string = ${JSON.stringify(createHash('sha256').update(page).digest('hex').slice(0, 12))}
+export const SCRIPT_HASH: string = ${JSON.stringify(hash(script))}
+export const STYLE_HASH: string = ${JSON.stringify(hash(style))}
+export const PAGE: string = ${JSON.stringify(page)}
+`
+writeFileSync(target, text)
+
+/** For vitest, which calls what a global set-up exports. */
+export default function setup() {}

@@ -1,0 +1,118 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import type { Point } from '../src/protocol.ts'
+import { clock } from './format.ts'
+
+export interface Series {
+  readonly label: string
+  readonly index: 1 | 2 | 3
+  /** A variable of the style sheet. */
+  readonly color: string
+  readonly fill: boolean
+}
+
+interface ChartProps {
+  readonly title: string
+  readonly unit: string
+  readonly points: readonly Point[]
+  readonly series: readonly Series[]
+  readonly format: (value: number) => string
+}
+
+const HEIGHT = 200
+
+export function Chart({ title, unit, points, series, format }: ChartProps) {
+  const box = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>()
+  useScheme(() => plot.current?.redraw())
+
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return undefined
+    const made = new uPlot(options(element.clientWidth, series, format), dataOf(points, series), element)
+    plot.current = made
+    const resized = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }))
+    resized.observe(element)
+    return () => {
+      resized.disconnect()
+      made.destroy()
+    }
+  }, [])
+
+  useEffect(() => {
+    plot.current?.setData(dataOf(points, series))
+  }, [points, series])
+
+  const last = points.at(-1)
+  const said = series.map(({ label, index }) => {
+    const most = Math.max(0, ...points.map((point) => point[index]))
+    return `${label}: now ${format(last?.[index] ?? 0)}, at most ${format(most)}`
+  })
+  return (
+    <figure class="panel chart">
+      <figcaption>
+        <h2>{title}</h2>
+        <span>{unit}</span>
+        <ul class="legend">
+          {series.map(({ label, index, color }) => (
+            <li key={label} style={{ '--mark': `var(${color})` }}>
+              {label} <b>{format(last?.[index] ?? 0)}</b>
+            </li>
+          ))}
+        </ul>
+      </figcaption>
+      <div ref={box} class="plot" role="img" aria-label={`${title}, ${unit}. ${said.join('. ')}.`} />
+    </figure>
+  )
+}
+
+function dataOf(points: readonly Point[], series: readonly Series[]): uPlot.AlignedData {
+  return [points.map(([time]) => time / 1_000), ...series.map(({ index }) => points.map((point) => point[index]))]
+}
+
+/** Colours are asked for at each drawing, as a canvas does not follow the style sheet by itself. */
+function color(name: string): () => string {
+  return () => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}
+
+function options(width: number, series: readonly Series[], format: (value: number) => string): uPlot.Options {
+  const axis = {
+    stroke: color('--soft'),
+    grid: { stroke: color('--line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui, sans-serif',
+  }
+  return {
+    width,
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, points: { size: 7 } },
+    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.15, 1)] } },
+    axes: [
+      { ...axis, space: 80, size: 30, values: (_plot, ticks) => ticks.map((second) => clock(second * 1_000)) },
+      { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
+    ],
+    series: [
+      {},
+      ...series.map(({ label, color: name, fill }) => ({
+        label,
+        stroke: color(name),
+        width: 2,
+        points: { show: false },
+        ...(fill && { fill: () => `color-mix(in srgb, ${color(name)()} 16%, transparent)` }),
+      })),
+    ],
+  }
+}
+
+/** Calls when the user's colour scheme changes. */
+function useScheme(changed: () => void): void {
+  useEffect(() => {
+    const query = matchMedia('(prefers-color-scheme: dark)')
+    // After the style sheet has followed.
+    const later = (): void => void requestAnimationFrame(changed)
+    query.addEventListener('change', later)
+    return () => query.removeEventListener('change', later)
+  }, [])
+}

@@ -1,0 +1,43 @@
+const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+export function count(value: number): string {
+  return value < 10_000 ? number.format(value) : compact.format(value)
+}
+
+export function rate(value: number): string {
+  return value > 0 && value < 10 ? value.toFixed(1) : count(value)
+}
+
+export function percent(part: number): string {
+  return `${part > 0 && part < 0.1 ? (part * 100).toFixed(1) : number.format(part * 100)} %`
+}
+
+/** Milliseconds, with one or two units. */
+export function span(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return two(Math.floor(seconds / 60), 'min', seconds % 60, 's')
+  if (seconds < 86_400) return two(Math.floor(seconds / 3_600), 'h', Math.floor((seconds % 3_600) / 60), 'min')
+  return two(Math.floor(seconds / 86_400), 'd', Math.floor((seconds % 86_400) / 3_600), 'h')
+}
+
+function two(large: number, unit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
+}
+
+/** A limit as people say it: 100 per minute. */
+export function rule(limit: number, interval: number): string {
+  return `${count(limit)} per ${span(interval).replace(/^1 /, '')}`
+}
+
+export function clock(time: number): string {
+  return new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
+}
+
+/** The counter that keys share when a table is full has a name that is no user's. */
+export function keyName(key: string): string {
+  if (key === '\u0000overflow') return '(keys without room)'
+  return key === '' ? '(empty)' : key
+}

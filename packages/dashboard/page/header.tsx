@@ -1,0 +1,51 @@
+import type { View } from '../src/protocol.ts'
+import { span } from './format.ts'
+
+const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
+  idle: { text: 'Not started', tone: '' },
+  local: { text: 'This process alone', tone: '' },
+  connecting: { text: 'Connecting', tone: 'warn' },
+  synced: { text: 'In step', tone: 'ok' },
+  degraded: { text: 'Without the store', tone: 'no' },
+  closed: { text: 'Closed', tone: 'warn' },
+}
+
+export function Header({ view, connected }: { view: View | undefined; connected: boolean }) {
+  const state = STATES[view?.state ?? ''] ?? { text: 'Unknown', tone: '' }
+  const away = view?.nodes.filter(({ state: of }) => of === 'degraded').length ?? 0
+  return (
+    <>
+      <header>
+        <svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
+          <rect width="32" height="32" rx="8" />
+          <path d="M5 12q4-4 8 0t8 0 6 0M5 19q4-4 8 0t8 0 6 0" />
+        </svg>
+        <h1>Weir</h1>
+        {view !== undefined && (
+          <p class="node">
+            seen from <b>{view.nodes.find(({ self }) => self)?.label}</b>
+          </p>
+        )}
+        <p class={`state ${connected ? state.tone : 'warn'}`} role="status">
+          {connected ? state.text : 'Reconnecting…'}
+        </p>
+      </header>
+      {view !== undefined && !connected && (
+        <p class="banner warn" role="alert">
+          <b>This page has lost its server.</b> What it shows is old; it comes back by itself.
+        </p>
+      )}
+      {connected && view !== undefined && (view.state === 'degraded' || away > 0) && (
+        <p class="banner no" role="alert">
+          <b>
+            {view.state === 'degraded'
+              ? `The store has been away for ${span(Math.max(1_000, view.degradedFor))}.`
+              : `${away} ${away === 1 ? 'node is' : 'nodes are'} without the store.`}
+          </b>{' '}
+          Requests are decided by what each node knows; counts are exchanged again when it answers.
+          {view.sync.lastError !== undefined && view.state === 'degraded' && <code>{view.sync.lastError}</code>}
+        </p>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,66 @@
+import type { Hello, Point, View } from '../src/protocol.ts'
+
+/** Points that the charts hold: ten minutes. */
+const KEPT = 600
+
+export interface Live {
+  readonly view: View | undefined
+  readonly points: readonly Point[]
+  /** Whether the server is heard. */
+  readonly connected: boolean
+}
+
+/** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a refusal that passes. */
+export function follow(changed: (live: Live) => void): () => void {
+  let live: Live = { view: undefined, points: [], connected: false }
+  let build: string | undefined
+  let source: EventSource | undefined
+  let retry: ReturnType<typeof setTimeout> | undefined
+  const set = (part: Partial<Live>): void => {
+    live = { ...live, ...part }
+    changed(live)
+  }
+  const open = (): void => {
+    source = new EventSource('events')
+    source.addEventListener('hello', ({ data }) => {
+      const hello = JSON.parse(data) as Hello
+      // The server was updated while the page was open.
+      if (build !== undefined && build !== hello.build) location.reload()
+      build = hello.build
+      const known = new Set(live.points.map(([time]) => time))
+      const points = [...live.points, ...hello.history.filter(([time]) => !known.has(time))].sort((a, b) => a[0] - b[0])
+      set({ points: points.slice(-KEPT), connected: true })
+    })
+    source.addEventListener('view', ({ data }) => {
+      const view = JSON.parse(data) as View
+      const last = live.points.at(-1)
+      // Views between two seconds are there for what happened; the charts go on once a second.
+      const points = last === undefined || view.point[0] - last[0] > 800 ? [...live.points, view.point].slice(-KEPT) : live.points
+      set({ view, points, connected: true })
+    })
+    source.addEventListener('error', () => {
+      set({ connected: false })
+      // A browser gives up for good after an answer other than 200.
+      if (source?.readyState !== EventSource.CLOSED) return
+      clearTimeout(retry)
+      retry = setTimeout(open, 1_000)
+    })
+  }
+  open()
+  return () => {
+    clearTimeout(retry)
+    source?.close()
+  }
+}
+
+/** Asks the server to do something. Rejects with what it says against it. */
+export async function send<T>(action: 'block' | 'unblock' | 'find', body: { key: string; policy?: string; duration?: number }): Promise<T> {
+  const response = await fetch(action, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1' },
+    body: JSON.stringify(body),
+  })
+  const answer = (await response.json()) as T & { error?: string }
+  if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`)
+  return answer
+}

@@ -1,0 +1,84 @@
+import type { IncomingMessage } from 'node:http'
+import { WeirError } from '@weir/core'
+import type { Found } from './protocol.ts'
+import type { DashboardThrottler } from './source.ts'
+
+/** Keys may be long: an action holds one. */
+const LONGEST_BODY = 300_000
+const LONGEST_BLOCK = 366 * 24 * 3_600_000
+
+export type ActionName = 'block' | 'unblock' | 'find'
+
+interface Action {
+  readonly key: string
+  readonly policy: string | undefined
+  readonly duration: number
+}
+
+/** Something that a client did wrong, in words for him. */
+export class BadAction extends Error {}
+
+/**
+ * Reads what an action is about, from a body that the framework has parsed or else from the request itself.
+ *
+ * @throws BadAction
+ */
+export async function readAction(request: IncomingMessage & { readonly body?: unknown }): Promise<Action> {
+  let body = request.body
+  if (typeof body !== 'object' || body === null) {
+    if (request.readableEnded) throw new BadAction('The body is gone: something has read it before.')
+    try {
+      body = JSON.parse(await text(request))
+    } catch (error) {
+      throw error instanceof BadAction ? error : new BadAction('The body must be JSON.')
+    }
+  }
+  const { key, policy, duration = 0 } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  if (typeof key !== 'string') throw new BadAction('"key" must be a string.')
+  if (policy !== undefined && typeof policy !== 'string') throw new BadAction('"policy" must be a string.')
+  if (typeof duration !== 'number' || !(duration >= 0 && duration <= LONGEST_BLOCK)) {
+    throw new BadAction('"duration" must be a number of milliseconds, at most a year.')
+  }
+  return { key, policy, duration }
+}
+
+/** @throws BadAction */
+export function act(throttler: DashboardThrottler, name: ActionName, { key, policy, duration }: Action): Found | undefined {
+  const options = policy === undefined ? {} : { policy }
+  try {
+    switch (name) {
+      case 'block':
+        throttler.block(key, duration, options)
+        return undefined
+      case 'unblock':
+        throttler.unblock(key, options)
+        return undefined
+      case 'find':
+        return find(throttler, key)
+    }
+  } catch (error) {
+    throw error instanceof WeirError ? new BadAction(error.message) : error
+  }
+}
+
+function find(throttler: DashboardThrottler, key: string): Found {
+  const parts = throttler.peek(key).parts.flatMap(({ policy, key: counted, limit, remaining, reason, retryAfter }) =>
+    // A policy with one key for all has nothing to do with what was looked for.
+    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining, reason, retryAfter }],
+  )
+  return { parts, blocked: key === '' ? [] : throttler.snapshot({ contains: key, blocked: 50, top: 0 }).blocked }
+}
+
+function text(request: IncomingMessage): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > LONGEST_BODY) reject(new BadAction('The body is too long.'))
+      else chunks.push(chunk)
+    })
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    request.on('error', reject)
+  })
+}

@@ -1,0 +1,54 @@
+import type { LogEntry } from './protocol.ts'
+import type { DashboardThrottler } from './source.ts'
+
+/** Newest entries that are kept, of blocks and of all else: a wave of blocks must not push out that the store went away. */
+const KEPT = 40
+const LONGEST_KEY = 120
+
+/** The newest changes of state, newest first. */
+export class Log {
+  #blocks: LogEntry[] = []
+  #rest: LogEntry[] = []
+  readonly #offs: (() => void)[]
+
+  /** @param changed - called after each entry */
+  constructor(throttler: DashboardThrottler, changed: () => void) {
+    const add = (kind: LogEntry['kind'], text: string): void => {
+      const list = kind === 'blocked' || kind === 'unblocked' ? this.#blocks : this.#rest
+      list.unshift({ time: Date.now(), kind, text })
+      list.length = Math.min(list.length, KEPT)
+      changed()
+    }
+    this.#offs = [
+      throttler.on('blocked', ({ policy, key, cause, for: ms }) => {
+        const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'over its limit'
+        add('blocked', `${short(key)} in ${policy} for ${Math.ceil(ms / 1_000)} s, ${why}`)
+      }),
+      throttler.on('unblocked', ({ policy, key, cause }) => {
+        const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'its time was over'
+        add('unblocked', `${short(key)} in ${policy}, ${why}`)
+      }),
+      throttler.on('degraded', ({ cause }) => add('degraded', `The store is away: ${messageOf(cause)}`)),
+      throttler.on('recovered', ({ after }) => add('recovered', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),
+      throttler.on('overflow', ({ policy, maxKeys }) => add('overflow', `${policy} has no room for more than ${maxKeys} keys`)),
+      throttler.on('nodes', ({ nodes, before }) => add('nodes', `${nodes} live ${nodes === 1 ? 'node' : 'nodes'}, before ${before}`)),
+      throttler.on('warning', ({ error }) => add('warning', error.message)),
+    ]
+  }
+
+  get entries(): readonly LogEntry[] {
+    return [...this.#blocks, ...this.#rest].sort((a, b) => b.time - a.time)
+  }
+
+  close(): void {
+    for (const off of this.#offs) off()
+  }
+}
+
+function short(key: string): string {
+  return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -1,0 +1,139 @@
+import { Hub, systemClock } from '@weir/core'
+import { expect, onTestFinished, test } from 'vitest'
+import { dashboard } from '../src/index.ts'
+import type { Found, Hello, View } from '../src/protocol.ts'
+import { post, serve, throttlerFor } from './servers.ts'
+
+/** Reads a stream of events until one passes. */
+async function waitFor(url: string, passes: (view: View) => boolean): Promise<{ view: View; hello: Hello }> {
+  const response = await fetch(url)
+  expect(response.headers.get('content-type')).toContain('text/event-stream')
+  let text = ''
+  let hello: Hello | undefined
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const [, name, data] = /event: (\w+)\ndata: (.*)/.exec(text.slice(0, end)) ?? []
+      text = text.slice(end + 2)
+      if (name === 'hello') hello = JSON.parse(data ?? '') as Hello
+      if (name !== 'view') continue
+      const view = JSON.parse(data ?? '') as View
+      if (passes(view)) return { view, hello: hello as Hello }
+    }
+  }
+  throw new Error('The stream ended.')
+}
+
+const open = { authorize: () => true, actions: true }
+
+test('the page is found at an address without a slash, whatever a proxy has cut off', async () => {
+  const { url } = await serve(dashboard(throttlerFor()))
+  const response = await fetch(`${url}/a/weir`, { redirect: 'manual' })
+  expect(response.status).toBe(302)
+  expect(response.headers.get('location')).toBe('./weir/')
+  expect((await fetch(`${url}/a/https:example.com`, { redirect: 'manual' })).headers.get('location')).toBe('./https:example.com/')
+})
+
+test('the page is one document, with a policy that lets nothing else in', async () => {
+  const { url } = await serve(dashboard(throttlerFor()))
+  const response = await fetch(`${url}/`)
+  const text = await response.text()
+  expect(text).not.toMatch(/(src|href)="?(https?:)?\/\//)
+  const policy = response.headers.get('content-security-policy') ?? ''
+  expect(policy).toMatch(/default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; connect-src 'self'/)
+  expect(policy).not.toContain('unsafe')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+  expect((await fetch(`${url}/`, { method: 'DELETE' })).status).toBe(405)
+  expect(await (await fetch(`${url}/`, { method: 'HEAD' })).text()).toBe('')
+})
+
+test('the stream tells of all nodes, their rates, hot keys and blocked keys', { timeout: 20_000 }, async () => {
+  const hub = new Hub(systemClock)
+  const [one, two] = [throttlerFor(hub), throttlerFor(hub)]
+  let sent = 0
+  const load = setInterval(() => {
+    sent++
+    for (const node of [one, two]) node.check(sent % 10 === 0 ? 'hot' : `user ${sent % 500}`)
+  }, 20)
+  onTestFinished(() => clearInterval(load))
+  const { url } = await serve(dashboard(one, open))
+  one.block('bad', '1h', { policy: 'user' })
+  const { view, hello } = await waitFor(
+    `${url}/weir/events`,
+    ({ nodes }) => nodes.length === 2 && nodes.every(({ admittedRate }) => admittedRate > 0),
+  )
+  expect(hello.build).toMatch(/^[0-9a-f]{12}$/)
+  expect(view).toMatchObject({ node: one.nodeId, state: 'synced', actions: true, nodeCount: 2 })
+  expect(view.policies.map(({ name }) => name)).toEqual(['user', 'tenant'])
+  expect(view.policies[0]?.admittedRate).toBeGreaterThan(10)
+  expect(view.top[0]).toMatchObject({ policy: 'user', key: 'hot', limit: 100 })
+  expect(view.blocked).toEqual([expect.objectContaining({ policy: 'user', key: 'bad', cause: 'manual' })])
+  expect(view.log.map(({ kind }) => kind)).toContain('blocked')
+})
+
+test('a block shows at once, not with the next second', async () => {
+  const throttler = throttlerFor()
+  const { url } = await serve(dashboard(throttler, open))
+  const seen = waitFor(`${url}/weir/events`, ({ blocked }) => blocked.length > 0)
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  const began = Date.now()
+  throttler.block('a', '1h')
+  await seen
+  expect(Date.now() - began).toBeLessThan(900)
+})
+
+test('keys are blocked, found and unblocked by hand', async () => {
+  const throttler = throttlerFor()
+  const { url } = await serve(dashboard(throttler, open))
+  expect((await post(`${url}/weir/block`, { key: 'a', policy: 'user', duration: 60_000 })).status).toBe(200)
+  expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'blocked' })
+  const found = (await (await post(`${url}/weir/find`, { key: 'a' })).json()) as Found
+  expect(found.parts).toEqual([
+    { policy: 'user', key: 'a', limit: 100, remaining: 100, reason: 'blocked', retryAfter: expect.any(Number) },
+    { policy: 'tenant', key: 'a', limit: 1_000, remaining: 1_000, reason: 'ok', retryAfter: 0 },
+  ])
+  expect(found.blocked.map(({ key }) => key)).toEqual(['a'])
+  expect((await post(`${url}/weir/unblock`, { key: 'a' })).status).toBe(200)
+  expect(throttler.check('a').allowed).toBe(true)
+})
+
+test.each([
+  [{}, '"key" must be a string.'],
+  [{ key: 'a', duration: -1 }, '"duration" must be a number of milliseconds, at most a year.'],
+  [{ key: 'a', duration: 60_000, policy: 'nobody' }, 'There is no policy "nobody"; there is "user", "tenant".'],
+  [{ key: 'a', duration: 60_000, policy: 7 }, '"policy" must be a string.'],
+])('an action that makes no sense is explained: %j', async (body, message) => {
+  const { url } = await serve(dashboard(throttlerFor(), open))
+  const response = await post(`${url}/weir/block`, body)
+  expect(response.status).toBe(400)
+  expect(await response.json()).toEqual({ error: message })
+})
+
+test('an endless body is cut off', async () => {
+  const { url } = await serve(dashboard(throttlerFor(), open))
+  const response = await post(`${url}/weir/block`, { key: 'x'.repeat(400_000), duration: 1 })
+  expect(await response.json()).toEqual({ error: 'The body is too long.' })
+})
+
+test('more pages than allowed are sent away', async () => {
+  const { url } = await serve(dashboard(throttlerFor(), { maxClients: 1 }))
+  const first = await fetch(`${url}/weir/events`)
+  expect((await fetch(`${url}/weir/events`)).status).toBe(503)
+  await first.body?.cancel()
+  await expect.poll(async () => (await fetch(`${url}/weir/events`)).status).toBe(200)
+})
+
+test('a path of its own: requests elsewhere are passed on', async () => {
+  const handler = dashboard(throttlerFor(), { path: '/ops/weir' })
+  const { url } = await serve((request, response) => handler(request, response, () => response.end('elsewhere')))
+  expect(await (await fetch(`${url}/ops/weirder`)).text()).toBe('elsewhere')
+  expect(await (await fetch(`${url}/ops/weir`)).text()).toContain('<title>Weir</title>')
+})
+
+test('close ends the streams', async () => {
+  const handler = dashboard(throttlerFor())
+  const { url } = await serve(handler)
+  const response = await fetch(`${url}/weir/events`)
+  handler.close()
+  expect(await response.text()).toContain('event: view')
+})

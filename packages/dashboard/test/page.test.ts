@@ -1,0 +1,158 @@
+import type { Server } from 'node:http'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type DashboardOptions, dashboard } from '../src/index.ts'
+import { CHROMIUM, complaints, launch } from './browser.ts'
+import { serve, throttlerFor } from './servers.ts'
+
+const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
+
+describe.skipIf(CHROMIUM === undefined)(
+  `the page in a real browser${CHROMIUM === undefined ? ` (skipped: ${MISSING})` : ''}`,
+  { timeout: 60_000 },
+  () => {
+    let browser: Browser
+    beforeAll(async () => {
+      browser = await launch()
+    }, 60_000)
+    afterAll(() => browser.close())
+
+    async function open(options: DashboardOptions = { authorize: () => true, actions: true }, path = '/deep/mount/weir') {
+      const throttler = throttlerFor()
+      const handler = dashboard(throttler, options)
+      onTestFinished(() => handler.close())
+      const { url, port, server } = await serve(handler)
+      const page = await browser.newPage()
+      onTestFinished(() => page.close())
+      const heard = complaints(page)
+      await page.goto(url + path)
+      await page.getByRole('heading', { name: 'Limits' }).waitFor()
+      return { throttler, handler, page, heard, port, server }
+    }
+
+    test('loads under a mount path, without a complaint of the browser', async () => {
+      const { page, heard, throttler } = await open()
+      for (let i = 0; i < 30; i++) throttler.check('alice')
+      await page.getByRole('row', { name: /alice/ }).first().waitFor()
+      expect(await page.getByRole('banner').getByRole('status').textContent()).toBe('In step')
+      expect(new URL(page.url()).pathname).toBe('/deep/mount/weir/')
+      expect(heard).toEqual([])
+    })
+
+    test('shows a block within two seconds', async () => {
+      const { page, throttler } = await open()
+      const began = Date.now()
+      throttler.block('mallory', '1h')
+      await page
+        .getByRole('region', { name: /^Blocked/ })
+        .getByRole('rowheader', { name: /mallory/ })
+        .first()
+        .waitFor()
+      expect(Date.now() - began).toBeLessThan(2_000)
+    })
+
+    test('unblocks by a click', async () => {
+      const { page, throttler, heard } = await open()
+      throttler.block('mallory', '1h', { policy: 'user' })
+      await page.getByRole('button', { name: 'Unblock mallory in user' }).click()
+      await expect.poll(() => throttler.peek('mallory').allowed).toBe(true)
+      await page.getByText('Unblocked mallory.').waitFor()
+      await page.getByText('No key is blocked.').waitFor()
+      expect(heard).toEqual([])
+    })
+
+    test('blocks by hand, with the keyboard alone', async () => {
+      const { page, throttler } = await open()
+      await page.getByLabel('Key', { exact: true }).focus()
+      await page.keyboard.type('eve')
+      await page.keyboard.press('Tab')
+      await page.keyboard.type('user')
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate('document.activeElement.textContent')).toBe('Block')
+      await page.keyboard.press('Enter')
+      await expect.poll(() => throttler.peek('eve').allowed).toBe(false)
+      await page.getByText('Blocked eve.').waitFor()
+    })
+
+    test('finds any key, also one that is in no list', async () => {
+      const { page, throttler } = await open()
+      for (let i = 0; i < 7; i++) throttler.check('needle')
+      await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
+      await page.getByText('would be admitted').first().waitFor()
+      await page.getByText('7 of 100').first().waitFor()
+    })
+
+    test('a key is text, whatever it holds', async () => {
+      const { page, throttler, heard } = await open()
+      const evil = '<img src=x onerror="document.title=1"><script>1</script>'
+      throttler.check(evil)
+      throttler.block(evil, '1h')
+      await page.getByText(evil).first().waitFor()
+      expect(await page.title()).toBe('Weir')
+      expect(heard).toEqual([])
+    })
+
+    test('without actions there is nothing to click', async () => {
+      const { page, throttler } = await open({})
+      throttler.block('mallory', '1h')
+      await page
+        .getByRole('rowheader', { name: /mallory/ })
+        .first()
+        .waitFor()
+      expect(await page.getByRole('button').count()).toBe(0)
+      expect(await page.getByRole('form').count()).toBe(0)
+    })
+
+    test('survives a restart of the server', async () => {
+      const { page, handler, port, server } = await open()
+      handler.close()
+      await stop(server)
+      await page.getByText('This page has lost its server.').waitFor()
+      const again = throttlerFor()
+      again.block('after the restart', '1h')
+      const next = dashboard(again)
+      onTestFinished(() => next.close())
+      await serve(next, port)
+      await page
+        .getByRole('rowheader', { name: /after the restart/ })
+        .first()
+        .waitFor()
+      expect(await page.getByText('This page has lost its server.').count()).toBe(0)
+    })
+
+    test('fits a phone', async () => {
+      const { page, throttler } = await open()
+      for (let i = 0; i < 30; i++) throttler.check(`a-rather-long-key-without-any-space-in-it-${'x'.repeat(200)}`)
+      throttler.block(`another-${'y'.repeat(200)}`, '1h')
+      await page.setViewportSize({ width: 360, height: 740 })
+      await page
+        .getByRole('rowheader', { name: /another-/ })
+        .first()
+        .waitFor()
+      expect(await width(page)).toBeLessThanOrEqual(360)
+    })
+
+    test('every control has a name, every region a heading', async () => {
+      const { page } = await open()
+      const nameless = await page.evaluate(
+        `[...document.querySelectorAll('input, select, button')].filter((one) => !one.labels?.length && !one.getAttribute('aria-label') && !one.textContent).length`,
+      )
+      expect(nameless).toBe(0)
+      expect(await page.getByRole('main').count()).toBe(1)
+      for (const name of ['Limits', 'Keys', 'Nodes', 'What happened']) expect(await page.getByRole('region', { name }).count()).toBe(1)
+      for (const table of await page.getByRole('table').all()) expect(await table.getByRole('columnheader').count()).toBeGreaterThan(0)
+    })
+  },
+)
+
+function width(page: Page): Promise<number> {
+  return page.evaluate('document.documentElement.scrollWidth')
+}
+
+function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,4 @@
+import { weirTests } from '@weir/tooling/vitest'
+
+// The page is built into a module of src, which is not committed: as it is now, not as it was at the last install.
+export default weirTests({ test: { globalSetup: ['./page/build.js'] } })

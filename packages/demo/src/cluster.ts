@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import { type IpcService, type Snapshot, serveIpc } from '@weir/core'
+import { DemoError } from './errors.ts'
+import { FRAMEWORKS, type Framework, type FromChild, type GatewayConfig, type StateChange } from './processes/messages.ts'
+import { Child } from './processes/parent.ts'
+import { type StoreChoice, shownUrl } from './store/choose.ts'
+import { CommandCount } from './store/command-count.ts'
+import { sleep } from './traffic/pace.ts'
+
+/** A gateway as the parent knows it. */
+export interface Gateway {
+  readonly framework: Framework
+  readonly child: Child
+  /** Name and version of the framework. */
+  about: string
+  port: number
+  /** The last one that it sent. */
+  snapshot: Snapshot | undefined
+  /** When that was taken, milliseconds since the epoch. */
+  snapshotTime: number
+  /** The one before the traffic began. */
+  baseline: Snapshot | undefined
+  readonly states: StateChange[]
+}
+
+export type Limits = Omit<GatewayConfig, 'framework' | 'backendPort' | 'redis' | 'page'>
+
+/** How long gateways may take to find the store and each other. */
+const MEET_DEADLINE = 10_000
+
+/** Every process of the demo: the store, the backend and the gateways before it. */
+export class Cluster {
+  readonly choice: StoreChoice
+  readonly gateways: Gateway[] = []
+  /** Children that ended without being told to. */
+  readonly lost: string[] = []
+  /** What the store is, in words. */
+  storeText = ''
+  commands: CommandCount | undefined
+  /** Address of the live page, if there is one. */
+  page: string | undefined
+  readonly #withPage: boolean
+  #keeper: Child | undefined
+  #ipc: IpcService | undefined
+  #backend: Child | undefined
+
+  constructor(choice: StoreChoice, withPage = false) {
+    this.choice = choice
+    this.#withPage = withPage
+  }
+
+  get gatewayCount(): number {
+    return FRAMEWORKS.length
+  }
+
+  get ports(): readonly number[] {
+    return this.gateways.map(({ port }) => port)
+  }
+
+  /** Starts everything and waits until the gateways know each other. Whoever calls it calls `stop`, also when it fails. */
+  async start(limits: Limits, signal: AbortSignal): Promise<void> {
+    const url = await this.#startStore()
+    this.#backend = this.#child('the backend', './backend.ts', undefined)
+    const { port: backendPort } = await this.#backend.ready
+    // Runs on one Redis at the same time must not share limits.
+    const redis = url === undefined ? undefined : { url, namespace: `weir-demo-${randomUUID().slice(0, 8)}` }
+    for (const framework of FRAMEWORKS) {
+      const page = this.#withPage && framework === FRAMEWORKS[0]
+      const config: GatewayConfig = { framework, backendPort, redis, ...limits, page }
+      const gateway: Gateway = {
+        framework,
+        about: framework,
+        port: 0,
+        snapshot: undefined,
+        snapshotTime: 0,
+        baseline: undefined,
+        states: [],
+        child: this.#child(`the ${framework} gateway`, './gateway.ts', config, (message) => {
+          if (message.type === 'demo:report') {
+            gateway.snapshot = message.snapshot
+            gateway.snapshotTime = message.time
+          } else if (message.type === 'demo:state') gateway.states.push(message)
+        }),
+      }
+      this.gateways.push(gateway)
+    }
+    for (const gateway of this.gateways) {
+      const { port, about, page } = await gateway.child.ready
+      Object.assign(gateway, { port, about })
+      this.page ??= page
+    }
+    await this.#meet(signal)
+  }
+
+  /** As a crash would. */
+  killRedis(): void {
+    this.#keeper?.order('demo:kill')
+  }
+
+  restartRedis(): void {
+    this.#keeper?.order('demo:start')
+  }
+
+  async stop(): Promise<void> {
+    this.commands?.stop()
+    // The gateways first: they hand their last counts to the store and say what they counted.
+    await Promise.all(this.gateways.map(({ child }) => child.stop()))
+    await Promise.all([this.#backend?.stop(), this.#keeper?.stop()])
+    this.#ipc?.close()
+  }
+
+  async #startStore(): Promise<string | undefined> {
+    if (this.choice.kind === 'ipc') {
+      this.#ipc = serveIpc()
+      this.storeText = 'ipcStore: the demo’s own process, no server'
+      return undefined
+    }
+    let url: string
+    if (this.choice.origin === 'REDIS_URL') {
+      url = this.choice.url
+      this.storeText = `Redis at ${shownUrl(url)} (REDIS_URL)`
+    } else {
+      this.#keeper = this.#child('redis-server', './redis-keeper.ts', this.choice.program)
+      const { port, about } = await this.#keeper.ready
+      url = `redis://127.0.0.1:${port}`
+      this.storeText = `Redis, a private ${about} on port ${port}`
+    }
+    this.commands = new CommandCount(url)
+    await this.commands.start(url)
+    return url
+  }
+
+  async #meet(signal: AbortSignal): Promise<void> {
+    const deadline = Date.now() + MEET_DEADLINE
+    while (
+      !signal.aborted &&
+      !this.gateways.every(({ snapshot }) => snapshot?.state === 'synced' && snapshot.nodes >= this.gateways.length)
+    ) {
+      if (this.lost.length > 0) throw new DemoError(this.lost.join('; '))
+      if (Date.now() > deadline) {
+        const states = this.gateways.map(
+          ({ about, snapshot }) =>
+            `${about}: ${snapshot?.state ?? 'silent'}, ${snapshot?.nodes ?? 0} nodes${snapshot?.sync.lastError ? `, ${snapshot.sync.lastError}` : ''}`,
+        )
+        throw new DemoError(`the gateways did not meet within ${MEET_DEADLINE / 1000} s (${states.join('; ')})`)
+      }
+      await sleep(20, signal)
+    }
+  }
+
+  #child(name: string, script: string, argument: unknown, onMessage: (message: FromChild) => void = () => {}): Child {
+    return new Child(name, script, argument ?? null, onMessage, (reason) => this.lost.push(reason))
+  }
+}

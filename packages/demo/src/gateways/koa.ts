@@ -1,0 +1,19 @@
+import type { Server } from 'node:http'
+import type { Throttler } from '@weir/core'
+import { throttle } from '@weir/koa'
+import Koa from 'koa'
+import { stampingServer } from '../processes/front.ts'
+import { createProxy } from './proxy.ts'
+
+export async function koaGateway(throttler: Throttler, backendPort: number): Promise<Server> {
+  const app = new Koa()
+  const proxy = createProxy(backendPort)
+  app.use(throttle(throttler))
+  app.use((context) => {
+    // Koa writes no answer of its own then.
+    context.respond = false
+    proxy(context.req, context.res)
+  })
+  const handle = app.callback()
+  return stampingServer((request, response) => void handle(request, response))
+}

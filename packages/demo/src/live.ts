@@ -1,0 +1,124 @@
+import { Cluster } from './cluster.ts'
+import type { DemoOptions } from './options.ts'
+import { breakRedis, type Outage } from './outage.ts'
+import { type LiveSummary, liveSummary } from './report/live-summary.ts'
+import { Rates, statusOf } from './status.ts'
+import { chooseStore } from './store/choose.ts'
+import { pace, sleep } from './traffic/pace.ts'
+import { globalLimit, type PlannedRequest, planInterval, population } from './traffic/population.ts'
+import { Sender } from './traffic/sender.ts'
+import { Tally } from './traffic/tally.ts'
+import { warmUp } from './traffic/warm-up.ts'
+import { gatewayViews, startFrame, title } from './view/cluster-frame.ts'
+import { seconds } from './view/format.ts'
+import { type LiveView, liveFrame } from './view/live-frame.ts'
+import { Lines } from './view/live-lines.ts'
+import type { Screen } from './view/screen.ts'
+
+/** A made-up population before three gateways, shown while it happens. */
+export async function runLive(options: DemoOptions, screen: Screen, signal: AbortSignal): Promise<LiveSummary> {
+  const { limit, interval, spans, cooldown } = options
+  const total = options.duration ?? 0
+  const everyone = globalLimit(limit)
+  const cluster = new Cluster(chooseStore(options), !options.json)
+  const tally = new Tally(cluster.gatewayCount, interval)
+  const outage: Outage = { killed: undefined, restarted: undefined }
+  let start = Date.now()
+  let end = start
+  let sender: Sender | undefined
+  try {
+    screen.animate(() => startFrame(screen.colors))
+    await cluster.start({ limit, globalLimit: everyone, interval, spans, cooldown }, signal)
+    screen.line(title(screen.colors))
+    screen.line(`store: ${cluster.storeText}`)
+    if (cluster.page !== undefined) screen.line(`live page: ${cluster.page}`)
+    await warmUp(cluster, signal)
+    sender = new Sender(cluster.ports, (answer) => tally.add(answer))
+    // On a boundary, so that the first interval is a whole one.
+    start = Math.ceil((Date.now() + 100) / interval) * interval
+    const view = viewer({ options, cluster, tally, outage, start, total, everyone })
+    screen.animate(() => liveFrame(view(), screen.colors))
+    const lines = new Lines(screen, view, start)
+    const breaking = options.killRedis ? breakRedis(cluster, outage, start, total, signal) : undefined
+    await pace(traffic(options, total), start, (request, due) => sender?.send(request, due), signal)
+    await sleep(start + total - Date.now(), signal)
+    end = Math.max(start, Math.min(Date.now(), start + total))
+    await sender.drain()
+    await breaking
+    lines.stop()
+    screen.rest(screen.mode === 'live' ? liveFrame(view(), screen.colors) : undefined)
+  } finally {
+    sender?.close()
+    screen.rest()
+    await cluster.stop()
+  }
+  return liveSummary({
+    options,
+    cluster,
+    tally,
+    globalLimit: everyone,
+    start,
+    end,
+    outage,
+    interrupted: signal.aborted,
+    firstError: sender.firstError,
+  })
+}
+
+/** The whole run's requests by time, one interval planned after the other. */
+function* traffic({ limit, interval }: DemoOptions, total: number): Generator<PlannedRequest> {
+  const clients = population(limit)
+  for (let ordinal = 0; ordinal * interval < total; ordinal++) {
+    for (const request of planInterval(clients, ordinal, interval)) {
+      if (request.at < total) yield request
+    }
+  }
+}
+
+interface Watched {
+  readonly options: DemoOptions
+  readonly cluster: Cluster
+  readonly tally: Tally
+  readonly outage: Outage
+  readonly start: number
+  readonly total: number
+  readonly everyone: number
+}
+
+/** @returns a function that says how things stand */
+function viewer({ options: { limit, interval }, cluster, tally, outage, start, total, everyone }: Watched): () => LiveView {
+  const rates = new Rates()
+  return () => {
+    const now = Date.now()
+    const status = statusOf(cluster, now)
+    const ordinal = Math.floor(now / interval)
+    return {
+      storeText: cluster.storeText,
+      elapsed: Math.min(total, Math.max(0, now - start)),
+      total,
+      gateways: gatewayViews(cluster, tally),
+      status,
+      rates: rates.add(now, status),
+      limit,
+      globalLimit: everyone,
+      interval,
+      current: tally.at(ordinal),
+      past: tally.intervals().filter((one) => one.ordinal < ordinal),
+      events: events(cluster, outage, start),
+    }
+  }
+}
+
+/** What happened to Redis and what the gateways made of it, as lines. */
+function events({ gateways }: Cluster, { killed, restarted }: Outage, start: number): string[] {
+  const at = (time: number): string => seconds(time - start).padStart(7)
+  const told = gateways.flatMap(({ about, states }) =>
+    states.map(({ state, time }) => ({
+      time,
+      text: `${about} ${state === 'degraded' ? 'goes on alone: it limits by its share' : 'is back in step'}`,
+    })),
+  )
+  if (killed !== undefined) told.push({ time: killed, text: 'Redis was killed' })
+  if (restarted !== undefined) told.push({ time: restarted, text: 'Redis was started again, empty' })
+  return told.sort((a, b) => a.time - b.time).map(({ time, text }) => `${at(time)}  ${text}`)
+}

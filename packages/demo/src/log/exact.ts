@@ -1,0 +1,34 @@
+/** One request as it arrived. */
+export interface Arrival {
+  readonly client: string
+  /** Milliseconds since the epoch. */
+  readonly time: number
+}
+
+/** What one central counter, asked for every request, would have refused. */
+export interface ExactResult {
+  readonly refused: number
+  /** Refused requests of each client that had any. */
+  readonly clients: ReadonlyMap<string, number>
+}
+
+/**
+ * An exact limiter: a fixed window aligned to the epoch, one counter for each client and interval, no cooldown.
+ * Within an interval the order does not change how many are refused, so it needs no sorting.
+ */
+export function exactFixedWindow(arrivals: Iterable<Arrival>, limit: number, interval: number): ExactResult {
+  const counts = new Map<string, Map<number, number>>()
+  const clients = new Map<string, number>()
+  let refused = 0
+  for (const { client, time } of arrivals) {
+    let own = counts.get(client)
+    if (own === undefined) counts.set(client, (own = new Map()))
+    const ordinal = Math.floor(time / interval)
+    const count = (own.get(ordinal) ?? 0) + 1
+    own.set(ordinal, count)
+    if (count <= limit) continue
+    refused++
+    clients.set(client, (clients.get(client) ?? 0) + 1)
+  }
+  return { refused, clients }
+}

@@ -1,0 +1,169 @@
+import { parseDuration, WeirError } from '@weir/core'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { UsageError } from './errors.ts'
+
+/** What the command line asks for. Times are milliseconds. */
+export interface DemoOptions {
+  /** How long requests are sent; a replay without it sends all there is. */
+  readonly duration: number | undefined
+  readonly json: boolean
+  readonly killRedis: boolean
+  /** Units per client and interval. */
+  readonly limit: number
+  /** In the log's time for a replay. */
+  readonly interval: number
+  readonly spans: number
+  readonly cooldown: number
+  /** Which store; `auto`: REDIS_URL, else a private redis-server, else the parent process. */
+  readonly store: 'auto' | 'redis' | 'ipc'
+  /** The log to replay; undefined for the made-up population. */
+  readonly log: string | undefined
+  readonly window: number
+  readonly speed: number
+}
+
+/** The end of `--help`: what to print, and nothing else to do. */
+export class HelpAsked extends Error {
+  override readonly name = 'HelpAsked'
+}
+
+const LIVE = { limit: 60, interval: 2_000, duration: 30_000 }
+const REPLAY = { limit: 60, interval: 60_000 }
+/** Below this, what arrives when is chance: requests take milliseconds. */
+const SHORTEST_INTERVAL = 200
+
+/**
+ * Reads the arguments.
+ *
+ * @throws UsageError with one line for the user
+ * @throws HelpAsked with the text of `--help`
+ */
+export function parseOptions(argv: readonly string[], env: NodeJS.ProcessEnv = process.env): DemoOptions {
+  const command = definition()
+  let help = ''
+  command.exitOverride().configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} })
+  try {
+    command.parse(argv, { from: 'user' })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.code === 'commander.helpDisplayed') throw new HelpAsked(help)
+    throw new UsageError(error.message.replace(/^error: /, ''))
+  }
+  return checked(command.opts<RawOptions>(), env)
+}
+
+interface RawOptions {
+  duration?: number
+  json: boolean
+  killRedis: boolean
+  limit?: number
+  interval?: number
+  spans: number
+  cooldown: number
+  store: 'auto' | 'redis' | 'ipc'
+  log?: string
+  window?: number
+  speed?: number
+}
+
+function definition(): Command {
+  return new Command('pnpm demo')
+    .description(
+      'One backend, and before it three gateways in processes of their own, on Express, Fastify and Koa.\n' +
+        'They share one limit per client and one for everyone. A steady population stays within its limits;\n' +
+        'one client, mallory, sends five times what it may.',
+    )
+    .option('--duration <seconds>', 'how long requests are sent (default: 30; a replay sends all there is)', seconds)
+    .option('--limit <n>', 'requests per client and interval (default: 60)', atLeastOne)
+    .option('--interval <time>', 'length of the interval (default: 2s; with --log 1m, in the log’s time)', duration)
+    .option('--spans <n>', 'parts of the interval; counts are exchanged at the end of each at the latest', wholeSpans, 6)
+    .option('--cooldown <time>', 'how long a client that exceeds its limit stays blocked; 0: until the interval ends', duration, 0)
+    .addOption(
+      new Option('--store <kind>', 'auto: REDIS_URL if set, else a private redis-server if installed, else ipc (no server)')
+        .choices(['auto', 'redis', 'ipc'])
+        .default('auto'),
+    )
+    .option('--kill-redis', 'kill the private redis-server after a third of the time, start it again after two thirds', false)
+    .option('--log <file>', 'replay an access log (Common or Combined Log Format, plain or .gz) and compare with an exact limiter')
+    .option('--window <time>', 'replay the busiest stretch of this length (default: 1h)', duration)
+    .option('--speed <factor>', 'replay so many times faster, intervals too (default: 60)', factor)
+    .option('--json', 'print only a summary for programs, when all is over', false)
+    .allowExcessArguments(false)
+    .showSuggestionAfterError(false)
+    .helpOption('--help', 'show this')
+    .addHelpText(
+      'after',
+      '\nREDIS_URL     a Redis to use instead of a private one\nREDIS_SERVER  the redis-server program to start (default: the one in PATH)\n\nIt ends by itself, also on Ctrl-C, and leaves no process behind.',
+    )
+}
+
+function checked(raw: RawOptions, env: NodeJS.ProcessEnv): DemoOptions {
+  const replay = raw.log !== undefined
+  if (!replay && raw.window !== undefined) throw new UsageError('--window needs --log')
+  if (!replay && raw.speed !== undefined) throw new UsageError('--speed needs --log')
+  if (replay && raw.killRedis)
+    throw new UsageError('--kill-redis cannot be combined with --log: the exact limiter it is compared with knows no outage')
+  if (replay && raw.cooldown > 0)
+    throw new UsageError('--cooldown cannot be combined with --log: the exact limiter it is compared with has none')
+  if (raw.killRedis && raw.store === 'ipc') throw new UsageError('--kill-redis cannot be combined with --store ipc')
+  if (raw.killRedis && env['REDIS_URL']) throw new UsageError('--kill-redis kills only a redis-server of its own: unset REDIS_URL')
+  const speed = raw.speed ?? 60
+  const interval = raw.interval ?? (replay ? REPLAY.interval : LIVE.interval)
+  const real = replay ? interval / speed : interval
+  if (real < SHORTEST_INTERVAL) {
+    throw new UsageError(
+      `an interval would last ${Number(real.toFixed(3))} ms; it must be at least ${SHORTEST_INTERVAL} ms${replay ? ' (lower --speed or raise --interval)' : ''}`,
+    )
+  }
+  if (real / raw.spans < 5) throw new UsageError(`--spans ${raw.spans} is too many: a span would be shorter than 5 ms`)
+  const window = raw.window ?? 3_600_000
+  if (window <= 0) throw new UsageError('--window must be longer than 0')
+  return {
+    ...raw,
+    duration: raw.duration ?? (replay ? undefined : LIVE.duration),
+    limit: raw.limit ?? (replay ? REPLAY.limit : LIVE.limit),
+    interval,
+    log: raw.log,
+    window,
+    speed,
+  }
+}
+
+function number(text: string): number {
+  return text.trim() === '' ? Number.NaN : Number(text)
+}
+
+function seconds(text: string): number {
+  const value = number(text)
+  if (!(value >= 1 && value <= 86_400)) throw new InvalidArgumentError('It must be a number of seconds from 1 to 86400.')
+  return value * 1000
+}
+
+function atLeastOne(text: string): number {
+  const value = number(text)
+  if (!(Number.isSafeInteger(value) && value >= 1)) throw new InvalidArgumentError('It must be a whole number of at least 1.')
+  return value
+}
+
+function wholeSpans(text: string): number {
+  const value = number(text)
+  if (!(Number.isSafeInteger(value) && value >= 2 && value <= 1000))
+    throw new InvalidArgumentError('It must be a whole number from 2 to 1000.')
+  return value
+}
+
+function factor(text: string): number {
+  const value = number(text)
+  if (!(value > 0 && value <= 3600)) throw new InvalidArgumentError('It must be a number above 0, at most 3600.')
+  return value
+}
+
+function duration(text: string): number {
+  if (text.trim() === '0') return 0
+  try {
+    return parseDuration(text, 'time', 0)
+  } catch (error) {
+    if (error instanceof WeirError) throw new InvalidArgumentError('It must be a time with its unit, such as "500ms", "10s", "1m" or "1h".')
+    throw error
+  }
+}

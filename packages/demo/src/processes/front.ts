@@ -1,0 +1,15 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import { ARRIVED_HEADER } from './messages.ts'
+
+/** Longer than any pause in the traffic: a connection closed by one side while the other uses it is a failed request. */
+export const KEEP_ALIVE = 600_000
+
+/** A server that stamps every request with its arrival before its framework sees it. */
+export function stampingServer(handler: RequestListener): Server {
+  const server = createServer((request, response) => {
+    response.setHeader(ARRIVED_HEADER, String(Date.now()))
+    handler(request, response)
+  })
+  server.keepAliveTimeout = KEEP_ALIVE
+  return server
+}

@@ -1,0 +1,73 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { createThrottler, header, ipcStore, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { serveParent, startChild, tell } from './child.ts'
+import { CLIENT_HEADER, CLIENT_POLICY, type GatewayConfig, GLOBAL_POLICY } from './messages.ts'
+
+/** Each process loads its own framework only: on a small machine loading is most of the start. */
+const GATEWAYS = {
+  express: async () => (await import('../gateways/express.ts')).expressGateway,
+  fastify: async () => (await import('../gateways/fastify.ts')).fastifyGateway,
+  koa: async () => (await import('../gateways/koa.ts')).koaGateway,
+}
+const TITLES = { express: 'Express', fastify: 'Fastify', koa: 'Koa' }
+/** Between reports to the parent, in milliseconds. */
+const REPORT_INTERVAL = 200
+
+await startChild(async () => {
+  const config = JSON.parse(process.argv[2] as string) as GatewayConfig
+  const throttler = createThrottler({ policies: policiesOf(config), store: await storeOf(config) })
+  for (const state of ['degraded', 'recovered'] as const) throttler.on(state, () => tell({ type: 'demo:state', state, time: Date.now() }))
+  throttler.start()
+  const makeGateway = await GATEWAYS[config.framework]()
+  const server = await makeGateway(throttler, config.backendPort)
+  const report = (): void => tell({ type: 'demo:report', snapshot: throttler.snapshot(), time: Date.now() })
+  const reports = setInterval(report, REPORT_INTERVAL)
+  const page = config.page ? await servePage(throttler) : undefined
+  serveParent(async () => {
+    clearInterval(reports)
+    page?.close()
+    server.closeAllConnections()
+    report()
+    await throttler.close()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { version } = createRequire(import.meta.url)(`${config.framework}/package.json`) as { version: string }
+  tell({
+    type: 'demo:ready',
+    port: (server.address() as AddressInfo).port,
+    about: `${TITLES[config.framework]} ${version}`,
+    ...(page && { page: page.url }),
+  })
+})
+
+/** The live page, for this machine only. */
+async function servePage(throttler: Throttler): Promise<{ url: string; close(): void }> {
+  const { dashboard } = await import('@weir/dashboard')
+  // A page of another site that resolves its own name to this machine sends its own name.
+  const authorize = ({ headers }: IncomingMessage): boolean => /^127\.0\.0\.1:\d+$/.test(headers.host ?? '')
+  const handler = dashboard(throttler, { actions: true, authorize })
+  const server = createServer(handler)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () => {
+      handler.close()
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function policiesOf({ limit, globalLimit, interval, spans, cooldown }: GatewayConfig): PolicyOptions[] {
+  const perClient: PolicyOptions = { name: CLIENT_POLICY, key: header(CLIENT_HEADER), limit, interval, spans, cooldown }
+  if (globalLimit === undefined) return [perClient]
+  return [perClient, { name: GLOBAL_POLICY, key: 'all', limit: globalLimit, interval, spans }]
+}
+
+async function storeOf({ redis }: GatewayConfig): Promise<Store> {
+  if (redis === undefined) return ipcStore()
+  const { redisStore } = await import('@weir/redis')
+  return redisStore(redis.url, { namespace: redis.namespace })
+}

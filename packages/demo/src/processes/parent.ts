@@ -1,0 +1,73 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { DemoError } from '../errors.ts'
+import { type FromChild, isOurs, type Order, type Ready } from './messages.ts'
+
+/** A started machine under load may take long for its first compile; a child that needs longer is broken. */
+const START_DEADLINE = 30_000
+const STOP_DEADLINE = 3_000
+
+/** One child process, from its start to its end. */
+export class Child {
+  readonly name: string
+  readonly process: ChildProcess
+  readonly ready: Promise<Ready>
+  #stopping = false
+  readonly #exited: Promise<void>
+
+  /**
+   * @param script a file beside this one
+   * @param onMessage what it tells once it is ready
+   * @param onLost called when it ends without having been told to
+   */
+  constructor(name: string, script: string, argument: unknown, onMessage: (message: FromChild) => void, onLost: (reason: string) => void) {
+    this.name = name
+    const file = fileURLToPath(new URL(script, import.meta.url))
+    this.process = fork(file, [JSON.stringify(argument)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+    let complaint = ''
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint = (complaint + text).slice(-2000)))
+    this.#exited = new Promise((resolve) => {
+      this.process.once('exit', () => resolve())
+      this.process.once('error', () => resolve())
+    })
+    this.ready = new Promise((resolve, reject) => {
+      const fail = (reason: string): void => reject(new DemoError(`${name} could not start: ${reason}`))
+      const timer = setTimeout(() => fail(`no answer within ${START_DEADLINE / 1000} s`), START_DEADLINE)
+      this.process.once('error', (error) => fail(error.message))
+      this.process.on('message', (message) => {
+        if (!isOurs<FromChild>(message)) return
+        if (message.type === 'demo:ready') {
+          clearTimeout(timer)
+          resolve(message)
+        } else if (message.type === 'demo:failed') fail(message.reason)
+        else onMessage(message)
+      })
+      this.process.once('exit', (code, signal) => {
+        clearTimeout(timer)
+        const reason = `it ended with ${signal ?? `code ${code}`}${complaint === '' ? '' : `: ${lastLine(complaint)}`}`
+        fail(reason)
+        if (!this.#stopping) onLost(`${name}: ${reason}`)
+      })
+    })
+    // Whoever awaits `ready` hears of a failure; when nobody does yet, it is no unhandled rejection.
+    this.ready.catch(() => {})
+  }
+
+  order(type: Order['type']): void {
+    if (this.process.connected) this.process.send({ type } satisfies Order, () => {})
+  }
+
+  /** Tells it to end, waits, and ends it by force when it doesn't. */
+  async stop(): Promise<void> {
+    this.#stopping = true
+    this.order('demo:stop')
+    const force = setTimeout(() => this.process.kill('SIGKILL'), STOP_DEADLINE)
+    await this.#exited
+    clearTimeout(force)
+  }
+}
+
+function lastLine(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return (lines.find((line) => /^\s*\w*Error\b/.test(line)) ?? lines.at(-1) ?? '').trim()
+}

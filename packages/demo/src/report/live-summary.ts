@@ -1,0 +1,164 @@
+import type { Cluster } from '../cluster.ts'
+import type { DemoOptions } from '../options.ts'
+import { noticed, type Outage } from '../outage.ts'
+import { statusOf } from '../status.ts'
+import { ABUSE, ABUSER } from '../traffic/population.ts'
+import { type Count, sum, type Tally } from '../traffic/tally.ts'
+import { type Check, gatewaySummaries, type RunSummary, runSummary, TOO_LATE } from './summary.ts'
+
+/** What an interval's figures may exceed a limit by, for the check: approximate by design, and three clocks are read. */
+const TOLERANCE = 0.1
+
+export interface LiveInterval {
+  readonly ordinal: number
+  /** False for one that the traffic did not fill: the last one may be cut. */
+  readonly whole: boolean
+  /** Whether Redis was away, or not yet found again, during any of it. */
+  readonly outage: boolean
+  readonly admitted: number
+  readonly refused: number
+  readonly globalLimit: number
+  readonly abusive: { readonly admitted: number; readonly refused: number; readonly limit: number }
+  /** The client within its limit that was admitted most. */
+  readonly busiestOther: { readonly admitted: number; readonly refused: number; readonly limit: number }
+}
+
+export interface LiveSummary extends RunSummary {
+  readonly mode: 'live'
+  readonly limits: {
+    readonly perClient: number
+    readonly everyone: number
+    readonly intervalMs: number
+    readonly spans: number
+    readonly cooldownMs: number
+  }
+  readonly intervals: readonly LiveInterval[]
+  readonly abusive: Count & {
+    readonly client: string
+    readonly timesItsLimit: number
+    readonly worstIntervalAdmitted: number
+    readonly limit: number
+  }
+  readonly others: Count & { readonly clients: number }
+  readonly outage: OutageSummary | undefined
+}
+
+export interface OutageSummary {
+  /** Milliseconds since the traffic began. */
+  readonly killedAfterMs: number
+  readonly restartedAfterMs: number | undefined
+  /** Of each gateway, how long after that it noticed. */
+  readonly degradedAfterMs: readonly (number | null)[]
+  readonly recoveredAfterMs: readonly (number | null)[]
+}
+
+export interface LiveRun {
+  readonly options: DemoOptions
+  readonly cluster: Cluster
+  readonly tally: Tally
+  readonly globalLimit: number
+  /** Milliseconds since the epoch. */
+  readonly start: number
+  readonly end: number
+  readonly outage: Outage
+  readonly interrupted: boolean
+  readonly firstError: string | undefined
+}
+
+export function liveSummary(run: LiveRun): LiveSummary {
+  const { options, cluster, tally, globalLimit } = run
+  const { limit, interval, spans, cooldown } = options
+  const intervals = liveIntervals(run)
+  const abusive = tally.clients.get(ABUSER) ?? sum([])
+  const others = [...tally.clients].filter(([client]) => client !== ABUSER)
+  const worst = Math.max(0, ...intervals.filter((one) => !one.outage).map((one) => one.abusive.admitted))
+  const partial = {
+    ...runSummary(run, statusOf(cluster, run.end)),
+    mode: 'live' as const,
+    limits: { perClient: limit, everyone: globalLimit, intervalMs: interval, spans, cooldownMs: cooldown },
+    gateways: gatewaySummaries(cluster, tally),
+    intervals,
+    abusive: { client: ABUSER, timesItsLimit: ABUSE, limit, ...abusive, worstIntervalAdmitted: worst },
+    others: { clients: others.length, ...sum(others.map(([, count]) => count)) },
+    outage: outageSummary(run),
+  }
+  const checks = liveChecks(run, partial)
+  return { ...partial, checks, ok: checks.every(({ ok }) => ok !== false) }
+}
+
+function liveIntervals({ options: { limit, interval }, cluster, tally, globalLimit, start, end, outage }: LiveRun): LiveInterval[] {
+  const recovered = cluster.gateways.map(
+    ({ states }) => states.findLast(({ state }) => state === 'recovered')?.time ?? Number.POSITIVE_INFINITY,
+  )
+  const backAt = outage.killed === undefined ? 0 : Math.max(...recovered)
+  return tally.intervals().map(({ ordinal, total, clients }) => {
+    const [from, to] = [ordinal * interval, (ordinal + 1) * interval]
+    const { admitted, refused } = clients.get(ABUSER) ?? sum([])
+    const busiest = [...clients].filter(([client]) => client !== ABUSER).map(([, count]) => count)
+    const most = busiest.sort((a, b) => b.admitted - a.admitted)[0] ?? sum([])
+    return {
+      ordinal,
+      whole: from >= start && to <= end,
+      outage: outage.killed !== undefined && to > outage.killed && from < backAt,
+      admitted: total.admitted,
+      refused: total.refused,
+      globalLimit,
+      abusive: { admitted, refused, limit },
+      busiestOther: { admitted: most.admitted, refused: most.refused, limit },
+    }
+  })
+}
+
+function outageSummary({ cluster, start, outage: { killed, restarted } }: LiveRun): OutageSummary | undefined {
+  if (killed === undefined) return undefined
+  const nulls = (times: readonly (number | undefined)[]): (number | null)[] => times.map((time) => time ?? null)
+  return {
+    killedAfterMs: killed - start,
+    restartedAfterMs: restarted === undefined ? undefined : restarted - start,
+    degradedAfterMs: nulls(noticed(cluster, 'degraded', killed)),
+    recoveredAfterMs: nulls(noticed(cluster, 'recovered', restarted)),
+  }
+}
+
+function liveChecks({ options, cluster, globalLimit, interrupted }: LiveRun, summary: Omit<LiveSummary, 'checks' | 'ok'>): Check[] {
+  const { limit, cooldown, killRedis } = options
+  const steady = summary.intervals.filter(({ whole, outage }) => whole && !outage)
+  const most = (of: number): number => Math.ceil(of * (1 + TOLERANCE))
+  const judged = (ok: boolean): boolean | null => (summary.latestMs < TOO_LATE ? ok : null)
+  const checks: Check[] = [
+    { name: 'every request was answered', ok: summary.errors.count === 0, detail: summary.errors.first ?? 'no errors' },
+    {
+      name: 'nobody else was refused',
+      ok: judged(summary.others.refused === 0),
+      detail: `${summary.others.refused} of ${summary.others.admitted + summary.others.refused} requests`,
+    },
+    {
+      name: `${ABUSER} got no more than its limit`,
+      ok: judged(steady.every(({ abusive }) => abusive.admitted <= most(limit))),
+      detail: `at most ${Math.max(0, ...steady.map(({ abusive }) => abusive.admitted))} of ${limit} in an interval`,
+    },
+    {
+      name: 'everyone together stayed within the global limit',
+      ok: judged(steady.every(({ admitted }) => admitted <= most(globalLimit))),
+      detail: `at most ${Math.max(0, ...steady.map(({ admitted }) => admitted))} of ${globalLimit} in an interval`,
+    },
+    { name: 'the gateways knew each other', ok: summary.nodes === cluster.gateways.length, detail: `${summary.nodes} live nodes` },
+  ]
+  if (cooldown === 0) {
+    const least = Math.min(...steady.map(({ abusive }) => abusive.admitted))
+    checks.push({
+      name: `${ABUSER} got what it may have`,
+      ok: judged(steady.length === 0 || least >= limit * (1 - TOLERANCE)),
+      detail: `at least ${steady.length === 0 ? '–' : least} of ${limit} in an interval`,
+    })
+  }
+  if (killRedis && !interrupted && summary.outage !== undefined) {
+    const { degradedAfterMs: degraded, recoveredAfterMs: recovered } = summary.outage
+    const all = (times: readonly (number | null)[]): string => times.map((time) => (time === null ? 'never' : `${time} ms`)).join(', ')
+    checks.push(
+      { name: 'every gateway noticed that Redis was gone', ok: !degraded.includes(null), detail: `after ${all(degraded)}` },
+      { name: 'every gateway found it again', ok: !recovered.includes(null), detail: `after ${all(recovered)}` },
+    )
+  }
+  return checks
+}

@@ -1,0 +1,113 @@
+import Table from 'cli-table3'
+import type { Colors } from '../view/colors.ts'
+import { count, duration, plural, safeText, seconds } from '../view/format.ts'
+import { whenLogged } from '../view/replay-frame.ts'
+import type { LiveSummary } from './live-summary.ts'
+import type { ReplaySummary } from './replay-summary.ts'
+import { type RunSummary, TOO_LATE } from './summary.ts'
+
+/** The most clients that are listed; the rest is counted. */
+const LISTED = 20
+
+/** The end of a live run, in plain words. */
+export function liveWords(summary: LiveSummary, colors: Colors): string {
+  const { abusive, others, limits, intervals, outage } = summary
+  const whole = intervals.filter((one) => one.whole && !one.outage)
+  const average = whole.length === 0 ? undefined : whole.reduce((sum, one) => sum + one.abusive.admitted, 0) / whole.length
+  const lines = [
+    opening(summary, colors),
+    `${abusive.client} sent ${abusive.timesItsLimit} times its limit: ${count(abusive.admitted)} admitted, ${count(abusive.refused)} refused` +
+      `${average === undefined ? '' : ` – on average ${average.toFixed(1)} of ${count(limits.perClient)} per ${duration(limits.intervalMs)}, at most ${count(abusive.worstIntervalAdmitted)}`}.`,
+    `The ${plural(others.clients, 'other client')} sent ${count(others.admitted + others.refused)} requests; ${others.refused === 0 ? 'none was refused' : `${count(others.refused)} were refused`}.`,
+    exchange(summary),
+  ]
+  if (outage !== undefined) {
+    const slowest = (times: readonly (number | null)[]): string =>
+      times.includes(null) ? 'not all of them' : `all within ${count(Math.max(...times.map(Number)))} ms`
+    const during = intervals.filter((one) => one.whole && one.outage)
+    const most = Math.max(0, ...during.map((one) => one.abusive.admitted))
+    lines.push(
+      `Redis was killed after ${seconds(outage.killedAfterMs)}: the gateways noticed (${slowest(outage.degradedAfterMs)}) and went on by what they knew` +
+        `${during.length === 0 ? '' : `; ${abusive.client} got at most ${count(most)} in an interval`}.`,
+    )
+    if (outage.restartedAfterMs !== undefined) {
+      lines.push(
+        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were back in step (${slowest(outage.recoveredAfterMs)}).`,
+      )
+    }
+  }
+  return [...lines, ...checkLines(summary, colors)].join('\n')
+}
+
+/** The end of a replay, in plain words. */
+export function replayWords(summary: ReplaySummary, colors: Colors): string {
+  const { log, limits, comparison, strayed, exactByLog } = summary
+  const broken = log.broken > 0 ? `, ${plural(log.broken, 'line')} with only the end of a broken one` : ''
+  const noise = log.withoutRequest > 0 ? `, ${count(log.withoutRequest)} without an HTTP request (sent as GET /)` : ''
+  const same = comparison.sameClients ? colors.green('the very same clients') : colors.yellow('not the same clients')
+  return [
+    opening(summary, colors),
+    `The log: ${plural(log.lines, 'line')}, ${plural(log.records, 'record')}${broken}${noise}; ${log.skipped === 0 ? 'nothing' : plural(log.skipped, 'dirty line')} skipped${log.truncated ? '; its compressed data ends early' : ''}.`,
+    `Replayed: ${plural(log.requests, 'request')} of ${plural(log.clients, 'client')}, ${whenLogged(Date.parse(log.from))} to ${whenLogged(Date.parse(log.to))}, ${count(limits.speed)} times faster; ${count(limits.perClient)} per ${duration(limits.logIntervalMs)} and client as ${count(limits.perClient)} per ${duration(limits.intervalMs)}.`,
+    '',
+    comparisonTable(summary, colors),
+    `Refused by the gateways and by an exact limiter: ${same}.`,
+    'The exact limiter is one counter per client and interval, asked about every request in the interval in which it reached its gateway.',
+    strayed === 0
+      ? 'Every request arrived in its own interval, so the log’s own times give the same figures.'
+      : `${plural(strayed, 'request')} arrived in another interval than the log’s; by the log’s own times an exact limiter refuses ${plural(exactByLog.clientsRefused, 'client')} ${plural(exactByLog.requestsRefused, 'request')}.`,
+    exchange(summary),
+    ...checkLines(summary, colors),
+  ].join('\n')
+}
+
+function comparisonTable({ comparison }: ReplaySummary, colors: Colors): string {
+  const table = new Table({
+    head: ['refused', 'requests', 'by the gateways', 'by an exact limiter'].map((text) => colors.dim(text)),
+    colAligns: ['left', 'right', 'right', 'right'],
+    style: { head: [], border: colors.isColorSupported ? ['grey'] : [], compact: true },
+  })
+  for (const { client, requests, refused, exactRefused } of comparison.clients.slice(0, LISTED)) {
+    const name = safeText(client, 45)
+    table.push([refused > 0 === exactRefused > 0 ? name : colors.yellow(name), count(requests), count(refused), count(exactRefused)])
+  }
+  if (comparison.clients.length > LISTED) table.push([`and ${plural(comparison.clients.length - LISTED, 'more client')}`, '', '', ''])
+  table.push([
+    colors.bold('requests'),
+    '',
+    colors.bold(count(comparison.requestsRefused)),
+    colors.bold(count(comparison.exactRequestsRefused)),
+  ])
+  table.push([
+    colors.bold('clients'),
+    '',
+    colors.bold(count(comparison.clientsRefused)),
+    colors.bold(count(comparison.exactClientsRefused)),
+  ])
+  return table.toString()
+}
+
+function opening({ interrupted, seconds: ran, requests, gateways, store }: RunSummary, colors: Colors): string {
+  const shares = gateways.map(({ name, admitted, refused }) => `${name} ${count(admitted + refused)}`).join(', ')
+  return `${colors.bold(interrupted ? 'Ended early' : 'Done')}: ${count(requests)} requests in ${ran.toFixed(1)} s through ${shares}. Store: ${store.text}.`
+}
+
+function exchange({ sync, requests }: RunSummary): string {
+  const commands =
+    sync.storeCommands === null
+      ? ''
+      : ` and ${count(sync.storeCommands)} Redis commands (${(sync.storeCommands / Math.max(1, requests)).toFixed(2)} per request)`
+  return `It took ${plural(sync.syncs, 'sync')}${sync.failed > 0 ? `, ${count(sync.failed)} of them failed,` : ''} of ${plural(sync.keysExchanged, 'key')}${commands}; no request waited for one.`
+}
+
+function checkLines({ checks, latestMs }: RunSummary, colors: Colors): string[] {
+  const late = colors.yellow(`This machine was too busy: requests were up to ${seconds(latestMs)} late. The figures say little.`)
+  return [
+    ...(latestMs < TOO_LATE ? [] : [late]),
+    '',
+    ...checks.map(
+      ({ name, ok, detail }) =>
+        `${ok === null ? colors.yellow('–') : ok ? colors.green('✓') : colors.red('✗')} ${name} ${colors.dim(`(${detail}${ok === null ? '; not judged' : ''})`)}`,
+    ),
+  ]
+}

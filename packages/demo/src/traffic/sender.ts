@@ -1,0 +1,81 @@
+import { type Dispatcher, Pool } from 'undici'
+import { ARRIVED_HEADER, CLIENT_HEADER } from '../processes/messages.ts'
+
+/** What is to be sent. */
+export interface Outgoing {
+  readonly client: string
+  readonly method: string
+  readonly path: string
+}
+
+/** What became of one request. */
+export interface Answer {
+  readonly gateway: number
+  readonly client: string
+  /** 0 when the request failed. */
+  readonly status: number
+  /** When it reached the gateway by the gateway's clock, milliseconds since the epoch; when it failed, by ours. */
+  readonly arrived: number
+  /** How much later than planned that was, in milliseconds. */
+  readonly late: number
+}
+
+/** A request whose answer takes longer has failed: nothing here takes more than some milliseconds. */
+const DEADLINE = 10_000
+/** To each gateway. More would only be opened in a burst, when opening them costs most. */
+const CONNECTIONS = 16
+
+/** Sends requests to the gateways in turn and reports each answer. */
+export class Sender {
+  readonly #pools: readonly Pool[]
+  readonly #onAnswer: (answer: Answer) => void
+  #next = 0
+  #pending = 0
+  #idle: (() => void) | undefined
+  /** What went wrong first, for the summary. */
+  firstError: string | undefined
+
+  constructor(ports: readonly number[], onAnswer: (answer: Answer) => void) {
+    const options: Pool.Options = { connections: CONNECTIONS, headersTimeout: DEADLINE, bodyTimeout: DEADLINE, keepAliveTimeout: 60_000 }
+    this.#pools = ports.map((port) => new Pool(`http://127.0.0.1:${port}`, options))
+    this.#onAnswer = onAnswer
+  }
+
+  /** @param due when it should arrive, milliseconds since the epoch */
+  send(request: Outgoing, due: number): void {
+    const gateway = this.#next
+    this.#next = (gateway + 1) % this.#pools.length
+    this.#pending++
+    void this.#ask(this.#pools[gateway] as Pool, request).then(({ status, arrived }) => {
+      this.#onAnswer({ gateway, client: request.client, status, arrived, late: Math.max(0, arrived - due) })
+      if (--this.#pending === 0) this.#idle?.()
+    })
+  }
+
+  async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<{ status: number; arrived: number }> {
+    try {
+      // The client's name may be any bytes of a log.
+      const headers = { [CLIENT_HEADER]: encodeURIComponent(client) }
+      const { statusCode: status, headers: answered, body } = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
+      await body.dump()
+      if (status !== 429 && status >= 400) this.firstError ??= `${method} ${path}: status ${status}`
+      return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()) }
+    } catch (error) {
+      this.firstError ??= `${method} ${path}: ${error instanceof Error ? error.message : String(error)}`
+      return { status: 0, arrived: Date.now() }
+    }
+  }
+
+  /** Waits for the answers that are still missing. */
+  async drain(): Promise<void> {
+    if (this.#pending > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve
+      })
+    }
+  }
+
+  close(): void {
+    for (const pool of this.#pools) void pool.destroy().catch(() => {})
+  }
+}

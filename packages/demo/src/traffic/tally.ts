@@ -1,0 +1,77 @@
+import type { Answer } from './sender.ts'
+
+/** Requests admitted, refused, and failed. */
+export interface Count {
+  admitted: number
+  refused: number
+  errors: number
+}
+
+/** What happened in one interval of the epoch. */
+export interface IntervalTally {
+  readonly ordinal: number
+  readonly total: Count
+  readonly clients: Map<string, Count>
+}
+
+const nothing = (): Count => ({ admitted: 0, refused: 0, errors: 0 })
+
+/**
+ * Counts answers from outside, as the clients see them: per gateway, per interval and per client. An interval's count
+ * goes by when a request reached its gateway.
+ */
+export class Tally {
+  readonly interval: number
+  readonly gateways: readonly Count[]
+  readonly clients = new Map<string, Count>()
+  /** How late the latest request was, in milliseconds: a machine that is too busy sends other traffic than planned. */
+  latest = 0
+  readonly #intervals = new Map<number, IntervalTally>()
+
+  constructor(gateways: number, interval: number) {
+    this.interval = interval
+    this.gateways = Array.from({ length: gateways }, nothing)
+  }
+
+  add({ gateway, client, status, arrived, late }: Answer): void {
+    this.latest = Math.max(this.latest, late)
+    const outcome = status === 429 ? 'refused' : status >= 200 && status < 400 ? 'admitted' : 'errors'
+    const interval = this.at(Math.floor(arrived / this.interval))
+    ;(this.gateways[gateway] as Count)[outcome]++
+    interval.total[outcome]++
+    countOf(interval.clients, client)[outcome]++
+    countOf(this.clients, client)[outcome]++
+  }
+
+  /** The tally of an interval, empty when nothing arrived in it. */
+  at(ordinal: number): IntervalTally {
+    let interval = this.#intervals.get(ordinal)
+    if (interval === undefined) this.#intervals.set(ordinal, (interval = { ordinal, total: nothing(), clients: new Map() }))
+    return interval
+  }
+
+  /** All intervals in which something arrived, by time. */
+  intervals(): readonly IntervalTally[] {
+    return [...this.#intervals.values()].filter(({ clients }) => clients.size > 0).sort((a, b) => a.ordinal - b.ordinal)
+  }
+
+  total(): Count {
+    return sum(this.gateways)
+  }
+}
+
+export function sum(counts: Iterable<Count>): Count {
+  const total = nothing()
+  for (const count of counts) {
+    total.admitted += count.admitted
+    total.refused += count.refused
+    total.errors += count.errors
+  }
+  return total
+}
+
+function countOf(counts: Map<string, Count>, key: string): Count {
+  let count = counts.get(key)
+  if (count === undefined) counts.set(key, (count = nothing()))
+  return count
+}

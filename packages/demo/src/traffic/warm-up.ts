@@ -1,0 +1,29 @@
+import type { Cluster } from '../cluster.ts'
+import { pace, sleep } from './pace.ts'
+import { Sender } from './sender.ts'
+
+const REQUESTS = 600
+/** Between two of them, in milliseconds. */
+const GAP = 2.5
+const CLIENT = 'warm-up'
+
+/**
+ * Sends requests that nobody counts, of a client of their own, until some are refused: connections are open and the
+ * code is compiled before the first interval that is shown. Without it that interval would show a start, not a limiter.
+ */
+export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<void> {
+  const sender = new Sender(cluster.ports, () => {})
+  try {
+    const requests = Array.from({ length: REQUESTS }, (_, i) => ({ at: i * GAP, client: CLIENT, method: 'GET', path: '/' }))
+    await pace(requests, Date.now(), (request, due) => sender.send(request, due), signal)
+    await sender.drain()
+  } finally {
+    sender.close()
+  }
+  // What the gateways counted until now is not of the run: wait for what they say of it.
+  const before = cluster.gateways.map(({ snapshot }) => snapshot)
+  while (!signal.aborted && cluster.lost.length === 0 && cluster.gateways.some(({ snapshot }, i) => snapshot === before[i]))
+    await sleep(20, signal)
+  for (const gateway of cluster.gateways) gateway.baseline = gateway.snapshot
+  cluster.commands?.reset()
+}

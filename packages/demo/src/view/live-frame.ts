@@ -1,0 +1,50 @@
+import { ABUSE, ABUSER } from '../traffic/population.ts'
+import type { Count, IntervalTally } from '../traffic/tally.ts'
+import { blockedLine, type ClusterView, clusterHead, storeLine } from './cluster-frame.ts'
+import type { Colors } from './colors.ts'
+import { bar, count, duration } from './format.ts'
+
+/** What a frame shows. Times are milliseconds. */
+export interface LiveView extends ClusterView {
+  readonly limit: number
+  readonly globalLimit: number
+  readonly interval: number
+  readonly current: IntervalTally
+  /** The intervals before, oldest first. */
+  readonly past: readonly IntervalTally[]
+  readonly events: readonly string[]
+}
+
+const BAR = 30
+export const NOBODY: Count = { admitted: 0, refused: 0, errors: 0 }
+
+export function liveFrame(view: LiveView, colors: Colors): string {
+  return [
+    ...clusterHead(view, colors),
+    `${colors.dim(`this interval of ${duration(view.interval)}, admitted of limit`)}`,
+    ...intervalBars(view, colors),
+    '',
+    pastLine(view, colors),
+    storeLine(view, colors),
+    blockedLine(view.status, colors),
+    ...view.events.map((event) => colors.yellow(event)),
+    '',
+  ].join('\n')
+}
+
+function intervalBars({ current, limit, globalLimit }: LiveView, colors: Colors): string[] {
+  const line = (name: string, { admitted, refused }: Count, of: number): string =>
+    `${name.padEnd(26)} ${bar(admitted, of, BAR, colors)} ${count(admitted).padStart(5)} of ${count(of).padEnd(6)} ${refused > 0 ? colors.red(`${count(refused)} refused`) : ''}`
+  const others = [...current.clients].filter(([client]) => client !== ABUSER).sort(([, a], [, b]) => b.admitted - a.admitted)
+  const [busiest = ['', NOBODY] as const] = others
+  return [
+    line(`${ABUSER} (${ABUSE}× its limit)`, current.clients.get(ABUSER) ?? NOBODY, limit),
+    line(busiest[0] === '' ? 'the others' : `${busiest[0]} (busiest other)`, busiest[1], limit),
+    line('everyone', current.total, globalLimit),
+  ]
+}
+
+function pastLine({ past, limit }: LiveView, colors: Colors): string {
+  const admitted = past.slice(-12).map(({ clients }) => count(clients.get(ABUSER)?.admitted ?? 0))
+  return `${colors.dim('before  ')} ${ABUSER} was admitted ${admitted.join(' ') || '–'} ${colors.dim(`of ${count(limit)} per interval`)}`
+}

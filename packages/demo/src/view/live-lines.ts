@@ -1,0 +1,72 @@
+import { ABUSER } from '../traffic/population.ts'
+import type { IntervalTally } from '../traffic/tally.ts'
+import { count, safeText, seconds } from './format.ts'
+import { type LiveView, NOBODY } from './live-frame.ts'
+import type { Screen } from './screen.ts'
+
+/** How long after an interval's end its line is printed: the last answers are still on their way. */
+const SETTLED = 200
+
+/** Where nothing is updated in place: a line for each finished interval, and for each event. */
+export class Lines {
+  readonly #timer: NodeJS.Timeout | undefined
+  readonly #screen: Screen
+  readonly #view: () => LiveView
+  readonly #start: number
+  #events = 0
+  #intervals = 0
+  /** Who was blocked in the running interval, and for how long at most. */
+  #blocked = new Map<string, number>()
+
+  /** @param start when the traffic begins, milliseconds since the epoch */
+  constructor(screen: Screen, view: () => LiveView, start: number) {
+    this.#screen = screen
+    this.#view = view
+    this.#start = start
+    if (screen.mode !== 'lines') return
+    const { interval } = view()
+    screen.line(
+      `Requests start in ${seconds(start - Date.now())}. A line for each interval of ${seconds(interval)}; each gateway as admitted+refused so far.`,
+    )
+    this.#timer = setInterval(() => this.#print(SETTLED), 100)
+  }
+
+  stop(): void {
+    if (this.#timer === undefined) return
+    clearInterval(this.#timer)
+    this.#print(Number.NEGATIVE_INFINITY)
+  }
+
+  #print(settled: number): void {
+    const view = this.#view()
+    for (const event of view.events.slice(this.#events)) this.#screen.line(event)
+    this.#events = view.events.length
+    for (const { key, left } of view.status.blocked) this.#blocked.set(key, Math.max(left, this.#blocked.get(key) ?? 0))
+    for (const finished of view.past.slice(this.#intervals)) {
+      const end = (finished.ordinal + 1) * view.interval
+      if (Date.now() - end < settled) break
+      this.#screen.line(intervalLine(view, finished, end - this.#start, this.#blocked))
+      this.#blocked = new Map()
+      this.#intervals++
+    }
+  }
+}
+
+/**
+ * @param at when the interval ended, milliseconds since the traffic began
+ * @param blocked who was blocked in it, and for how many milliseconds at most
+ */
+export function intervalLine(view: LiveView, finished: IntervalTally, at: number, blocked: ReadonlyMap<string, number>): string {
+  const mallory = finished.clients.get(ABUSER) ?? NOBODY
+  const { status, rates } = view
+  const names = [...blocked].slice(0, 2).map(([key, left]) => `${safeText(key, 24)} for ${seconds(left)}`)
+  return [
+    seconds(at).padStart(7),
+    `gateways ${view.gateways.map(({ count: own }) => `${count(own.admitted)}+${count(own.refused)}`).join(' ')}`,
+    `interval ${count(finished.total.admitted)} of ${count(view.globalLimit)}, refused ${count(finished.total.refused)}`,
+    `${ABUSER} ${count(mallory.admitted)} of ${count(view.limit)}`,
+    `${count(rates.syncs)} syncs/s ${count(rates.operations)} ${status.commands === undefined ? 'keys/s' : 'commands/s'}`,
+    `${status.nodes} nodes`,
+    `blocked ${names.join(', ') || 'nobody'}`,
+  ].join(' | ')
+}

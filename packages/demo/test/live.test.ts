@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest'
+import type { LiveSummary } from '../src/report/live-summary.ts'
+import { installedRedis } from '../src/store/redis-server.ts'
+import { quietRun, runDemo } from './support/run.ts'
+
+const TIMEOUT = { timeout: 300_000 }
+const redis = installedRedis()
+
+/** What every run must say, whatever its store is. */
+function expectSound(summary: LiveSummary): void {
+  expect(summary.errors).toEqual({ count: 0, first: null })
+  expect(summary.others.clients).toBe(8)
+  expect(summary.nodes).toBe(3)
+  expect(summary.gateways.map(({ name }) => name.split(' ')[0])).toEqual(['Express', 'Fastify', 'Koa'])
+  const { admitted, refused } = summary.abusive
+  expect(summary.requests).toBe(admitted + refused + summary.others.admitted + summary.others.refused)
+  for (const gateway of summary.gateways) {
+    // Each decided for itself: what its clients saw is what it counted.
+    expect(gateway.counted).toMatchObject({ admitted: gateway.admitted, refused: gateway.refused })
+    expect(gateway.admitted).toBeGreaterThan(0)
+    expect(gateway.refused).toBeGreaterThan(0)
+  }
+  expect(summary.checks.filter(({ ok }) => ok === false)).toEqual([])
+}
+
+describe('the demo', () => {
+  it('runs without any server over ipcStore', TIMEOUT, async () => {
+    const { summary, code, quiet } = await quietRun<LiveSummary>(['--duration', '5', '--json', '--store', 'ipc'])
+    expectSound(summary)
+    expect(summary.store).toMatchObject({ kind: 'ipc', origin: 'parent' })
+    expect(summary.intervals.filter(({ whole }) => whole)).toHaveLength(2)
+    for (const { whole, abusive } of quiet ? summary.intervals : []) {
+      expect(abusive.admitted).toBeLessThanOrEqual(abusive.limit * 1.1)
+      if (whole) expect(abusive.admitted).toBeGreaterThanOrEqual(abusive.limit * 0.9)
+    }
+    expect(code).toBe(0)
+  })
+
+  it.skipIf(redis === undefined)('runs over a private Redis and survives its death', TIMEOUT, async () => {
+    const { summary, code, quiet } = await quietRun<LiveSummary>([
+      '--duration',
+      '9',
+      '--json',
+      '--kill-redis',
+      '--interval',
+      '1s',
+      '--limit',
+      '60',
+    ])
+    expectSound(summary)
+    expect(summary.store).toMatchObject({ kind: 'redis', origin: 'private' })
+    expect(summary.outage?.degradedAfterMs).not.toContain(null)
+    expect(summary.outage?.recoveredAfterMs).not.toContain(null)
+    if (quiet)
+      for (const after of [...(summary.outage?.degradedAfterMs ?? []), ...(summary.outage?.recoveredAfterMs ?? [])])
+        expect(after).toBeLessThan(1500)
+    expect(summary.gateways.map(({ state }) => state)).not.toContain('degraded')
+    expect(summary.sync.storeCommands).toBeGreaterThan(0)
+    // Alone, each gateway holds its share: together no more than half above the limit.
+    for (const { outage, abusive } of quiet ? summary.intervals : [])
+      expect(abusive.admitted).toBeLessThanOrEqual(abusive.limit * (outage ? 1.5 : 1.1))
+    expect(code).toBe(0)
+  })
+
+  it('prints plain lines where there is no terminal, and closes in plain words', TIMEOUT, async () => {
+    const { stdout, stderr, code } = await runDemo([
+      '--duration',
+      '3',
+      '--interval',
+      '1s',
+      '--limit',
+      '40',
+      '--store',
+      'ipc',
+      '--cooldown',
+      '1500ms',
+    ])
+    expect(stderr).toBe('')
+    expect(code).toBe(0)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: colours and cursor movements are what must not be there
+    expect(stdout).not.toMatch(/\x1b/)
+    expect(stdout).toContain('store: ipcStore')
+    expect(stdout).toMatch(/interval \d+ of \d+, refused \d+ \| mallory \d+ of 40 \| .*3 nodes \| blocked/)
+    expect(stdout).toMatch(/Done: [\d,]+ requests in 3\.\d s/)
+    expect(stdout).toMatch(/The 8 other clients sent \d+ requests; /)
+  })
+
+  it.each([
+    [['--duration', 'soon'], "option '--duration <seconds>' argument 'soon' is invalid. It must be a number of seconds from 1 to 86400."],
+    [['--log', 'nowhere.log'], 'cannot read the log "nowhere.log": there is no such file'],
+    [['--nonsense'], "unknown option '--nonsense'"],
+  ])('answers %j with one clear line', TIMEOUT, async (args, message) => {
+    expect(await runDemo(args)).toEqual({ code: 2, stdout: '', stderr: `weir demo: ${message} (see --help)\n` })
+  })
+
+  it('explains itself', TIMEOUT, async () => {
+    const { code, stdout } = await runDemo(['--help'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('--kill-redis')
+  })
+
+  it('says in one line that there is no Redis at REDIS_URL, without its password', TIMEOUT, async () => {
+    const { code, stdout, stderr } = await runDemo(['--duration', '2'], { REDIS_URL: 'redis://:secret@127.0.0.1:1' })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^weir demo: no Redis at redis:\/\/\*\*\*@127\.0\.0\.1:1: .*\n$/)
+  })
+})

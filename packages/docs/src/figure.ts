@@ -1,0 +1,26 @@
+/** Something that the documentation shows and this package makes: charts, tables or both. */
+export interface Figure {
+  /** What it is asked for by. */
+  readonly name: string
+  /** File names of its charts and names of its tables. */
+  readonly makes: readonly string[]
+  /** One line for people who wait for it. */
+  readonly about: string
+  make(): Promise<Made>
+}
+
+export interface Made {
+  /** File name in `docs/images` → SVG. */
+  readonly charts?: Readonly<Record<string, string>>
+  /** Name of a marker in the documentation → rows of a table, the head first. */
+  readonly tables?: Readonly<Record<string, readonly (readonly string[])[]>>
+}
+
+/** A part of something, e.g. `2.6 %`. */
+export function percent(fraction: number, digits = 1): string {
+  return `${(fraction * 100).toFixed(digits)} %`
+}
+
+export function whole(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}

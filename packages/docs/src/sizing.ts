@@ -1,0 +1,98 @@
+import { type Ordinal, ordinalAt, type StoreConnection, type StorePolicy, systemClock } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { type Figure, whole } from './figure.ts'
+
+const KEYS = 2_000
+const BATCH = 200
+const INTERVAL = 60_000
+
+const FIXED: StorePolicy = {
+  id: `v1:fixed:proof:${INTERVAL}:user`,
+  width: INTERVAL,
+  cells: 1,
+  limit: 100_000,
+  hot: 25_000,
+  ttl: 2 * INTERVAL,
+}
+const SLIDING: StorePolicy = { ...FIXED, id: `v1:sliding30:proof:${INTERVAL}:user`, width: INTERVAL / 30, cells: 31 }
+
+/** What a key takes in Redis, measured on a server of its own. */
+export const sizing: Figure = {
+  name: 'sizing',
+  makes: ['sizing'],
+  about: 'memory and commands in Redis, on a server of its own',
+  async make() {
+    const rows = [['window', 'nodes that sent the key', 'bytes per key', 'commands of a first key-write', 'of a later one']]
+    for (const nodes of [1, 3, 12]) rows.push(await measured('fixed, per interval', nodes, FIXED, 1))
+    for (const cells of [3, 30]) {
+      for (const nodes of [1, 3, 12]) rows.push(await measured(`sliding, ${cells} of 30 buckets in use`, nodes, SLIDING, cells))
+    }
+    return { tables: { sizing: rows } }
+  },
+}
+
+async function measured(name: string, nodes: number, policy: StorePolicy, cells: number): Promise<string[]> {
+  const server = await RedisServer.start()
+  const store = redisStore(server.url, { timeout: 20_000 })
+  const connections = Array.from({ length: nodes }, (_, index) =>
+    store.open({ id: `${index}`.padStart(16, '0'), clock: systemClock, announced: () => {} }),
+  )
+  try {
+    // The first exchange of a node loads the script and counts for nothing.
+    for (const connection of connections) await retried(() => send(connection, policy, 0, 1, 1, 1))
+    const before = await memory(server)
+    const writes: string[] = []
+    let bytes = 0
+    for (const taken of [10, 20]) {
+      await server.cli('CONFIG', 'RESETSTAT')
+      for (const connection of connections)
+        for (let from = 1; from < KEYS; from += BATCH) await send(connection, policy, from, BATCH, cells, taken)
+      bytes = ((await memory(server)) - before) / KEYS
+      writes.push(((await commands(server)) / (KEYS * nodes)).toFixed(1))
+    }
+    return [name, String(nodes), whole(bytes), ...writes]
+  } finally {
+    for (const connection of connections) await connection.close()
+    await server.stop()
+  }
+}
+
+async function send(
+  connection: StoreConnection,
+  policy: StorePolicy,
+  from: number,
+  count: number,
+  cells: number,
+  taken: number,
+): Promise<void> {
+  const newest = ordinalAt(Date.now(), policy.width)
+  const list = Array.from({ length: cells }, (_, index) => ({ ordinal: (newest - cells + 1 + index) as Ordinal, taken, given: 0 }))
+  const entries = Array.from({ length: count }, (_, index) => ({ policy, key: `user-${`${from + index}`.padStart(10, '0')}`, cells: list }))
+  const { results } = await connection.sync({ entries, blocks: [] })
+  if (results.includes(undefined)) throw new Error('A part of a batch failed.')
+}
+
+/** Connecting takes a moment, and an exchange does not wait for it. */
+async function retried<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let left = 100; ; left--) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (left === 0) throw error
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
+
+async function memory(server: RedisServer): Promise<number> {
+  return Number(/used_memory:(\d+)/.exec(await server.cli('INFO', 'memory'))?.[1])
+}
+
+/** Commands that were carried out, those inside scripts included, without what connections say of themselves. */
+async function commands(server: RedisServer): Promise<number> {
+  const calls = [...(await server.cli('INFO', 'commandstats')).matchAll(/cmdstat_([\w|]+):calls=(\d+)/g)]
+  return calls
+    .filter(([, name = '']) => !/^(info|config|client|hello|ping|subscribe|select)/.test(name))
+    .reduce((sum, [, , count]) => sum + Number(count), 0)
+}

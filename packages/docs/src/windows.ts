@@ -1,0 +1,83 @@
+import type { PolicyOptions } from '@weir/core'
+import { poisson, type SimulationResult, simulate } from '@weir/testing'
+import { type Figure, percent, whole } from './figure.ts'
+import { bytesPerKey } from './memory.ts'
+
+const BASE = { limit: 1000, interval: 10_000 }
+const SHAPES: readonly (readonly [string, Partial<PolicyOptions>])[] = [
+  ['`fixed`, `proof` (default)', {}],
+  ['`fixed`, `published`', { enforcement: 'published' }],
+  ['`sliding`, `proof`', { window: 'sliding' }],
+  ['`sliding`, `published` (two windows)', { window: 'sliding', enforcement: 'published' }],
+]
+
+/** What each window costs, side by side. */
+export const windows: Figure = {
+  name: 'windows',
+  makes: ['windows-limits', 'windows-costs', 'reopen'],
+  about: 'accuracy, operations, throughput and memory of each window (some minutes)',
+  async make() {
+    const limits = [
+      [
+        'window',
+        'most in any interval length, ×1.1',
+        '×2',
+        '×100',
+        'refused although within the limit, ×0.9',
+        'admitted of what an exact limiter would, ×1.1',
+        '×2',
+        '×100',
+      ],
+    ]
+    const costs = [['window', 'operations ×0.1', '×0.9', '×1.1', '×100', 'bytes per quiet key in a node', 'bytes per exchanged key']]
+    for (const [name, shape] of SHAPES) {
+      const policy = { ...BASE, ...shape }
+      const [tenth, below, above, double, flood] = await inTurn([0.1, 0.9, 1.1, 2, 100], (times) => run(policy, times))
+      limits.push([
+        name,
+        ...[above, double, flood].map((result) => percent(1 + (result?.worstWindow.p95 ?? 0), 0)),
+        percent(shape.window === 'sliding' ? (below?.refusedUnderLimit ?? 0) : (below?.falseRequests ?? 0), 2),
+        ...[above, double, flood].map((result) => percent(result?.admittedOfExact ?? 0, 0)),
+      ])
+      costs.push([
+        name,
+        ...[tenth, below, above, flood].map((result) => whole(result?.operations ?? 0)),
+        whole(await bytesPerKey(policy, 1)),
+        whole(await bytesPerKey(policy, 600)),
+      ])
+    }
+    return { tables: { 'windows-limits': limits, 'windows-costs': costs, reopen: await reopenings() } }
+  },
+}
+
+/** What `reopen` and `buckets` change when a key is constantly over its limit. */
+async function reopenings(): Promise<string[][]> {
+  const rows = [['policy', 'admitted of what an exact limiter would, ×1.1', '×2', 'operations ×1.1', '×2']]
+  for (const [reopen, buckets] of [
+    [0.02, 30],
+    [0.1, 30],
+    [0.3, 30],
+    [0.1, 10],
+    [0.1, 60],
+  ] as const) {
+    const [above, double] = await inTurn([1.1, 2], (times) => run({ ...BASE, window: 'sliding', reopen, buckets }, times))
+    rows.push([
+      `\`reopen: ${reopen}, buckets: ${buckets}\``,
+      percent(above?.admittedOfExact ?? 0, 0),
+      percent(double?.admittedOfExact ?? 0, 0),
+      whole(above?.operations ?? 0),
+      whole(double?.operations ?? 0),
+    ])
+  }
+  return rows
+}
+
+function run(policy: PolicyOptions, times: number): Promise<SimulationResult> {
+  return simulate({ policy, nodes: 12, intervals: times > 10 ? 15 : 30, load: poisson(times) })
+}
+
+async function inTurn<In, Out>(list: readonly In[], make: (one: In) => Promise<Out>): Promise<Out[]> {
+  const made: Out[] = []
+  for (const one of list) made.push(await make(one))
+  return made
+}

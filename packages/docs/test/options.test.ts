@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ROOT } from './pages.ts'
+
+/** Where options are declared, and the section of the page that lists them. */
+const DECLARED: readonly (readonly [section: string, file: string, name: string])[] = [
+  ['Policy', 'packages/core/src/policy.ts', 'interface PolicyOptions'],
+  ['Policy', 'packages/core/src/http/plans.ts', 'type PlannedPolicyOptions'],
+  ['Cooldowns that grow', 'packages/core/src/policy.ts', 'interface GrowingCooldown'],
+  ['Throttler', 'packages/core/src/throttler-options.ts', 'interface ThrottlerOptions'],
+  ['Face', 'packages/core/src/http/face-options.ts', 'interface FaceOptions'],
+  ['Fastify', 'packages/fastify/src/options.ts', 'type ThrottleOptions'],
+  ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
+  ['Stores', 'packages/core/src/ipc-store.ts', 'interface IpcStoreOptions'],
+  ['Stores', 'packages/redis/src/options.ts', 'interface RedisStoreOptions'],
+]
+/** Rows for what stands in no declaration of options. */
+const BESIDE = ['throttler']
+
+const page = readFileSync(join(ROOT, 'docs/reference/options.md'), 'utf8')
+const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+
+/** An option as its declaration has it. */
+interface Declared {
+  readonly option: string
+  /** What the comment says after "Default", if it is a value. */
+  readonly preset: string | undefined
+}
+
+function declaredIn(file: string, name: string): Declared[] {
+  const source = readFileSync(join(ROOT, file), 'utf8')
+  const start = source.indexOf(`export ${name}`)
+  if (start < 0) throw new Error(`${file} has no ${name}`)
+  const body = source.slice(start, source.indexOf('\n}', start))
+  return [...body.matchAll(/^ {2}(?:\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2})?readonly (\w+)\??:/gm)].map(([, comment = '', option = '']) => {
+    const preset = /Default:? (`[^`]+`|[\d.,]+\d|\d)(?: (s|ms))?/.exec(comment.replace(/\n\s*\*/g, ' '))
+    return { option, preset: preset === null ? undefined : `${preset[1]?.replaceAll(/[`',]/g, '')}${preset[2] ?? ''}` }
+  })
+}
+
+/** Rows of the tables under a heading: option → default. */
+function rowsOf(section: string): Map<string, string> {
+  const start = page.search(new RegExp(`^#+ ${section}$`, 'm'))
+  if (start < 0) throw new Error(`The page has no section "${section}"`)
+  const rest = page.slice(start + 4)
+  const end = rest.search(/^#+ /m)
+  const rows = (end < 0 ? rest : rest.slice(0, end)).matchAll(/^\| `(\w+)` \|([^|]*)\|/gm)
+  return new Map([...rows].map(([, option = '', preset = '']) => [option, preset.replaceAll(/[`',]/g, '')]))
+}
+
+const sections = [...new Set(DECLARED.map(([section]) => section))]
+
+describe.each(sections)('the options under "%s"', (section) => {
+  const declared = DECLARED.filter(([name]) => name === section).flatMap(([, file, name]) => declaredIn(file, name))
+  const rows = rowsOf(section)
+
+  test('are those of the code', () => {
+    const listed = [...rows.keys()].filter((option) => !BESIDE.includes(option))
+    expect(new Set(listed)).toEqual(new Set(declared.map(({ option }) => option)))
+  })
+
+  test.each(declared.filter(({ preset }) => preset !== undefined))('$option has the default $preset', ({ option, preset }) => {
+    expect(rows.get(option)).toContain(preset)
+  })
+
+  test.skipIf(section === 'Stores' || section === 'Cooldowns that grow')('stand in the README', () => {
+    expect(declared.map(({ option }) => option).filter((option) => !readme.includes(`\`${option}\``))).toEqual([])
+  })
+})

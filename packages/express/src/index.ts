@@ -1,0 +1,2 @@
+export { header } from '@weir/core'
+export { type ExpressArgs, type ThrottleMiddleware, type ThrottleOptions, throttle } from './throttle.ts'

@@ -1,0 +1,23 @@
+import { foldRoute, headerValue, type RequestReader } from '@weir/core'
+import type { Request } from 'express'
+
+/** Reads requests of Express 4 and 5. */
+export const expressReader: RequestReader<Request> = Object.freeze({
+  method: (req: Request) => req.method,
+  // Routers cut their prefix off `url`; two mounts of one router are two places.
+  path: (req: Request) => req.originalUrl ?? req.url,
+  route: (req: Request) => {
+    // Only a middleware of a route sees one: `app.get('/users/:id', throttle(...), ...)`.
+    const pattern: unknown = req.route?.path
+    if (pattern === undefined) return undefined
+    const text = typeof pattern === 'string' ? pattern : String(pattern)
+    const prefix = req.baseUrl === '' ? '' : foldRoute(req.baseUrl)
+    return text.startsWith('/') ? prefix + text : `${prefix}/${text}`
+  },
+  ip: (req: Request) => req.ip,
+  forgeable: (req: Request) =>
+    req.app?.get('trust proxy') === true
+      ? '"trust proxy" is true, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the number of your proxies, or to their addresses'
+      : undefined,
+  header: (req: Request, name: string) => headerValue(req.headers[name]),
+})

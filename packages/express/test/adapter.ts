@@ -1,0 +1,54 @@
+import type { FaceAdapter } from '@weir/testing'
+import type { default as express, Request, Response } from 'express'
+import { type ThrottleOptions, throttle } from '../src/index.ts'
+
+/** The contract's application, in a version of Express. */
+export function expressAdapter(framework: typeof express): FaceAdapter<Request> {
+  return {
+    routes: 'path',
+    async start(inputs) {
+      const app = framework()
+      // Express prints errors outside of tests.
+      app.set('env', 'test')
+      const mounted = inputs.map((input) => throttle(input as ThrottleOptions))
+      for (const middleware of mounted) app.use(middleware)
+      app.get('/', (_req, res) => void res.send('hello'))
+      app.get('/context', (req, res) => {
+        const { throttle: decision } = req
+        res.json(
+          decision === undefined ? null : { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name },
+        )
+      })
+      app.get('/users/:id', (_req, res) => void res.send('user'))
+      app.get('/stream', (_req, res) => {
+        for (const piece of ['one', 'two', 'three']) res.write(piece)
+        res.end()
+      })
+      app.get('/slow', (_req, res) => void res.write('wait'))
+      app.all('/status/:code', (req, res) => void res.status(Number(req.params['code'])).send('done'))
+      app.get('/bytes/:count', (req, res) => {
+        const bytes = Number(req.params['count'])
+        res.on('finish', () => {
+          if (req.throttle !== undefined) mounted[0]?.throttler.charge(req.throttle, bytes)
+        })
+        res.send('x'.repeat(bytes))
+      })
+      app.get('/throw', () => {
+        throw Object.assign(new Error('teapot'), { status: 418 })
+      })
+      const server = app.listen(0, '127.0.0.1')
+      await new Promise((resolve) => server.once('listening', resolve))
+      return {
+        server,
+        throttlers: mounted.map(({ throttler }) => throttler),
+        close: () => {
+          server.closeAllConnections()
+          return new Promise((resolve) => void server.close(() => resolve()))
+        },
+      }
+    },
+    header: (req, name) => req.get(name),
+    answering: (text) => (_req: Request, res: Response) => res.send(text),
+    status: ([, res]) => (res as Response).statusCode,
+  }
+}

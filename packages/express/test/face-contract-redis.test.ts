@@ -1,0 +1,22 @@
+import { redisStore } from '@weir/redis'
+import { faceContract } from '@weir/testing'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { expressAdapter } from './adapter.ts'
+import { FRAMEWORKS } from './frameworks.ts'
+
+let server: RedisServer
+let cases = 0
+beforeAll(async () => {
+  server = await RedisServer.start()
+}, 30_000)
+afterAll(() => server?.stop())
+
+for (const [name, framework] of FRAMEWORKS) {
+  faceContract(`${name} with Redis`, expressAdapter(framework), {
+    describe,
+    // Several wait for real intervals to end.
+    test: test.concurrent,
+    store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+  })
+}

@@ -1,0 +1,63 @@
+import { createThrottler, type Decision } from '@weir/core'
+import express, { type Request, type Response } from 'express'
+import { expectTypeOf, test } from 'vitest'
+import { header, throttle } from '../src/index.ts'
+
+const one = { limit: 1, interval: '1m' } as const
+
+test('functions of the options get the request of Express', () => {
+  throttle({
+    ...one,
+    key: (req) => {
+      expectTypeOf(req).toEqualTypeOf<Request>()
+      return req.get('x-user')
+    },
+    cost: (req) => Number(req.query['n']),
+    match: (req) => req.secure,
+    skip: (req) => req.path === '/health',
+    handler: (req, res, refusal) => {
+      expectTypeOf(req).toEqualTypeOf<Request>()
+      expectTypeOf(res).toEqualTypeOf<Response>()
+      res.send(refusal.body)
+    },
+    message: (_req, decision) => `${decision.limit}`,
+    requestWasSuccessful: (_req, res) => res.statusCode < 300,
+    skipFailedRequests: true,
+  })
+  throttle({ policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (req) => req.hostname] }] })
+})
+
+test('names of policies are a union in decisions', () => {
+  const middleware = throttle({
+    policies: [
+      { name: 'user', ...one },
+      { name: 'global', ...one },
+    ],
+    onThrottled: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'global' | undefined>(),
+  })
+  expectTypeOf(middleware.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'global' | undefined>()
+})
+
+test('plans are those of the limits', () => {
+  throttle({ interval: '1m', limits: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
+  // @ts-expect-error there is no such plan
+  throttle({ interval: '1m', limits: { free: 1, pro: 2 }, plan: () => 'golden' })
+})
+
+test('wrong options do not compile', () => {
+  // @ts-expect-error a number is no window
+  throttle({ ...one, headers: 6 })
+  // @ts-expect-error an unknown key
+  throttle({ ...one, key: 'user' })
+  // @ts-expect-error without a limit
+  throttle({ interval: '1m' })
+})
+
+test('the middleware fits, and the request carries the decision', () => {
+  const app = express()
+  app.use(throttle(one))
+  app.get('/', throttle(createThrottler({ policies: [one] })), (req, res) => {
+    expectTypeOf(req.throttle).toEqualTypeOf<Decision | undefined>()
+    res.end()
+  })
+})

@@ -1,0 +1,3 @@
+export { header } from '@weir/core'
+export type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
+export { weir as default, weir } from './plugin.ts'

@@ -1,0 +1,105 @@
+import { type Decision, type SetHeader, ThrottledError, type ThrottleInput, WeirError } from '@weir/core'
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
+import { fastifyReader } from './reader.ts'
+import { type RouteGuard, RouteLimits } from './route-limits.ts'
+
+const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandler']
+
+// Asynchronous, since Fastify catches what such a plugin throws; of others it is an uncaught exception.
+const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
+  const { hook, input } = withoutFastify(options)
+  const reader = fastifyReader()
+  const routes = new RouteLimits(input, reader)
+
+  const go = (
+    guard: RouteGuard,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    decision: Decision | undefined,
+    next: HookHandlerDoneFunction,
+  ) => {
+    if (decision === undefined) return next()
+    const set = request.throttle === null ? setHeader : addHeader
+    request.throttle = decision
+    if (!decision.allowed) return refuse(guard, request, reply, decision, set, next)
+    guard.writeHeaders(decision, reply, set)
+    guard.watch(decision, reply.raw, [request, reply])
+    next()
+  }
+
+  const refuse = (
+    guard: RouteGuard,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    decision: Decision,
+    set: SetHeader<FastifyReply>,
+    next: HookHandlerDoneFunction,
+  ) => {
+    const refusal = guard.refuse(request, decision)
+    for (const name in refusal.headers) set(reply, name, refusal.headers[name] as string)
+    if (guard.throws) return next(new ThrottledError(refusal))
+    reply.code(refusal.status)
+    if (guard.handle(refusal, [request, reply])) return
+    reply.header('content-type', refusal.type).send(refusal.body)
+  }
+
+  const throttleRequest = (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
+    const guard = routes.guard(reader.config(request))
+    if (guard === false) return next()
+    if (!guard.strict) return go(guard, request, reply, guard.check(request, request.throttle), next)
+    const decision = guard.checkAsync(request, request.throttle)
+    if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
+    void decision.then((decided) => go(guard, request, reply, decided, next))
+  }
+
+  if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)
+  if (!app.hasDecorator('throttler')) app.decorate('throttler', routes.throttler)
+  app.addHook('onRoute', ({ config, method, url }) => {
+    const own = (config as { throttle?: RouteThrottleOptions | false } | undefined)?.throttle
+    if (typeof own === 'object' && own !== null) routes.add(own, method, url)
+  })
+  // Each hook is of its own type, but all have what is used here.
+  app.addHook(hook as 'onRequest', throttleRequest)
+  app.addHook('onReady', (ready) => {
+    routes.start()
+    ready()
+  })
+  if (routes.owned) app.addHook('onClose', () => routes.throttler.close())
+}
+
+/** The plugin's options without those of Fastify's own `register`. */
+function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: ThrottleInput<FastifyRequest, FastifyArgs> } {
+  const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
+  // Fastify's own: where and how the plugin is registered.
+  for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
+  if (!HOOKS.includes(hook)) {
+    throw new WeirError('WEIR_INVALID_OPTION', `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.join(', ')}.`)
+  }
+  return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }
+}
+
+const setHeader: SetHeader<FastifyReply> = (reply, name, value) => {
+  reply.header(name, value)
+}
+
+/** Adds to what another throttler said before, where the field is a list. */
+const addHeader: SetHeader<FastifyReply> = (reply, name, value) => {
+  const before = name.startsWith('RateLimit') ? reply.getHeader(name) : undefined
+  reply.header(name, before === undefined ? value : `${String(before)}, ${value}`)
+}
+
+/**
+ * Throttles the requests of Fastify 4 and 5: all routes of the instance that it is registered on and of its children, whether
+ * they were declared before or after, and what has no route.
+ *
+ * `request.throttle` holds the decision and `app.throttler` the throttler, which is closed with the application unless it was
+ * given. A route's `config.throttle` replaces the limits, or turns them off with `false`.
+ *
+ * @throws WeirError (from `register` or `ready`) for options that can't be used: its `code` and message name the option
+ *
+ * @example
+ * await app.register(weir, { limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) })
+ */
+export const weir: FastifyPluginAsync<ThrottleOptions> = fastifyPlugin(plugin, { fastify: '>=4', name: '@weir/fastify' })

@@ -1,0 +1,61 @@
+import { PassThrough } from 'node:stream'
+import type { FaceAdapter } from '@weir/testing'
+import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
+import { type ThrottleOptions, weir } from '../src/index.ts'
+
+/** The contract's application, in a version of Fastify. */
+export function fastifyAdapter(framework: typeof fastify): FaceAdapter<FastifyRequest> {
+  return {
+    routes: 'pattern',
+    async start(inputs) {
+      const app = framework()
+      for (const input of inputs) await app.register(weir, ('decide' in input ? { throttler: input } : input) as ThrottleOptions)
+      app.get('/', () => 'hello')
+      app.get('/context', (request, reply) => {
+        const { throttle: decision } = request
+        return reply
+          .type('application/json')
+          .send(JSON.stringify(decision && { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name }))
+      })
+      app.get('/users/:id', () => 'user')
+      app.get('/stream', (_request, reply) => {
+        const stream = new PassThrough()
+        void reply.send(stream)
+        for (const piece of ['one', 'two', 'three']) stream.write(piece)
+        stream.end()
+      })
+      app.get('/slow', (_request, reply) => {
+        const stream = new PassThrough()
+        void reply.send(stream)
+        stream.write('wait')
+      })
+      app.route({
+        method: ['GET', 'POST'],
+        url: '/status/:code',
+        handler: (request, reply) => reply.code(Number((request.params as { code: string }).code)).send('done'),
+      })
+      app.get('/bytes/:count', (request, reply) => {
+        const bytes = Number((request.params as { count: string }).count)
+        reply.raw.on('finish', () => {
+          if (request.throttle !== null) app.throttler.charge(request.throttle, bytes)
+        })
+        return reply.send('x'.repeat(bytes))
+      })
+      app.get('/throw', () => {
+        throw Object.assign(new Error('teapot'), { statusCode: 418 })
+      })
+      await app.listen({ port: 0, host: '127.0.0.1' })
+      return {
+        server: app.server,
+        throttlers: [app.throttler],
+        close: async () => {
+          app.server.closeAllConnections()
+          await app.close()
+        },
+      }
+    },
+    header: (request, name) => request.headers[name] as string | undefined,
+    answering: (text) => (_request: FastifyRequest, reply: FastifyReply) => reply.send(text),
+    status: ([, reply]) => (reply as FastifyReply).statusCode,
+  }
+}

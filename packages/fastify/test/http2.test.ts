@@ -1,0 +1,50 @@
+import { connect, type IncomingHttpHeaders } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { manualClock } from '@weir/testing'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { weir } from '../src/index.ts'
+import { FRAMEWORKS } from './frameworks.ts'
+
+const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
+
+describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
+  test('refuses over HTTP/2, also requests of a method that nobody knows', async () => {
+    const app = fastify({ http2: true })
+    // The plugin is typed for HTTP/1, as most plugins are.
+    await app.register(weir as never, { ...ONE, key: 'route' } as never)
+    app.get('/', () => 'hello')
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const client = connect(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}`)
+    const send = (method: string) =>
+      new Promise<IncomingHttpHeaders & { ':status'?: number }>((resolve, reject) => {
+        const request = client.request({ ':path': '/', ':method': method })
+        request.on('response', resolve).on('error', reject).resume().end()
+      })
+    try {
+      expect((await send('GET'))[':status']).toBe(200)
+      const refused = await send('GET')
+      expect(refused[':status']).toBe(429)
+      expect(refused['retry-after']).toMatch(/^\d+$/)
+      expect(refused['ratelimit']).toMatch(/^"default";r=0;t=\d+$/)
+      expect((await send('HEAD'))[':status']).toBe(429)
+    } finally {
+      client.close()
+      await app.close()
+    }
+  })
+
+  test('refuses over a socket that supertest opens', async () => {
+    const app = fastify()
+    await app.register(weir, ONE)
+    app.get('/', () => 'hello')
+    await app.ready()
+    await supertest(app.server).get('/').expect(200, 'hello')
+    await supertest(app.server)
+      .get('/')
+      .expect(429)
+      .expect('Content-Type', /problem\+json/)
+      .expect('Retry-After', /\d/)
+    await app.close()
+  })
+})

@@ -1,0 +1,19 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+import weir from '@weir/fastify'
+import Fastify from 'fastify'
+
+async function main(): Promise<void> {
+  const app = Fastify()
+  await app.register(weir, { limit: 2, interval: '1h' })
+  app.get('/', async () => 'hello')
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  const outcomes: string[] = []
+  for (let request = 0; request < 3; request++) {
+    const { status } = await fetch(address)
+    outcomes.push(status === 200 ? 'allowed' : status === 429 ? 'refused' : String(status))
+  }
+  console.log(outcomes.join(' '))
+  await app.close()
+}
+
+void main()

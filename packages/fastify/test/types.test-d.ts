@@ -1,0 +1,41 @@
+import { createThrottler, type Decision, type Throttler } from '@weir/core'
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import { expectTypeOf, test } from 'vitest'
+import weir, { header } from '../src/index.ts'
+
+const one = { limit: 1, interval: '1m' } as const
+const app = fastify()
+
+test('functions of the options get the request of Fastify', () => {
+  app.register(weir, {
+    ...one,
+    hook: 'preHandler',
+    key: (request) => {
+      expectTypeOf(request).toEqualTypeOf<FastifyRequest>()
+      return request.hostname
+    },
+    handler: (request, reply, refusal) => {
+      expectTypeOf(request).toEqualTypeOf<FastifyRequest>()
+      expectTypeOf(reply).toEqualTypeOf<FastifyReply>()
+      reply.send(refusal.body)
+    },
+  })
+  app.register(weir, { policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (request) => request.hostname] }] })
+  app.register(weir, { throttler: createThrottler({ policies: [one] }) })
+})
+
+test('wrong options do not compile', () => {
+  // @ts-expect-error a number is no style of headers
+  app.register(weir, { ...one, headers: 6 })
+  // @ts-expect-error not a hook that requests can be throttled in
+  app.register(weir, { ...one, hook: 'onSend' })
+})
+
+test('routes take options of their own, and requests carry the decision', () => {
+  app.get('/cheap', { config: { throttle: false } }, () => '')
+  app.get('/dear', { config: { throttle: { limit: 5, cost: (request) => request.url.length } } }, (request) => {
+    expectTypeOf(request.throttle).toEqualTypeOf<Decision | null>()
+    return ''
+  })
+  expectTypeOf(app.throttler).toEqualTypeOf<Throttler<string, FastifyRequest>>()
+})

@@ -1,0 +1,44 @@
+import { foldRoute, headerValue, pathOf, type RequestReader } from '@weir/core'
+import type { Context } from 'koa'
+
+/** What Weir needs of a router (`@koa/router`) to find the route of a request before the router itself runs. */
+export interface RouterLike {
+  match(path: string, method: string): { route: boolean; pathAndMethod: readonly { path: string | RegExp }[] }
+}
+
+/** Reads requests of Koa 2 and 3. */
+export function koaReader(router: RouterLike | undefined): RequestReader<Context> {
+  return Object.freeze({
+    method: (ctx: Context) => ctx.method,
+    // koa-mount cuts its prefix off `path`; two mounts of one app are two places.
+    path: (ctx: Context) => ctx.originalUrl,
+    route: (ctx: Context) => {
+      const pattern = matched(ctx, router)
+      if (pattern === undefined) return undefined
+      const whole = pathOf(ctx.originalUrl)
+      const { path } = ctx
+      const mount = whole.length > path.length && whole.endsWith(path) ? foldRoute(whole.slice(0, -path.length)) : ''
+      return pattern.startsWith('/') ? mount + pattern : `${mount}/${pattern}`
+    },
+    ip: (ctx: Context) => ctx.ip || undefined,
+    forgeable: (ctx: Context) => {
+      const { proxy, maxIpsCount, proxyIpHeader } = ctx.app as { proxy?: boolean; maxIpsCount?: number; proxyIpHeader?: string }
+      const listed = (proxyIpHeader ?? 'X-Forwarded-For').toLowerCase() === 'x-forwarded-for'
+      return proxy === true && listed && !maxIpsCount
+        ? '"app.proxy" is true without "app.maxIpsCount", so the first address of X-Forwarded-For is believed, whoever wrote it. Set "app.maxIpsCount" to the number of your proxies'
+        : undefined
+    },
+    header: (ctx: Context, name: string) => headerValue(ctx.headers[name]),
+  })
+}
+
+/** The pattern of the route: `@koa/router` leaves it on the context for its own middleware. */
+function matched(ctx: Context, router: RouterLike | undefined): string | undefined {
+  const left: unknown = ctx['_matchedRoute']
+  if (left !== undefined) return String(left)
+  if (router === undefined) return undefined
+  const found = router.match(ctx.path, ctx.method)
+  const route = found.route ? found.pathAndMethod.at(-1) : undefined
+  // The router knows all routes: what it doesn't find is answered by none of them.
+  return route === undefined ? undefined : String(route.path)
+}

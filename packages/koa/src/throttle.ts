@@ -1,0 +1,105 @@
+import { createGuard, type Decision, LIMIT_FIELDS, type SetHeader, ThrottledError, type ThrottleInput, type Throttler } from '@weir/core'
+import type { Context, Middleware, Next } from 'koa'
+import { koaReader, type RouterLike } from './reader.ts'
+
+/** What Koa calls a middleware with, as far as options such as `handler` see it. */
+export type KoaArgs = readonly [ctx: Context]
+
+/** What `throttle` takes in Koa. */
+export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, KoaArgs, Name, Plan> & {
+  /** The application's `@koa/router`, so that requests are counted by its routes before it runs. */
+  readonly router?: RouterLike
+}
+
+/** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */
+export type ThrottleMiddleware<Name extends string = string> = Middleware & { readonly throttler: Throttler<Name, Context> }
+
+/**
+ * Throttles requests in Koa 2 and 3, for `app.use`, a router or a single route.
+ *
+ * `ctx.state.throttle` holds the decision. The limit fields are kept on answers to errors (`ctx.throw`), from which Koa takes
+ * all headers. A throttler that stands in several places (app, router, route) counts a request once, in the first.
+ *
+ * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
+ * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
+ *
+ * @example
+ * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
+ */
+export function throttle<const Name extends string = string, const Plan extends string = string>(
+  options: ThrottleOptions<Name, Plan>,
+): ThrottleMiddleware<Name> {
+  const { router, input } = withoutRouter(options as ThrottleOptions<Name>)
+  const guard = createGuard<Context, KoaArgs, Name>(input, koaReader(router))
+
+  const refuse = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>) => {
+    const refusal = guard.refuse(ctx, decision)
+    for (const name in refusal.headers) set(ctx, name, refusal.headers[name] as string)
+    if (guard.throws) throw new ThrottledError(refusal)
+    ctx.status = refusal.status
+    if (guard.handle(refusal, [ctx])) return
+    ctx.set('Content-Type', refusal.type)
+    ctx.body = refusal.body
+  }
+
+  const middleware = async (ctx: Context, next: Next): Promise<void> => {
+    const earlier: Decision | undefined = ctx.state['throttle']
+    const checked = guard.strict ? guard.checkAsync(ctx, earlier) : guard.check(ctx, earlier)
+    const decision = checked instanceof Promise ? await checked : checked
+    if (decision === undefined) return next()
+    ctx.state['throttle'] = decision
+    const set = earlier === undefined ? setHeader : addHeader
+    if (!decision.allowed && !ctx.headerSent) return refuse(ctx, decision, set)
+    if (!decision.allowed) guard.report('late', 'A request was not refused', 'its response had begun before')
+    guard.writeHeaders(decision, ctx, set)
+    guard.watch(decision, ctx.res, [ctx])
+    try {
+      await next()
+    } catch (error) {
+      keepFields(ctx, error)
+      throw error
+    }
+  }
+  return Object.assign(middleware, { throttler: guard.throttler })
+}
+
+function withoutRouter<Name extends string>(
+  options: ThrottleOptions<Name>,
+): { router: RouterLike | undefined; input: ThrottleInput<Context, KoaArgs, Name> } {
+  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'router')) return { router: undefined, input: options }
+  const { router, ...input } = options
+  return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
+}
+
+const setHeader: SetHeader<Context> = (ctx, name, value) => {
+  ctx.res.setHeader(name, value)
+}
+
+/** Adds to what another throttler said before, where the field is a list. */
+const addHeader: SetHeader<Context> = (ctx, name, value) => {
+  const before = name.startsWith('RateLimit') ? ctx.res.getHeader(name) : undefined
+  ctx.res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`)
+}
+
+/** Koa removes every header before it answers an error, and then sets those that the error carries. */
+function keepFields(ctx: Context, error: unknown): void {
+  if (typeof error !== 'object' || error === null || ctx.headerSent) return
+  const carrier = error as { headers?: Record<string, unknown> }
+  const headers: Record<string, unknown> = { ...carrier.headers }
+  for (const name of LIMIT_FIELDS) {
+    const value = ctx.res.getHeader(name)
+    if (value !== undefined) headers[name] = value
+  }
+  try {
+    carrier.headers = headers
+  } catch {
+    // A frozen error is answered without the fields.
+  }
+}
+
+declare module 'koa' {
+  interface DefaultState {
+    /** What Weir decided about this request; undefined when it passed uncounted. */
+    throttle?: Decision
+  }
+}

@@ -1,0 +1,75 @@
+import { createServer } from 'node:http'
+import { PassThrough } from 'node:stream'
+import Router from '@koa/router'
+import type { FaceAdapter } from '@weir/testing'
+import type Koa from 'koa'
+import { type ThrottleOptions, throttle } from '../src/index.ts'
+
+/** The contract's application, in a version of Koa. */
+export function koaAdapter(Framework: typeof Koa, withRouter: boolean): FaceAdapter<Koa.Context> {
+  return {
+    routes: withRouter ? 'pattern' : 'path',
+    async start(inputs) {
+      const app = new Framework()
+      app.silent = true
+      const router = new Router()
+      // A throttler to share stands by itself: there is no place for a router.
+      const own = (input: object) =>
+        withRouter && !('decide' in input) ? { ...input, router } : withRouter ? { throttler: input, router } : input
+      const mounted = inputs.map((input) => throttle(own(input) as ThrottleOptions))
+      for (const middleware of mounted) app.use(middleware)
+      router.get('/', (ctx) => {
+        ctx.body = 'hello'
+      })
+      router.get('/context', (ctx) => {
+        const decision = ctx.state['throttle']
+        ctx.body = JSON.stringify(
+          decision === undefined ? null : { allowed: decision.allowed, remaining: decision.remaining, policy: decision.policy?.name },
+        )
+      })
+      router.get('/users/:id', (ctx) => {
+        ctx.body = 'user'
+      })
+      router.get('/stream', (ctx) => {
+        const stream = new PassThrough()
+        ctx.body = stream
+        for (const piece of ['one', 'two', 'three']) stream.write(piece)
+        stream.end()
+      })
+      router.get('/slow', (ctx) => {
+        const stream = new PassThrough()
+        ctx.body = stream
+        stream.write('wait')
+      })
+      router.all('/status/:code', (ctx) => {
+        ctx.status = Number(ctx['params'].code)
+        ctx.body = 'done'
+      })
+      router.get('/bytes/:count', (ctx) => {
+        const bytes = Number(ctx['params'].count)
+        const decision = ctx.state['throttle']
+        ctx.res.on('finish', () => {
+          if (decision !== undefined) mounted[0]?.throttler.charge(decision, bytes)
+        })
+        ctx.body = 'x'.repeat(bytes)
+      })
+      router.get('/throw', (ctx) => ctx.throw(418, 'teapot'))
+      app.use(router.routes())
+      const server = createServer(app.callback())
+      await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+      return {
+        server,
+        throttlers: mounted.map(({ throttler }) => throttler),
+        close: () => {
+          server.closeAllConnections()
+          return new Promise((resolve) => void server.close(() => resolve()))
+        },
+      }
+    },
+    header: (ctx, name) => ctx.get(name) || undefined,
+    answering: (text) => (ctx: Koa.Context) => {
+      ctx.body = text
+    },
+    status: ([ctx]) => (ctx as Koa.Context).status,
+  }
+}

@@ -1,0 +1,78 @@
+import Router from '@koa/router'
+import type { WeirError } from '@weir/core'
+import { manualClock } from '@weir/testing'
+import supertest from 'supertest'
+import { describe, expect, test } from 'vitest'
+import { throttle } from '../src/index.ts'
+import { FRAMEWORKS } from './frameworks.ts'
+
+const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
+
+describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
+  test('a middleware of a router or route counts by its pattern', async () => {
+    const app = new Koa()
+    const router = new Router({ prefix: '/v1' })
+    router.get('/users/:name', throttle(ONE), (ctx) => {
+      ctx.body = 'user'
+    })
+    app.use(router.routes())
+    const request = supertest(app.callback())
+    await request.get('/v1/users/ann').expect(200, 'user')
+    await request.get('/v1/users/bob').expect(429)
+  })
+
+  test('headers survive ctx.throw, and the error keeps those of its own', async () => {
+    const app = new Koa()
+    app.silent = true
+    app.use(throttle({ ...ONE, limit: 5 }))
+    app.use((ctx) => ctx.throw(503, 'later', { headers: { 'X-Reason': 'tea' } }))
+    const { headers } = await supertest(app.callback()).get('/').expect(503)
+    expect(headers).toMatchObject({ ratelimit: expect.any(String), 'ratelimit-policy': expect.any(String), 'x-reason': 'tea' })
+  })
+
+  test('one error object thrown for every request tells each client its own state', async () => {
+    const app = new Koa()
+    app.silent = true
+    const shared = Object.assign(new Error('no'), { status: 404, expose: true })
+    app.use(throttle({ ...ONE, limit: 5 }))
+    app.use(() => {
+      throw shared
+    })
+    const request = supertest(app.callback())
+    for (const left of [4, 3, 2]) expect((await request.get('/')).headers['ratelimit']).toContain(`r=${left};`)
+  })
+
+  test.each([
+    [
+      'an error whose headers cannot be set',
+      Object.defineProperty(Object.assign(new Error('no'), { status: 404 }), 'headers', { value: undefined }),
+    ],
+    ['no error at all', 'text'],
+  ])('%s is left alone', async (_what, thrown) => {
+    const app = new Koa()
+    app.silent = true
+    app.use(throttle({ ...ONE, limit: 5 }))
+    app.use(() => {
+      throw thrown
+    })
+    const { status } = await supertest(app.callback()).get('/')
+    expect(status).toBe(thrown instanceof Error ? 404 : 500)
+  })
+
+  test('a proxy setting under which clients choose their address is reported', async () => {
+    const reports = async (settings: object) => {
+      const app = Object.assign(new Koa(), settings)
+      const middleware = throttle({ ...ONE, limit: 9, key: 'ip' })
+      const warnings: WeirError[] = []
+      middleware.throttler.on('warning', ({ error }) => warnings.push(error))
+      app.use(middleware).use((ctx) => {
+        ctx.body = 'hello'
+      })
+      await supertest(app.callback()).get('/')
+      return warnings.length
+    }
+    expect(await reports({ proxy: true })).toBe(1)
+    expect(await reports({ proxy: true, maxIpsCount: 1 })).toBe(0)
+    expect(await reports({})).toBe(0)
+  })
+})

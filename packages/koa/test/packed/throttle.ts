@@ -1,0 +1,25 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests.
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { throttle } from '@weir/koa'
+import Koa from 'koa'
+
+async function main(): Promise<void> {
+  const app = new Koa()
+  app.use(throttle({ limit: 2, interval: '1h' }))
+  app.use((ctx) => {
+    ctx.body = 'hello'
+  })
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const outcomes: string[] = []
+  for (let request = 0; request < 3; request++) {
+    const { status } = await fetch(`http://127.0.0.1:${port}/`)
+    outcomes.push(status === 200 ? 'allowed' : status === 429 ? 'refused' : String(status))
+  }
+  console.log(outcomes.join(' '))
+  server.close()
+}
+
+void main()

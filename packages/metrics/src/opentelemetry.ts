@@ -1,0 +1,58 @@
+import { type Meter, metrics, type Observable } from '@opentelemetry/api'
+import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
+import { type MetricsSource, readSource } from './source.ts'
+
+export interface OpenTelemetryOptions {
+  /** Default: the meter `@weir/metrics` of the global meter provider. */
+  readonly meter?: Meter
+  /** Attributes that all values get, e.g. to tell several throttlers of a process apart. */
+  readonly attributes?: Readonly<Record<string, string>>
+}
+
+/**
+ * Reports a throttler's metrics to OpenTelemetry. They are read when the SDK collects them; the histograms are fed by one
+ * listener that is called once for each exchange with the store.
+ *
+ * @returns a function that ends it
+ */
+export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTelemetryOptions = {}): () => void {
+  const { attributes = {}, meter = metrics.getMeter('@weir/metrics') } = options
+  const read: { readonly metric: Metric; readonly instrument: Observable }[] = METRICS.flatMap((metric) =>
+    metric.read === undefined ? [] : [{ metric, instrument: observable(meter, metric) }],
+  )
+  const instruments = read.map(({ instrument }) => instrument)
+  const collect: Parameters<Meter['addBatchObservableCallback']>[0] = (result) => {
+    const snapshot = readSource(throttler)
+    for (const { metric, instrument } of read) {
+      for (const { labels, value } of metric.read?.(snapshot) ?? []) result.observe(instrument, value, { ...attributes, ...named(labels) })
+    }
+  }
+  meter.addBatchObservableCallback(collect, instruments)
+
+  const duration = histogram(meter, SYNC_DURATION, DURATION_BUCKETS)
+  const batch = histogram(meter, SYNC_BATCH, BATCH_BUCKETS)
+  const off = throttler.on('sync', (event) => {
+    duration.record(event.duration / 1_000, attributes)
+    batch.record(event.entries, attributes)
+  })
+  return () => {
+    off()
+    meter.removeBatchObservableCallback(collect, instruments)
+  }
+}
+
+function observable(meter: Meter, { name, kind, unit, description }: Metric): Observable {
+  if (kind === 'counter') return meter.createObservableCounter(name, { unit, description })
+  return kind === 'updown'
+    ? meter.createObservableUpDownCounter(name, { unit, description })
+    : meter.createObservableGauge(name, { unit, description })
+}
+
+function histogram(meter: Meter, { name, unit, description }: Metric, buckets: readonly number[]): ReturnType<Meter['createHistogram']> {
+  return meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...buckets] } })
+}
+
+/** Attributes are named within the namespace of their metric, as the semantic conventions ask. */
+function named(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [`weir.${name}`, value]))
+}

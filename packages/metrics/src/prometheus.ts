@@ -1,0 +1,121 @@
+import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from 'prom-client'
+import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
+import { type MetricsSource, readSource } from './source.ts'
+
+export interface PrometheusOptions {
+  /** Default: the global registry of `prom-client`. */
+  readonly register?: Registry
+  /** Labels that all values get, e.g. to tell several throttlers of a process apart: the same names for all of a registry. */
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+type Labels = Readonly<Record<string, string>>
+type Snapshot = ReturnType<typeof readSource>
+
+/** The metrics of one registry. prom-client has one object for each name, so several throttlers share them. */
+class Bundle {
+  readonly labelNames: readonly string[]
+  readonly #sources = new Map<MetricsSource, Labels>()
+  readonly #duration: Histogram
+  readonly #batch: Histogram
+  #snapshots: Map<MetricsSource, Snapshot> | undefined
+
+  constructor(register: Registry, labelNames: readonly string[]) {
+    this.labelNames = labelNames
+    for (const metric of METRICS) if (metric.read !== undefined) this.#make(register, metric)
+    this.#duration = this.#histogram(register, SYNC_DURATION, DURATION_BUCKETS)
+    this.#batch = this.#histogram(register, SYNC_BATCH, BATCH_BUCKETS)
+  }
+
+  add(source: MetricsSource, labels: Labels): () => void {
+    this.#sources.set(source, labels)
+    const off = source.on('sync', ({ duration, entries }) => {
+      this.#duration.observe(labels, duration / 1_000)
+      this.#batch.observe(labels, entries)
+    })
+    return () => {
+      off()
+      this.#sources.delete(source)
+    }
+  }
+
+  #make(register: Registry, metric: Metric): void {
+    const { prometheus: name, kind, description: help } = metric
+    const labelNames = [...this.labelNames, ...metric.labels]
+    const values = () => this.#values(metric)
+    if (kind === 'counter') {
+      new Counter({
+        name,
+        help,
+        labelNames,
+        registers: [register],
+        // The sums are kept by the throttler: what prom-client holds is replaced at each scrape.
+        collect() {
+          this.reset()
+          for (const { labels, value } of values()) this.inc(labels, value)
+        },
+      })
+      return
+    }
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [register],
+      collect() {
+        this.reset()
+        const read = values()
+        for (const { labels, value } of read) this.inc(labels, value)
+        // Without labels prom-client knows no absent value.
+        if (read.length === 0 && labelNames.length === 0) this.set(Number.NaN)
+      },
+    })
+  }
+
+  #histogram(register: Registry, { prometheus: name, description: help }: Metric, buckets: readonly number[]): Histogram {
+    return new Histogram({ name, help, labelNames: [...this.labelNames], buckets: [...buckets], registers: [register] })
+  }
+
+  #values({ read }: Metric): { labels: Labels; value: number }[] {
+    const values: { labels: Labels; value: number }[] = []
+    for (const [source, own] of this.#sources) {
+      for (const { labels, value } of read?.(this.#snapshotOf(source)) ?? []) values.push({ labels: { ...own, ...labels }, value })
+    }
+    return values
+  }
+
+  /** A registry collects all of its metrics in one turn of the event loop, so one snapshot serves them. */
+  #snapshotOf(source: MetricsSource): Snapshot {
+    if (this.#snapshots === undefined) {
+      this.#snapshots = new Map()
+      queueMicrotask(() => {
+        this.#snapshots = undefined
+      })
+    }
+    let snapshot = this.#snapshots.get(source)
+    if (snapshot === undefined) this.#snapshots.set(source, (snapshot = readSource(source)))
+    return snapshot
+  }
+}
+
+const bundles = new WeakMap<Registry, Bundle>()
+
+/**
+ * Adds a throttler's metrics to a registry of `prom-client`. They are read at each scrape; the histograms are fed by one
+ * listener that is called once for each exchange with the store.
+ *
+ * @returns a function that takes the throttler out
+ * @throws Error when the registry holds another throttler with other label names
+ */
+export function prometheusMetrics(throttler: MetricsSource, options: PrometheusOptions = {}): () => void {
+  const { register = globalRegister, labels = {} } = options
+  const names = Object.keys(labels).sort()
+  const made = bundles.get(register)
+  // `clear` of a registry takes our metrics out without a word.
+  let bundle = register.getSingleMetric(SYNC_DURATION.prometheus) === undefined ? undefined : made
+  if (bundle === undefined) bundles.set(register, (bundle = new Bundle(register, names)))
+  if (bundle.labelNames.join() !== names.join()) {
+    throw new Error(`All throttlers of a registry need the same labels; another one has ${bundle.labelNames.join(', ') || 'none'}.`)
+  }
+  return bundle.add(throttler, labels)
+}

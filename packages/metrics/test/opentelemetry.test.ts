@@ -1,0 +1,66 @@
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { METRICS } from '../src/index.ts'
+import { openTelemetryMetrics } from '../src/opentelemetry.ts'
+import { busyThrottler } from './throttlers.ts'
+
+function collector() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
+  const provider = new MeterProvider({ readers: [reader] })
+  onTestFinished(() => provider.shutdown())
+  return {
+    meter: provider.getMeter('test'),
+    async collect() {
+      exporter.reset()
+      await reader.forceFlush()
+      return new Map(
+        exporter
+          .getMetrics()
+          .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics }) => metrics.map((one) => [one.descriptor.name, one]))),
+      )
+    },
+  }
+}
+
+test('a reader collects every metric, with unit, description, attributes and values', async () => {
+  const { meter, collect } = collector()
+  const throttler = await busyThrottler()
+  openTelemetryMetrics(throttler, { meter })
+  await expect.poll(async () => (await collect()).size, { timeout: 5_000 }).toBe(METRICS.length)
+  const collected = await collect()
+  for (const { name, unit, description, labels } of METRICS) {
+    const metric = collected.get(name)
+    expect(metric?.descriptor, name).toMatchObject({ unit, description })
+    for (const { attributes } of metric?.dataPoints ?? [])
+      expect(Object.keys(attributes).sort()).toEqual(labels.map((label) => `weir.${label}`).sort())
+  }
+  const value = (name: string, attributes: object) =>
+    collected.get(name)?.dataPoints.find((point) => Object.entries(attributes).every(([key, text]) => point.attributes[key] === text))
+      ?.value
+  expect(value('weir.admitted', { 'weir.policy': 'user' })).toBe(10)
+  expect(value('weir.refused', { 'weir.policy': 'user', 'weir.reason': 'limit', 'weir.source': 'local' })).toBe(15)
+  expect(value('weir.keys.blocked', { 'weir.policy': 'user' })).toBe(1)
+  expect(value('weir.degraded', {})).toBe(0)
+  expect(JSON.stringify([...collected.values()].map(({ dataPoints }) => dataPoints))).not.toContain('secret-key')
+})
+
+test('attributes of the caller, and an end', async () => {
+  const { meter, collect } = collector()
+  const throttler = await busyThrottler()
+  const stop = openTelemetryMetrics(throttler, { meter, attributes: { app: 'gateway' } })
+  const points = (await collect()).get('weir.admitted')?.dataPoints
+  expect(points?.map(({ attributes }) => attributes['app'])).toEqual(['gateway', 'gateway'])
+  stop()
+  const read = vi.spyOn(throttler, 'snapshot')
+  await collect()
+  expect(read).not.toHaveBeenCalled()
+})
+
+test('without an SDK it costs nothing and breaks nothing', async () => {
+  expect(() => openTelemetryMetrics({ on: () => () => {}, snapshot: () => expect.unreachable() })()).not.toThrow()
+})
+
+test('units are those of UCUM: seconds, the unity, or annotations', () => {
+  for (const { name, unit } of METRICS) expect(unit, name).toMatch(/^(s|1|\{[a-z]+\})$/)
+})

@@ -1,0 +1,34 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
+// both kinds of metrics tell of it.
+import { metrics } from '@opentelemetry/api'
+import { createThrottler, memoryStore } from '@weir/core'
+import { METRICS } from '@weir/metrics'
+import { openTelemetryMetrics } from '@weir/metrics/opentelemetry'
+import { prometheusMetrics } from '@weir/metrics/prometheus'
+import { Registry } from 'prom-client'
+
+async function main(): Promise<void> {
+  const throttler = createThrottler({ policies: [{ name: 'user', limit: 2, interval: '1h' }], store: memoryStore() })
+  const register = new Registry()
+  prometheusMetrics(throttler, { register })
+  const stop = openTelemetryMetrics(throttler, { meter: metrics.getMeter('packed') })
+  for (let request = 0; request < 3; request++) throttler.check('ann')
+  const text = await register.metrics()
+  const count = (start: string): number =>
+    Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(start))
+        ?.split(' ')
+        .at(-1),
+    )
+  const outcomes = [
+    ...Array(count('weir_admitted_units_total{')).fill('allowed'),
+    ...Array(count('weir_refused_requests_total{')).fill('refused'),
+  ]
+  console.log(METRICS.every(({ prometheus }) => text.includes(prometheus)) ? outcomes.join(' ') : 'a metric is missing')
+  stop()
+  await throttler.close()
+}
+
+void main()

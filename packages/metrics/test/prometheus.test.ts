@@ -1,0 +1,103 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import parse from 'parse-prometheus-text-format'
+import { Registry } from 'prom-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { METRICS } from '../src/index.ts'
+import { prometheusMetrics } from '../src/prometheus.ts'
+import { awayStore, busyThrottler } from './throttlers.ts'
+
+type Families = Map<string, ReturnType<typeof parse>[number]>
+
+/** Scrapes as Prometheus does: over HTTP, the text read by a parser that is not ours. */
+async function scrape(register: Registry): Promise<Families> {
+  const server = createServer(async (_request, response) => {
+    response.setHeader('Content-Type', register.contentType)
+    response.end(await register.metrics())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.close()
+  })
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`)
+  expect(response.headers.get('content-type')).toContain('text/plain')
+  const text = await response.text()
+  expect(text).not.toContain('secret-key')
+  return new Map(parse(text).map((family) => [family.name, family]))
+}
+
+const sample = (families: Families, name: string, labels: Record<string, string>) =>
+  families.get(name)?.metrics.find((one) => Object.entries(labels).every(([label, value]) => one.labels?.[label] === value))?.value
+
+test('a scrape holds every metric, with type, help, labels and values', async () => {
+  const register = new Registry()
+  prometheusMetrics(await busyThrottler(), { register })
+  const families = await scrape(register)
+  for (const { prometheus, kind, description, labels } of METRICS) {
+    const family = families.get(prometheus)
+    expect(family, prometheus).toBeDefined()
+    expect(family?.type).toBe(kind === 'counter' ? 'COUNTER' : kind === 'histogram' ? 'HISTOGRAM' : 'GAUGE')
+    expect(family?.help).toBe(description)
+    for (const one of family?.metrics ?? [])
+      if (kind !== 'histogram') expect(Object.keys(one.labels ?? {}).sort()).toEqual([...labels].sort())
+  }
+  expect([...families.keys()].sort()).toEqual(METRICS.map(({ prometheus }) => prometheus).sort())
+  expect(sample(families, 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+  expect(sample(families, 'weir_refused_requests_total', { policy: 'user', reason: 'limit', source: 'local' })).toBe('15')
+  expect(sample(families, 'weir_blocked_keys', { policy: 'user' })).toBe('1')
+  expect(sample(families, 'weir_blocks_total', { policy: 'user', cause: 'manual' })).toBe('1')
+  expect(sample(families, 'weir_nodes', {})).toBe('1')
+  expect(sample(families, 'weir_degraded', {})).toBe('0')
+  await expect
+    .poll(async () => Number((await scrape(register)).get('weir_sync_duration_seconds')?.metrics[0]?.count), {
+      timeout: 5_000,
+      interval: 200,
+    })
+    .toBeGreaterThan(0)
+})
+
+test('sums grow from scrape to scrape, and end when they are told to', async () => {
+  const register = new Registry()
+  const throttler = await busyThrottler()
+  const stop = prometheusMetrics(throttler, { register })
+  await scrape(register)
+  for (let i = 0; i < 5; i++) throttler.check('other')
+  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('15')
+  stop()
+  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBeUndefined()
+})
+
+test('a store that is away', async () => {
+  const register = new Registry()
+  const store = awayStore()
+  const throttler = (await import('@weir/core')).createThrottler({ store, policies: [{ limit: 1, interval: '1m' }] })
+  onTestFinished(() => throttler.close())
+  prometheusMetrics(throttler, { register })
+  throttler.start()
+  await expect.poll(() => throttler.state).toBe('degraded')
+  const families = await scrape(register)
+  expect(sample(families, 'weir_degraded', {})).toBe('1')
+  expect(Number(sample(families, 'weir_sync_failures_total', { cause: 'refused' }))).toBeGreaterThan(0)
+  expect(families.get('weir_sync_since_success_seconds')?.metrics).toEqual([{ value: expect.stringMatching(/^nan$/i) }])
+})
+
+test('several throttlers of a process, told apart by a label', async () => {
+  const register = new Registry()
+  prometheusMetrics(await busyThrottler(), { register, labels: { app: 'one' } })
+  const second = await busyThrottler()
+  prometheusMetrics(second, { register, labels: { app: 'two' } })
+  second.check('more')
+  const families = await scrape(register)
+  expect(sample(families, 'weir_admitted_units_total', { app: 'one', policy: 'user' })).toBe('10')
+  expect(sample(families, 'weir_admitted_units_total', { app: 'two', policy: 'user' })).toBe('11')
+  expect(() => prometheusMetrics(second, { register })).toThrow(/same labels; another one has app/)
+})
+
+test('a registry that was cleared takes the metrics again', async () => {
+  const register = new Registry()
+  const throttler = await busyThrottler()
+  prometheusMetrics(throttler, { register })
+  register.clear()
+  prometheusMetrics(throttler, { register })
+  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+})

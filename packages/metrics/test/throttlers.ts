@@ -1,0 +1,39 @@
+import { createThrottler, Hub, memoryStore, type Store, systemClock, type Throttler } from '@weir/core'
+import { onTestFinished } from 'vitest'
+
+/** A throttler that has admitted, refused and blocked something, and has exchanged counts with a store. */
+export async function busyThrottler(store: Store = memoryStore(new Hub(systemClock))): Promise<Throttler> {
+  const throttler = createThrottler({
+    store,
+    policies: [
+      { name: 'user', limit: 10, interval: '1h' },
+      { name: 'tenant "a" \\ b', limit: 1_000, interval: '1h', cooldown: '1m' },
+    ],
+  })
+  onTestFinished(() => throttler.close())
+  throttler.start()
+  for (let i = 0; i < 25; i++) throttler.check('secret-key')
+  throttler.block('secret-key', '1h', { policy: 'user' })
+  const deadline = Date.now() + 5_000
+  while (throttler.snapshot().sync.entries === 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
+  return throttler
+}
+
+/** A store that refuses until it is let go. */
+export function awayStore(): Store & { let: (up: boolean) => void } {
+  const inner = memoryStore(new Hub(systemClock))
+  let up = false
+  return {
+    kind: 'away',
+    let(value) {
+      up = value
+    },
+    open(node) {
+      const connection = inner.open(node)
+      return {
+        sync: (request) => (up ? connection.sync(request) : Promise.reject(new Error('away'))),
+        close: () => connection.close(),
+      }
+    },
+  }
+}

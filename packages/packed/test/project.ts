@@ -1,0 +1,102 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import type { Packed } from '@weir/tooling/pack'
+import { mustRun, pnpm } from '@weir/tooling/run'
+import { transform } from 'esbuild'
+
+/** A kind of project that a stranger may have. */
+export interface Flavour {
+  readonly name: string
+  readonly module: 'esm' | 'cjs'
+  readonly language: 'js' | 'ts'
+  readonly installer: 'npm' | 'pnpm'
+  /** The compiler of a TypeScript project. */
+  readonly typescript?: string
+}
+
+export const flavours: readonly Flavour[] = [
+  { name: 'ESM, JavaScript, npm', module: 'esm', language: 'js', installer: 'npm' },
+  { name: 'CommonJS, JavaScript, pnpm', module: 'cjs', language: 'js', installer: 'pnpm' },
+  { name: 'ESM, TypeScript 7, pnpm', module: 'esm', language: 'ts', installer: 'pnpm', typescript: '^7.0.2' },
+  { name: 'CommonJS, TypeScript 5, pnpm', module: 'cjs', language: 'ts', installer: 'pnpm', typescript: '^5.9.0' },
+]
+
+/** What a program of `packages/<name>/test/packed/throttle.ts` prints when a limit of 2 meets three requests. */
+export const THROTTLED = 'allowed allowed refused'
+/** What the program prints that stands in for a missing one. */
+export const IMPORTED = 'imported'
+
+/** The package's own program for this test, if it has one: TypeScript, an ES module without top-level await. */
+export function snippetOf({ directory, manifest }: Packed): { code: string; prints: string } {
+  const file = join(directory, 'test', 'packed', 'throttle.ts')
+  if (existsSync(file)) return { code: readFileSync(file, 'utf8'), prints: THROTTLED }
+  const code = `import * as all from '${manifest.name}'\nif (Object.keys(all).length === 0) throw new Error('no exports')\nconsole.log('${IMPORTED}')\n`
+  return { code, prints: IMPORTED }
+}
+
+const stem = ({ directory }: Packed): string => basename(directory)
+
+/** Writes an empty project that depends on the tarballs and on what they ask for as peers. */
+export async function writeProject(directory: string, flavour: Flavour, packed: readonly Packed[]): Promise<void> {
+  const dependencies: Record<string, string> = {}
+  const devDependencies: Record<string, string> = {}
+  for (const { manifest, tarball } of packed) {
+    dependencies[manifest.name] = `file:${tarball}`
+    Object.assign(dependencies, manifest.peerDependencies)
+    if (flavour.language === 'ts') {
+      for (const peer of Object.keys(manifest.peerDependencies ?? {})) {
+        if (manifest.devDependencies?.[`@types/${peer}`] !== undefined) devDependencies[`@types/${peer}`] = '*'
+      }
+    }
+  }
+  if (flavour.typescript !== undefined) Object.assign(devDependencies, { typescript: flavour.typescript, '@types/node': '^20' })
+
+  mkdirSync(join(directory, 'src'), { recursive: true })
+  const type = flavour.module === 'esm' ? 'module' : 'commonjs'
+  writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type, dependencies, devDependencies }))
+  if (flavour.installer === 'pnpm') {
+    // The packages depend on each other by version; none is published where this test runs.
+    const overrides = packed.map(({ manifest, tarball }) => `  '${manifest.name}': 'file:${tarball}'\n`).join('')
+    writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n${overrides}`)
+  }
+  if (flavour.language === 'ts') {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      lib: ['es2022'],
+      types: ['node'],
+      strict: true,
+      rootDir: 'src',
+      outDir: 'out',
+    }
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src'] }))
+  }
+  for (const one of packed) {
+    const { code } = snippetOf(one)
+    if (flavour.language === 'ts') writeFileSync(join(directory, 'src', `${stem(one)}.ts`), code)
+    else {
+      const plain = await transform(code, { loader: 'ts', format: flavour.module, platform: 'node', target: 'node20' })
+      writeFileSync(join(directory, 'src', `${stem(one)}.js`), plain.code)
+    }
+  }
+}
+
+export async function install(directory: string, flavour: Flavour): Promise<void> {
+  const env = { ...process.env, NODE_ENV: 'development', CI: 'true' }
+  if (flavour.installer === 'npm') {
+    await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'], { cwd: directory, env })
+  } else {
+    await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], { cwd: directory, env })
+  }
+}
+
+export async function compile(directory: string): Promise<void> {
+  await mustRun(join(directory, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: directory })
+}
+
+/** Runs the program of one package in its project and gives what it printed. `redis` is the address of a server for it. */
+export async function runProgram(directory: string, flavour: Flavour, one: Packed, redis: string): Promise<string> {
+  const folder = flavour.language === 'ts' ? 'out' : 'src'
+  const env = { PATH: process.env['PATH'], REDIS_URL: redis }
+  return (await mustRun(process.execPath, [join(folder, `${stem(one)}.js`)], { cwd: directory, env })).trim()
+}

@@ -1,0 +1,92 @@
+import { type Clock, WeirError } from '@weir/core'
+import { type BucketKeys, sequenceKey } from './keys.ts'
+import type { Link } from './link.ts'
+import type { Script } from './script.ts'
+import { Sequence } from './sequence.ts'
+import { parseArray, parseNumber, parseTime, replyError } from './wire.ts'
+
+/** For how long a bucket remembers a node that is not heard of, milliseconds. Forgetting it only costs a repetition. */
+const SEQUENCE_TTL = 600_000
+
+/** When a server handled a call, on its clock, and the middle of the call on the node's monotonic one. */
+export interface Moment {
+  readonly time: number
+  readonly middle: number
+}
+
+export interface BucketOptions {
+  readonly keys: BucketKeys
+  readonly nodeId: string
+  readonly clock: Clock
+  readonly link: Link
+  readonly timeout: number
+  /** Called when the bucket turns out to have lost data. */
+  lost(): void
+}
+
+/** A node's calls of scripts in one bucket. */
+export class Bucket {
+  readonly keys: BucketKeys
+  /** Version of the block list up to which this node has heard. */
+  cursor = 0
+  readonly #options: BucketOptions
+  readonly #sequence = new Sequence()
+  readonly #sequenceKey: string
+  /** Monotonic times at which the calls without an answer were sent. */
+  readonly #pending = new Set<{ readonly since: number }>()
+
+  constructor(options: BucketOptions) {
+    this.keys = options.keys
+    this.#options = options
+    this.#sequenceKey = sequenceKey(options.keys, options.nodeId)
+  }
+
+  /**
+   * Calls a script.
+   *
+   * @returns the reply without what all scripts begin it with
+   */
+  async call(
+    script: Script,
+    keys: readonly string[],
+    argumentOf: (common: object) => string,
+  ): Promise<{ readonly moment: Moment; readonly rest: readonly unknown[] }> {
+    const { clock, link, nodeId } = this.#options
+    const call = { since: clock.monotonic() }
+    this.#refuseWhenSilent(call.since)
+    this.#pending.add(call)
+    try {
+      const sequence = this.#sequence.next()
+      const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL })
+      const { log, ends, keep, hot } = this.keys
+      const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, ...keys], argument))
+      const middle = (call.since + clock.monotonic()) / 2
+      const [seconds, microseconds, before, ...rest] = reply
+      const moment = { time: parseTime(seconds, microseconds), middle }
+      if (before === undefined) throw replyError('too short')
+      if (this.#sequence.answered(sequence, before === '' ? 0 : parseNumber(before))) this.#options.lost()
+      return { moment, rest }
+    } finally {
+      this.#pending.delete(call)
+    }
+  }
+
+  /**
+   * While one call waits beyond its deadline, no others join it: the server hangs, and they would pile up before it.
+   * When it answers at last, all goes on; when it never does, there is a new connection in time.
+   */
+  #refuseWhenSilent(now: number): void {
+    const { timeout, link } = this.#options
+    for (const { since } of this.#pending) {
+      if (now - since <= timeout) continue
+      const long = now - since > 3 * timeout
+      if (long) this.#pending.clear()
+      link.silent(long)
+      throw timedOut(timeout)
+    }
+  }
+}
+
+export function timedOut(timeout: number): WeirError {
+  return new WeirError('WEIR_STORE_TIMEOUT', `Redis did not answer within ${timeout} ms.`)
+}

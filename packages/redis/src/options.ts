@@ -1,0 +1,56 @@
+import { WeirError } from '@weir/core'
+
+/** Options of `redisStore` beside the connection. */
+export interface RedisStoreOptions {
+  /** Begins the names of all Redis keys and of the channel. Letters, digits and `_ . : / -`. Default `'weir'`. */
+  readonly namespace?: string
+  /**
+   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for
+   * it. Default 1000: five times what a badly overloaded Redis takes, and a hang is known within a second.
+   */
+  readonly timeout?: number
+  /**
+   * Into how many groups (hash tags) keys are divided: a batch is one call for each. All nodes must agree. 1 to 1024.
+   * Default 1 for a single server or Sentinel, 16 for a Cluster: about five for each of three primaries.
+   */
+  readonly buckets?: number
+  /** Whether totals and blocks are announced by publish/subscribe. Without, accuracy is lower. Default true. */
+  readonly publish?: boolean
+}
+
+export interface CheckedOptions {
+  readonly namespace: string
+  readonly timeout: number
+  readonly buckets: number | undefined
+  readonly publish: boolean
+}
+
+const KNOWN = ['namespace', 'timeout', 'buckets', 'publish']
+
+/** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
+export function checkOptions(options: RedisStoreOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) throw invalidOption('storeOptions', options, 'an object')
+  for (const name of Object.keys(options)) {
+    if (KNOWN.includes(name)) continue
+    throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of redisStore is unknown; known are ${KNOWN.join(', ')}.`)
+  }
+  const { namespace = 'weir', timeout = 1000, buckets, publish = true } = options
+  if (typeof namespace !== 'string' || !/^[\w.:/-]{1,100}$/.test(namespace)) {
+    throw invalidOption('namespace', namespace, '1 to 100 letters, digits or any of _ . : / -')
+  }
+  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
+    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
+  }
+  if (buckets !== undefined && !(Number.isInteger(buckets) && buckets >= 1 && buckets <= 1024)) {
+    throw invalidOption('buckets', buckets, 'a whole number from 1 to 1024')
+  }
+  if (typeof publish !== 'boolean') throw invalidOption('publish', publish, 'true or false')
+  return { namespace, timeout, buckets, publish }
+}
+
+/** An option that can't be used: names it, what was given and what is allowed. */
+export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
+  // A client or a URL may hold a password: of objects and texts only the kind is shown.
+  const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
+  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
+}

@@ -1,0 +1,33 @@
+import type { Store } from '@weir/core'
+import { RedisConnection } from './connection.ts'
+import { Keys } from './keys.ts'
+import { checkOptions, type RedisStoreOptions } from './options.ts'
+import { type RedisTarget, templateOf } from './template.ts'
+
+/** Hash tags in a Cluster: enough for a dozen primaries, few enough for a heartbeat to visit all each second. */
+const CLUSTER_BUCKETS = 16
+
+/**
+ * A store in Redis 5 or newer (or Valkey): one server, Sentinels, or a Cluster.
+ *
+ * @param target - an ioredis 5 or 6 instance, a URL, options of ioredis, or `{ cluster: nodes, options }`. An instance is
+ * a template only: each throttler opens connections of its own with its settings, and neither uses, changes nor closes it.
+ * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * ```ts
+ * import { redisStore } from '@weir/redis'
+ * import { Redis } from 'ioredis'
+ *
+ * const store = redisStore(new Redis('redis://localhost:6379'))
+ * ```
+ */
+export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions = {}): Store {
+  const options = checkOptions(storeOptions)
+  const template = templateOf(target)
+  const keys = new Keys(options.namespace, options.buckets ?? (template.isCluster ? CLUSTER_BUCKETS : 1))
+  return {
+    kind: 'redis',
+    open: (node) => new RedisConnection(node, template, keys, options),
+  }
+}

@@ -1,0 +1,79 @@
+import { type Announcement, type Cell, type Ordinal, type StatusReport, type SyncResult, WeirError } from '@weir/core'
+import { unescapeText } from './keys.ts'
+
+/** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
+
+export function replyError(what: string): WeirError {
+  return new WeirError('WEIR_STORE_REPLY', `Redis answered something that Weir does not understand: ${what}.`)
+}
+
+/** A number as the scripts write it (`%.17g`). */
+export function parseNumber(text: unknown): number {
+  const number = typeof text === 'string' && text !== '' ? Number(text) : text
+  if (typeof number !== 'number' || !Number.isFinite(number)) throw replyError('not a number')
+  return number
+}
+
+export function parseArray(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw replyError('not an array')
+  return value
+}
+
+/** Node, age and status, one after the other. */
+export function parseStatuses(value: unknown): StatusReport[] {
+  const list = parseArray(value)
+  const reports: StatusReport[] = []
+  for (let i = 0; i + 2 < list.length; i += 3) {
+    const [node, age, status] = [list[i], list[i + 1], list[i + 2]]
+    if (typeof node !== 'string' || typeof status !== 'string') throw replyError('a status')
+    reports.push({ node, status, age: parseNumber(age) })
+  }
+  return reports
+}
+
+/** Milliseconds since the epoch, from `TIME`. */
+export function parseTime(seconds: unknown, microseconds: unknown): number {
+  return parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
+}
+
+/** `ordinal:taken:given,…` */
+export function parseCells(text: string): Cell[] {
+  if (text === '') return []
+  return text.split(',').map((part) => {
+    const [ordinal, taken, given, ...rest] = part.split(':')
+    if (rest.length > 0) throw replyError('a cell')
+    return { ordinal: parseNumber(ordinal) as Ordinal, taken: parseNumber(taken), given: parseNumber(given) }
+  })
+}
+
+/** `granted|blocked|cells`, or just the units taken in the one cell that was sent. */
+export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
+  const [only] = sent
+  if (typeof value === 'number' && only !== undefined) {
+    return { cells: [{ ordinal: only.ordinal, taken: value, given: 0 }], blocked: 0, granted: true }
+  }
+  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|') : []
+  if ((granted !== '0' && granted !== '1') || cells === undefined || rest.length > 0) throw replyError('a result')
+  return { cells: parseCells(cells), blocked: Math.max(0, parseNumber(blocked)), granted: granted === '1' }
+}
+
+/** A block's or hot key's name in the sorted sets: `policy\nlabel` and, of a hot fixed window, `\nordinal`. */
+export function parseMember(value: unknown): { policyId: string; key: string; ordinal: Ordinal | undefined } {
+  const [policy, label, ordinal, ...rest] = typeof value === 'string' ? value.split('\n') : []
+  if (policy === undefined || label === undefined || rest.length > 0) throw replyError('a member')
+  return {
+    policyId: unescapeText(policy),
+    key: unescapeText(label),
+    ordinal: ordinal === undefined || ordinal === '' ? undefined : (parseNumber(ordinal) as Ordinal),
+  }
+}
+
+/** `t` (total) or `b` (block), policy, label and content, on four lines. */
+export function parseAnnouncement(message: string): Announcement {
+  const [type, policy, label, content, ...rest] = message.split('\n')
+  if (policy === undefined || label === undefined || content === undefined || rest.length > 0) throw replyError('a message')
+  const about = { policyId: unescapeText(policy), key: unescapeText(label) }
+  if (type === 't') return { type: 'total', ...about, cells: parseCells(content) }
+  if (type === 'b') return { type: 'block', ...about, remaining: Math.max(0, parseNumber(content)) }
+  throw replyError('a message')
+}

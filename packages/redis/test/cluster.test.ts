@@ -1,0 +1,56 @@
+import { storeContract } from '@weir/testing'
+import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
+import { Cluster } from 'ioredis'
+import { Cluster as Cluster5 } from 'ioredis5'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { redisFixture } from './fixtures.ts'
+
+let cluster: ClusterSetup
+beforeAll(async () => {
+  cluster = await startCluster()
+}, 60_000)
+afterAll(() => cluster.stop())
+
+const startupNodes = (): { host: string; port: number }[] => cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port }))
+
+const primaries = () => cluster.servers.slice(0, 3)
+
+storeContract(
+  'redisStore over a Cluster',
+  () =>
+    redisFixture((namespace) => redisStore({ cluster: startupNodes() }, { namespace }), primaries(), {
+      lose: async () => {
+        for (const server of primaries()) await server.cli('flushall')
+      },
+      goAway: async () => {
+        for (const server of cluster.servers) server.pause()
+        return () => {
+          for (const server of cluster.servers) server.resume()
+        }
+      },
+    }),
+  { describe, test },
+)
+
+storeContract(
+  'redisStore by a Cluster of ioredis 5, of which one primary loses its data',
+  () => {
+    const client = new Cluster5(startupNodes(), { lazyConnect: true })
+    return redisFixture((namespace) => redisStore(client, { namespace }), primaries(), {
+      lose: async () => {
+        for (const server of primaries()) await server.cli('flushall')
+      },
+      close: () => client.disconnect(),
+    })
+  },
+  { describe, test, without: { goAway: 'shown for another instance' } },
+)
+
+test('an instance of a Cluster is a template: it stays unconnected', async ({ expect }) => {
+  const client = new Cluster(startupNodes(), { lazyConnect: true })
+  const connection = redisStore(client).open({ id: 'template', clock: (await import('@weir/core')).systemClock, announced: () => {} })
+  await connection.sync({ entries: [], blocks: [] })
+  await connection.close()
+  expect(client.status).toBe('wait')
+})

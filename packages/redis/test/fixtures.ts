@@ -1,0 +1,43 @@
+import type { Store } from '@weir/core'
+import type { StoreContractFixture } from '@weir/testing'
+import type { RedisServer } from '@weir/tooling/redis-servers'
+
+let count = 0
+
+/** A namespace that no other test uses, so that tests share a server and nothing else. */
+export function freshNamespace(): string {
+  return `weir-${process.pid}-${++count}`
+}
+
+/**
+ * Keys that never expire, and counters that are still there. A node's sequence number and the version of the block
+ * list are meant to outlast the counts, and are over within an hour.
+ */
+async function leftoversOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
+  const found: string[] = []
+  for (const server of servers) {
+    const keys = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((key) => key !== '')
+    for (const key of keys) {
+      const ttl = Number(await server.cli('pttl', key))
+      const outlasts = /:(s:[^:]+|blocks:(log|ends|keep))$/.test(key) && ttl > 0 && ttl <= 3_600_000
+      if (!outlasts && ttl !== -2) found.push(`${key} for ${ttl} ms`)
+    }
+  }
+  return found
+}
+
+/** A fixture of the store contract before servers that are shared by the cases. */
+export function redisFixture(
+  makeStore: (namespace: string) => Store,
+  servers: readonly RedisServer[],
+  more: Partial<StoreContractFixture> = {},
+): StoreContractFixture {
+  const namespace = freshNamespace()
+  const store = makeStore(namespace)
+  return {
+    connect: (node) => store.open(node),
+    leftovers: () => leftoversOf(servers, namespace),
+    close: () => {},
+    ...more,
+  }
+}

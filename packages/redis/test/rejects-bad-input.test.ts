@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type RedisTarget, redisStore } from '../src/index.ts'
+import { parseAnnouncement, parseMember, parseResult, parseTime } from '../src/wire.ts'
+
+test.each([
+  ['no target', undefined],
+  ['null', null],
+  ['a number', 6379],
+  ['a text that is no URL', 'localhost'],
+  ['a list', []],
+  ['an empty Cluster', { cluster: [] }],
+  ['an instance of something else', new Map()],
+])('%s is refused', (_, target) => {
+  expect(() => redisStore(target as unknown as RedisTarget)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+})
+
+test.each([
+  { namespace: '' },
+  { namespace: 'a{b}' },
+  { namespace: 'a b' },
+  { timeout: 0 },
+  { timeout: Number.NaN },
+  { timeout: 61_000 },
+  { buckets: 0 },
+  { buckets: 1.5 },
+  { publish: 'yes' as unknown as boolean },
+])('the option %o is refused', (options) => {
+  expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+})
+
+test('an unknown option is refused', () => {
+  const options = { prefix: 'x' } as object
+  expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
+})
+
+test('a password never appears in a message', () => {
+  const target = { host: 'h', password: 'secret', cluster: 'secret' } as unknown as RedisTarget
+  expect(() => redisStore(target)).toThrow(expect.not.stringContaining('secret'))
+})
+
+test('a server that answers nonsense is told apart', () => {
+  fc.assert(
+    fc.property(fc.anything(), (nonsense) => {
+      for (const parse of [parseMember, (value: unknown) => parseResult(value, []), (value: unknown) => parseTime(value, value)]) {
+        try {
+          parse(nonsense)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'WEIR_STORE_REPLY' })
+        }
+      }
+    }),
+  )
+  fc.assert(
+    fc.property(fc.string(), (nonsense) => {
+      expect(() => parseAnnouncement(nonsense)).toThrow(expect.objectContaining({ code: 'WEIR_STORE_REPLY' }))
+    }),
+  )
+})

@@ -1,0 +1,47 @@
+import { createThrottler } from '@weir/core'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { freshNamespace } from './fixtures.ts'
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server.stop())
+
+function node(namespace: string) {
+  const throttler = createThrottler({
+    store: redisStore(server.url, { namespace, buckets: 4 }),
+    policies: [{ name: 'user', limit: 100, interval: '1m' }],
+    heartbeat: 100,
+  })
+  onTestFinished(() => throttler.close())
+  return throttler.start()
+}
+
+test('nodes tell of themselves while one of them watches, and what they told is gone afterwards', async () => {
+  const namespace = freshNamespace()
+  const [one, two] = [node(namespace), node(namespace)]
+  for (let i = 0; i < 30; i++) two.check('"a\u0000\ud800\n')
+  await expect.poll(() => one.state).toBe('synced')
+  const others = () => one.cluster().filter(({ self }) => !self)
+  await expect
+    .poll(others, { timeout: 5_000 })
+    .toMatchObject([
+      { node: two.nodeId, state: 'synced', policies: [{ name: 'user', admitted: 30 }], top: [{ key: '"a\u0000\ud800\n', used: 30 }] },
+    ])
+  const status = (await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()
+  expect(status.split('\n')).toHaveLength(1)
+  expect(Number(await server.cli('pttl', status))).toBeGreaterThan(0)
+  expect(Number(await server.cli('pttl', status))).toBeLessThanOrEqual(10_000)
+  await two.close()
+  await expect.poll(others, { timeout: 5_000 }).toEqual([])
+})
+
+test('nothing is told while nobody watches', async () => {
+  const namespace = freshNamespace()
+  const [one] = [node(namespace), node(namespace)]
+  await expect.poll(() => one.snapshot().sync.exchanges).toBeGreaterThan(5)
+  expect((await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()).toBe('')
+})

@@ -1,0 +1,69 @@
+import type { Store } from '@weir/core'
+import { answerCases } from './face-contract-answers.ts'
+import { type FaceAdapter, type FaceCase, FaceContext } from './face-contract-context.ts'
+import { keyCases } from './face-contract-keys.ts'
+import { limitCases } from './face-contract-limits.ts'
+import { refundCases } from './face-contract-refunds.ts'
+import { robustnessCases } from './face-contract-robustness.ts'
+import { runTimeCases } from './face-contract-run-time.ts'
+import { timeCases } from './face-contract-time.ts'
+import type { TestRunner } from './store-contract.ts'
+
+/** With a store a few cases have to wait for real intervals to end; milliseconds. */
+const LONGEST = 30_000
+
+export interface FaceContractOptions extends TestRunner {
+  /** Makes the store of each case. Default: none, and a clock that the cases move; with a store the process's own clock. */
+  readonly store?: () => Store | Promise<Store>
+  /** Titles of cases that this face or framework can't keep, and why. */
+  readonly without?: Readonly<Record<string, string>>
+}
+
+/**
+ * The test suite of a face: what every framework's middleware has to do alike. Each case starts an application of its own
+ * and speaks to it over a real socket.
+ *
+ * @example
+ * ```ts
+ * import { describe, test } from 'vitest'
+ *
+ * faceContract('Express 5', expressAdapter(express), { describe, test })
+ * ```
+ *
+ * @param name - of the framework and its version, for the titles of the tests
+ * @param adapter - how to build an application with the face in it
+ */
+export function faceContract<Req>(
+  name: string,
+  adapter: FaceAdapter<Req>,
+  { describe, test, store, without = {} }: FaceContractOptions,
+): void {
+  const cases: readonly FaceCase[] = [
+    ...limitCases,
+    ...timeCases,
+    ...keyCases,
+    ...answerCases,
+    ...refundCases,
+    ...runTimeCases,
+    ...robustnessCases,
+  ]
+  const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
+  if (unknown.length > 0) throw new Error(`The face contract has no case "${unknown.join('", "')}".`)
+  describe(`${name} keeps the face contract`, () => {
+    for (const { title, needs, run } of cases) {
+      if (without[title] !== undefined) continue
+      if (needs === 'store' && store === undefined) continue
+      if (needs === 'paths' && adapter.routes === 'pattern') continue
+      if (needs === 'patterns' && adapter.routes === 'path') continue
+      const runCase = async () => {
+        const context = new FaceContext(adapter as FaceAdapter<unknown>, await store?.())
+        try {
+          await run(context)
+        } finally {
+          await context.close()
+        }
+      }
+      test(title, runCase, LONGEST)
+    }
+  })
+}

@@ -1,0 +1,103 @@
+import { createServer, type Server, Socket } from 'node:net'
+import { ProxiedConnection } from './proxied-connection.ts'
+import { NO_FAULTS, type ProxyFaults } from './proxy-faults.ts'
+
+export interface FaultProxyOptions {
+  /** Where the server listens. */
+  readonly port: number
+  /** Default `'127.0.0.1'`. */
+  readonly host?: string
+  /** Where the proxy listens, on the loopback interface. Default: a free port. */
+  readonly listen?: number
+}
+
+/** A TCP proxy between a client and a real server that makes the network fail as it is told. */
+export interface FaultProxy {
+  /** Where clients connect to, on the loopback interface. */
+  readonly port: number
+  /** Connections of clients that are open now. */
+  readonly connections: number
+  /** Bytes of replies that did not reach their client. */
+  readonly lostBytes: number
+  /** Changes the faults that are named; the others stay. */
+  set(faults: Partial<ProxyFaults>): void
+  /** Ends all faults. Connections that were half open are reset, as their ends have lost track of each other. */
+  heal(): void
+  /** Resets all connections (RST); new ones can be made. */
+  reset(): void
+  /** Closes all connections and stops to listen. */
+  close(): Promise<void>
+}
+
+/**
+ * Starts a proxy before a server.
+ *
+ * @example
+ * const proxy = await faultProxy({ port: 6379 })
+ * const store = redisStore({ port: proxy.port })
+ * proxy.set({ loseReplies: true })
+ */
+export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
+  const proxy = new TcpFaultProxy(options)
+  await proxy.listen(options.listen ?? 0)
+  return proxy
+}
+
+class TcpFaultProxy implements FaultProxy {
+  faults: ProxyFaults = NO_FAULTS
+  lostBytes = 0
+  readonly #server: Server
+  readonly #open = new Set<ProxiedConnection>()
+  #port = 0
+
+  constructor({ port, host = '127.0.0.1' }: FaultProxyOptions) {
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+      if (this.faults.refuse) {
+        client.on('error', () => {})
+        client.resetAndDestroy()
+        return
+      }
+      const connect = (): Socket => new Socket({ allowHalfOpen: true }).setNoDelay(true).connect(port, host)
+      const connection = new ProxiedConnection(client, connect, this, () => this.#open.delete(connection))
+      this.#open.add(connection)
+    })
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  get connections(): number {
+    return this.#open.size
+  }
+
+  async listen(port: number): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(port, '127.0.0.1', resolve)
+    })
+    const address = this.#server.address()
+    if (typeof address === 'object' && address !== null) this.#port = address.port
+  }
+
+  set(faults: Partial<ProxyFaults>): void {
+    const wasHalfOpen = this.faults.halfOpen
+    this.faults = { ...this.faults, ...faults }
+    if (wasHalfOpen && !this.faults.halfOpen) this.reset()
+  }
+
+  heal(): void {
+    this.set(NO_FAULTS)
+  }
+
+  reset(): void {
+    for (const connection of [...this.#open]) connection.reset()
+  }
+
+  async close(): Promise<void> {
+    this.reset()
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve())
+    })
+  }
+}

@@ -1,0 +1,66 @@
+import type { IntervalMeasure } from './ledger.ts'
+import { type Summary, summarize } from './summary.ts'
+
+/** Intervals in figures. Shares and overshoots are fractions: 0.02 is 2 %. */
+export interface Figures {
+  /** Intervals of keys that were measured. */
+  readonly intervals: number
+  readonly requests: number
+  /** Units admitted. */
+  readonly admitted: number
+  /** Units admitted, as a part of what an exact limiter would have admitted. */
+  readonly admittedOfExact: number
+  /** Units admitted beyond the limit in each interval, as a part of the limit; 0 where there were none. */
+  readonly overshoot: Summary
+  /** The same for the worst stretch of an interval's length that ends in each interval. */
+  readonly worstWindow: Summary
+  /** Requests refused that an exact limiter would have admitted, as a part of all requests. */
+  readonly falseRequests: number
+  /** Intervals with such a refusal, as a part of all intervals. */
+  readonly falseIntervals: number
+  /** Number of requests refused while the units really admitted left room for them. */
+  readonly refusedWithRoom: number
+  /** Requests refused though no more than the limit was offered in the interval's length, as a part of all; sliding windows only. */
+  readonly refusedUnderLimit: number
+  /** Milliseconds from the first request beyond the limit to where a node refuses: mean over nodes, for each interval. */
+  readonly block: Summary
+  /** The same for the slowest node. */
+  readonly slowestBlock: Summary
+  /** Entries of syncs and changes of blocks, per key and interval. */
+  readonly operations: number
+}
+
+/** The figures of some intervals. */
+export function figuresOf(intervals: readonly IntervalMeasure[], limit: number): Figures {
+  const total = (pick: (interval: IntervalMeasure) => number): number => intervals.reduce((sum, interval) => sum + pick(interval), 0)
+  const part = (count: number, of: number): number => (of === 0 ? 0 : count / of)
+  const requests = total((interval) => interval.requests)
+  const admitted = total((interval) => interval.admitted)
+  return {
+    intervals: intervals.length,
+    requests,
+    admitted,
+    admittedOfExact: part(
+      admitted,
+      total((interval) => interval.exact),
+    ),
+    overshoot: summarize(intervals.map((interval) => Math.max(0, interval.admitted - limit) / limit)),
+    worstWindow: summarize(intervals.map((interval) => Math.max(0, interval.worstWindow - limit) / limit)),
+    falseRequests: part(
+      total((interval) => interval.falselyRefused),
+      requests,
+    ),
+    falseIntervals: part(intervals.filter((interval) => interval.falselyRefused > 0).length, intervals.length),
+    refusedWithRoom: total((interval) => interval.refusedWithRoom),
+    refusedUnderLimit: part(
+      total((interval) => interval.refusedUnderLimit),
+      requests,
+    ),
+    block: summarize(intervals.flatMap((interval) => interval.blockMean ?? [])),
+    slowestBlock: summarize(intervals.flatMap((interval) => interval.blockSlowest ?? [])),
+    operations: part(
+      total((interval) => interval.operations),
+      intervals.length,
+    ),
+  }
+}

@@ -1,0 +1,161 @@
+import { type Reference, SlidingLog } from './reference.ts'
+import type { Room } from './room.ts'
+
+/** What was seen of one key in one interval of the store's clock. Counts are units unless said otherwise. */
+export interface IntervalMeasure {
+  readonly key: string
+  /** Position of the interval; 0 is the first one, warm-up included. */
+  readonly index: number
+  /** Requests that arrived. */
+  requests: number
+  /** Units that they asked for. */
+  offered: number
+  /** Units that the cluster admitted. */
+  admitted: number
+  /** Units that an exact limiter would have admitted. */
+  exact: number
+  /** Requests that were refused. */
+  refused: number
+  /** Requests that were refused though an exact limiter, offered the same requests, would have admitted them. */
+  falselyRefused: number
+  /** Requests that were refused while the units really admitted left room for them. */
+  refusedWithRoom: number
+  /** Requests that were refused though, themselves included, no more than the limit was offered in the interval's length before; sliding windows only. */
+  refusedUnderLimit: number
+  /** The most units admitted in any stretch of an interval's length that ends in this interval. */
+  worstWindow: number
+  /** Entries of syncs and changes of blocks that nodes sent for the key. */
+  operations: number
+  /** Whether the store was away at some time of the interval. */
+  outage: boolean
+  /** Mean over nodes: milliseconds from the first request beyond the limit to where the node refuses; undefined if there was none. */
+  blockMean: number | undefined
+  /** The same for the slowest node. */
+  blockSlowest: number | undefined
+  /** Units that the store had for the interval after it had come to rest; undefined when not asked. */
+  stored: number | undefined
+}
+
+/** A request as it arrived, until it is decided. */
+export interface Offer {
+  readonly interval: IntervalMeasure
+  readonly time: number
+  readonly cost: number
+  readonly exact: boolean
+  readonly room: boolean
+  readonly underLimit: boolean
+}
+
+export interface LedgerOptions {
+  readonly limit: number
+  readonly interval: number
+  readonly reference: Reference
+  readonly room: Room
+  /** Whether to measure `refusedUnderLimit`: it takes a log of all that is offered. */
+  readonly logDemand: boolean
+  /** Number of the interval that has index 0. */
+  readonly first: number
+}
+
+/** Everything that is measured of one key. */
+export class Ledger {
+  readonly key: string
+  readonly intervals: IntervalMeasure[] = []
+  /** When the first request beyond the limit arrived in the running interval; `undefined` before. */
+  exceededAt: number | undefined
+  readonly #options: LedgerOptions
+  readonly #taken: SlidingLog
+  readonly #demand: SlidingLog | undefined
+  #current: IntervalMeasure
+  #end = Number.NEGATIVE_INFINITY
+
+  constructor(key: string, options: LedgerOptions) {
+    this.key = key
+    this.#options = options
+    this.#taken = new SlidingLog(options.interval)
+    this.#demand = options.logDemand ? new SlidingLog(options.interval) : undefined
+    this.#current = this.at(options.first * options.interval)
+  }
+
+  /** The interval that holds a time of the store's clock. */
+  at(time: number): IntervalMeasure {
+    return this.byIndex(Math.max(0, Math.floor(time / this.#options.interval) - this.#options.first))
+  }
+
+  byIndex(index: number): IntervalMeasure {
+    while (this.intervals.length <= index) this.intervals.push(emptyInterval(this.key, this.intervals.length))
+    return this.intervals[index] as IntervalMeasure
+  }
+
+  /** The running interval. */
+  get current(): IntervalMeasure {
+    return this.#current
+  }
+
+  /** When the running interval ends. */
+  get end(): number {
+    return this.#end
+  }
+
+  /** A request arrives. Times are of the store's clock. */
+  offer(time: number, cost: number): Offer {
+    if (time >= this.#end) this.#roll(time)
+    const interval = this.#current
+    const { limit, reference, room } = this.#options
+    if (this.exceededAt === undefined && interval.admitted + cost > limit) this.exceededAt = time
+    interval.requests++
+    interval.offered += cost
+    const exact = reference.admits(time, cost)
+    if (exact) interval.exact += cost
+    let underLimit = false
+    if (this.#demand !== undefined) {
+      this.#demand.add(time, cost)
+      underLimit = this.#demand.usedAt(time) <= limit
+    }
+    return { interval, time, cost, exact, room: room.fits(time, cost), underLimit }
+  }
+
+  /** What became of it. */
+  decided(offer: Offer, allowed: boolean): void {
+    const { interval, time, cost } = offer
+    if (allowed) {
+      interval.admitted += cost
+      this.#options.room.took(time, cost)
+      this.#taken.add(time, cost)
+      const window = this.#taken.usedAt(time)
+      if (window > interval.worstWindow) interval.worstWindow = window
+      return
+    }
+    interval.refused++
+    if (offer.exact) interval.falselyRefused++
+    if (offer.room) interval.refusedWithRoom++
+    if (offer.underLimit) interval.refusedUnderLimit++
+  }
+
+  #roll(time: number): void {
+    this.#current = this.at(time)
+    this.#end = (Math.floor(time / this.#options.interval) + 1) * this.#options.interval
+    this.exceededAt = undefined
+  }
+}
+
+function emptyInterval(key: string, index: number): IntervalMeasure {
+  return {
+    key,
+    index,
+    requests: 0,
+    offered: 0,
+    admitted: 0,
+    exact: 0,
+    refused: 0,
+    falselyRefused: 0,
+    refusedWithRoom: 0,
+    refusedUnderLimit: 0,
+    worstWindow: 0,
+    operations: 0,
+    outage: false,
+    blockMean: undefined,
+    blockSlowest: undefined,
+    stored: undefined,
+  }
+}

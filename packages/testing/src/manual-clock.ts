@@ -1,0 +1,145 @@
+import type { Clock, TimerHandle } from '@weir/core'
+import type { QueuedEvent } from './event-queue.ts'
+import { VirtualTime } from './virtual-time.ts'
+
+export interface NodeClockOptions {
+  /** By how many milliseconds the wall clock is ahead of true time. Default 0. */
+  readonly offset?: number
+  /** By which part the clock runs too fast: 1e-4 gains 0.1 ms each second. Default 0. */
+  readonly drift?: number
+  /** The wall clock shows multiples of this many milliseconds, as `Date.now` shows whole ones. Default 1; 0 for exact. */
+  readonly resolution?: number
+  /** What the monotonic clock shows at the start. Default 0. */
+  readonly origin?: number
+}
+
+/**
+ * One machine's view of virtual time: a wall clock that may be wrong, run too fast and step, a monotonic clock that
+ * never steps, and timers that run by the machine's own idea of a millisecond.
+ */
+export class NodeClock implements Clock {
+  readonly #time: VirtualTime
+  readonly #rate: number
+  readonly #resolution: number
+  readonly #origin: number
+  readonly #begin: number
+  readonly #timers = new Set<QueuedEvent>()
+  #wallOffset: number
+  #stalledUntil = Number.NEGATIVE_INFINITY
+  #stopped = false
+  #events = 0
+
+  constructor(time: VirtualTime, options: NodeClockOptions = {}) {
+    this.#time = time
+    this.#rate = 1 + (options.drift ?? 0)
+    this.#resolution = options.resolution ?? 1
+    this.#origin = options.origin ?? 0
+    this.#begin = time.now
+    this.#wallOffset = time.epoch + time.now + (options.offset ?? 0) - this.#origin
+  }
+
+  now(): number {
+    const exact = this.monotonic() + this.#wallOffset
+    return this.#resolution === 0 ? exact : Math.floor(exact / this.#resolution) * this.#resolution
+  }
+
+  monotonic(): number {
+    return (this.#time.now - this.#begin) * this.#rate + this.#origin
+  }
+
+  setTimeout(callback: () => void, delay: number): TimerHandle {
+    // Timers of Node.js never fire in the same turn: 1 ms is their least delay.
+    return this.#plan(this.#time.now + Math.max(1, delay) / this.#rate, callback)
+  }
+
+  clearTimeout(handle: TimerHandle): void {
+    const event = handle as QueuedEvent
+    this.#time.cancel(event)
+    this.#timers.delete(event)
+  }
+
+  defer(callback: () => void): void {
+    this.#plan(this.#time.now, callback)
+  }
+
+  /** Steps the wall clock by so many milliseconds, forwards or back; the monotonic clock and timers don't notice. */
+  step(milliseconds: number): void {
+    this.#events++
+    this.#wallOffset += milliseconds
+  }
+
+  /** Holds this machine's event loop until a moment of virtual time: timers and messages wait. */
+  stall(until: number): void {
+    this.#stalledUntil = until
+  }
+
+  /** Runs what arrives at this machine: at once, or when its event loop is free again. */
+  dispatch(run: () => void, settles = true): void {
+    if (this.#stopped) return
+    if (this.#time.now < this.#stalledUntil) this.#time.at(this.#stalledUntil, () => this.dispatch(run, settles), settles)
+    else {
+      this.#events++
+      run()
+    }
+  }
+
+  /** Grows with everything that happens to this machine apart from requests: while it stays, only time has passed. */
+  get events(): number {
+    return this.#events
+  }
+
+  /** Until when the machine's event loop is held, if it is; otherwise some moment of the past. */
+  get stalledUntil(): number {
+    return this.#stalledUntil
+  }
+
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
+  /** The machine is gone: none of its timers will fire, nothing arrives any more. */
+  stop(): void {
+    this.#stopped = true
+    for (const event of this.#timers) this.#time.cancel(event)
+    this.#timers.clear()
+  }
+
+  #plan(at: number, callback: () => void): QueuedEvent {
+    const event = this.#time.at(at, () => {
+      this.#timers.delete(event)
+      this.dispatch(callback)
+    })
+    if (this.#stopped) this.#time.cancel(event)
+    else this.#timers.add(event)
+    return event
+  }
+}
+
+/** A clock for unit tests: a `Clock` to inject, and the means to let time pass. */
+export class ManualClock extends NodeClock {
+  /** The time line, for further clocks (`new NodeClock(clock.time, …)`) and a simulated store. */
+  readonly time: VirtualTime
+
+  constructor(time: VirtualTime, options?: NodeClockOptions) {
+    super(time, options)
+    this.time = time
+  }
+
+  /** Lets so many milliseconds pass: timers fire in order, and what was promised settles in between. */
+  advance(milliseconds: number): Promise<void> {
+    return this.time.runUntil(this.time.now + milliseconds)
+  }
+}
+
+/**
+ * A clock that stands still until it is told to move.
+ *
+ * @example
+ * const clock = manualClock()
+ * const throttler = createThrottler({ clock, policies: [{ limit: 2, interval: '1s' }] })
+ * throttler.check('a') // counted
+ * await clock.advance(1000) // the next interval
+ */
+export function manualClock(options?: NodeClockOptions): ManualClock {
+  return new ManualClock(new VirtualTime(), options)
+}

@@ -1,0 +1,111 @@
+/** An exact limiter: one counter that sees every request in order. What a cluster decides is held against it. */
+export interface Reference {
+  /** Whether an exact limiter that was offered the same requests admits this one; if so, it counts it. */
+  admits(time: number, cost: number): boolean
+}
+
+/** Intervals aligned to the epoch, exactly. */
+export class FixedReference implements Reference {
+  readonly #limit: number
+  readonly #interval: number
+  readonly #cooldown: number
+  #end = Number.NEGATIVE_INFINITY
+  #used = 0
+  #blockedUntil = Number.NEGATIVE_INFINITY
+
+  constructor(limit: number, interval: number, cooldown: number) {
+    this.#limit = limit
+    this.#interval = interval
+    this.#cooldown = cooldown
+  }
+
+  admits(time: number, cost: number): boolean {
+    if (time >= this.#end) {
+      this.#end = (Math.floor(time / this.#interval) + 1) * this.#interval
+      this.#used = 0
+    }
+    if (time < this.#blockedUntil) return false
+    if (this.#used + cost <= this.#limit) {
+      this.#used += cost
+      return true
+    }
+    // A request too dear for what is left is refused alone; only when 1 would not fit either does a cooldown start.
+    if (this.#cooldown > 0 && this.#used + Math.min(1, cost) > this.#limit) this.#blockedUntil = Math.max(this.#end, time + this.#cooldown)
+    return false
+  }
+}
+
+/** No more than the limit in any stretch of an interval's length: a log of what was admitted. */
+export class SlidingReference implements Reference {
+  readonly #log: SlidingLog
+  readonly #limit: number
+  readonly #cooldown: number
+  #blockedUntil = Number.NEGATIVE_INFINITY
+
+  constructor(limit: number, interval: number, cooldown: number) {
+    this.#log = new SlidingLog(interval)
+    this.#limit = limit
+    this.#cooldown = cooldown
+  }
+
+  admits(time: number, cost: number): boolean {
+    const used = this.#log.usedAt(time)
+    if (time < this.#blockedUntil) return false
+    if (used + cost <= this.#limit) {
+      this.#log.add(time, cost)
+      return true
+    }
+    if (this.#cooldown > 0 && used + Math.min(1, cost) > this.#limit) this.#blockedUntil = time + this.#cooldown
+    return false
+  }
+}
+
+/** Units taken in the last `length` milliseconds, in a ring that grows as needed. */
+export class SlidingLog {
+  readonly #length: number
+  #times = new Float64Array(64)
+  #costs = new Float64Array(64)
+  #first = 0
+  #size = 0
+  #used = 0
+
+  constructor(length: number) {
+    this.#length = length
+  }
+
+  /** Units taken in (time - length, time]. Times must not go back. */
+  usedAt(time: number): number {
+    const mask = this.#times.length - 1
+    const edge = time - this.#length
+    while (this.#size > 0 && (this.#times[this.#first] as number) <= edge) {
+      this.#used -= this.#costs[this.#first] as number
+      this.#first = (this.#first + 1) & mask
+      this.#size--
+    }
+    if (this.#size === 0) this.#used = 0
+    return this.#used
+  }
+
+  add(time: number, cost: number): void {
+    if (this.#size === this.#times.length) this.#grow()
+    const place = (this.#first + this.#size) & (this.#times.length - 1)
+    this.#times[place] = time
+    this.#costs[place] = cost
+    this.#size++
+    this.#used += cost
+  }
+
+  #grow(): void {
+    const size = this.#times.length
+    const times = new Float64Array(size * 2)
+    const costs = new Float64Array(size * 2)
+    for (let index = 0; index < size; index++) {
+      const place = (this.#first + index) & (size - 1)
+      times[index] = this.#times[place] as number
+      costs[index] = this.#costs[place] as number
+    }
+    this.#times = times
+    this.#costs = costs
+    this.#first = 0
+  }
+}

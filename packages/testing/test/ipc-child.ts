@@ -1,0 +1,61 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { type Announcement, type StoreConnection, type StoreNode, type SyncReply, WeirError, type WeirErrorCode } from '@weir/core'
+import { decode, encode, type NodeAnswer, type NodeCommand } from './fixtures/ipc-node.ts'
+
+/** A real child process whose nodes are driven from here. */
+export class IpcChild {
+  readonly process: ChildProcess
+  readonly warnings: string[] = []
+  readonly #calls = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
+  readonly #listeners = new Map<string, (announcement: Announcement) => void>()
+  #call = 0
+
+  constructor() {
+    this.process = fork(new URL('./fixtures/ipc-node.ts', import.meta.url), {
+      execArgv: ['--import', 'tsx', '--conditions=@weir/source'],
+      stdio: ['ignore', 'inherit', 'ignore', 'ipc'],
+    })
+    this.process.on('message', (message: { readonly test?: string }) => {
+      if (message.test !== undefined) this.#answered(decode(message.test) as NodeAnswer)
+    })
+    this.process.on('exit', () => {
+      for (const { reject } of this.#calls.values()) reject(new Error('the child is gone'))
+    })
+  }
+
+  run(command: NodeCommand): Promise<unknown> {
+    const call = ++this.#call
+    return new Promise((resolve, reject) => {
+      this.#calls.set(call, { resolve, reject })
+      this.process.send({ test: encode({ call, command }) })
+    })
+  }
+
+  async connect(node: StoreNode): Promise<StoreConnection> {
+    this.#listeners.set(node.id, (announcement) => node.announced(announcement))
+    await this.run({ do: 'open', node: node.id })
+    return {
+      sync: (request) => this.run({ do: 'sync', node: node.id, request }) as Promise<SyncReply>,
+      close: async () => void (await this.run({ do: 'close', node: node.id }).catch(() => undefined)),
+    }
+  }
+
+  async kill(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return
+    const exited = once(this.process, 'exit')
+    this.process.kill('SIGKILL')
+    await exited
+  }
+
+  #answered(answer: NodeAnswer): void {
+    if (answer.is === 'announced') this.#listeners.get(answer.node)?.(answer.announcement as Announcement)
+    else if (answer.is === 'warned') this.warnings.push(answer.code)
+    else {
+      const call = this.#calls.get(answer.call)
+      this.#calls.delete(answer.call)
+      if (answer.is === 'done') call?.resolve(answer.value)
+      else call?.reject(answer.code === '' ? new Error(answer.message) : new WeirError(answer.code as WeirErrorCode, answer.message))
+    }
+  }
+}

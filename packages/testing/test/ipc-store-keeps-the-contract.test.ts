@@ -1,0 +1,41 @@
+import { type Hub, serveIpc } from '@weir/core'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { storeContract } from '../src/index.ts'
+import { IpcChild } from './ipc-child.ts'
+
+/** The hub of this process, where core itself keeps it. */
+function hub(): Hub {
+  return (globalThis as unknown as Record<symbol, { hub: Hub }>)[Symbol.for('@weir/core/ipc/1')]?.hub as Hub
+}
+
+let children: IpcChild[] = []
+beforeAll(() => {
+  children = [new IpcChild(), new IpcChild(), new IpcChild()]
+})
+afterAll(async () => {
+  for (const child of children) await child.kill()
+})
+
+storeContract(
+  'ipcStore in three child processes',
+  () => {
+    // The children are older than each of these services.
+    let service = serveIpc()
+    for (const child of children) service.attach(child.process)
+    let next = 0
+    return {
+      connect: (node) => (children[next++ % children.length] as IpcChild).connect(node),
+      lose: () => hub().lose(),
+      leftovers: () => (hub().size === 0 ? [] : [`${hub().size} items`]),
+      goAway: async () => {
+        service.close()
+        return () => {
+          service = serveIpc()
+          for (const child of children) service.attach(child.process)
+        }
+      },
+      close: () => service.close(),
+    }
+  },
+  { describe, test },
+)

@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { expect, it, vi } from 'vitest'
+import { expectSimulation, type Fault, faults, poisson, type Scenario, uniform, zipf } from '../src/index.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+/** A flood until here, in intervals; then nothing until blocks must be over; then half of what is allowed. */
+const FLOOD_ENDS = 3
+const QUIET_ENDS = 6
+
+const trouble = fc.constantFrom<readonly Fault[]>(
+  [],
+  [{ kind: 'outage', from: 2.4, until: 2.9 }],
+  [{ kind: 'outage', from: 2.4, until: 3.2, mode: 'hang' }],
+  [{ kind: 'partition', from: 2.2, until: 2.8, node: 1 }],
+  [{ kind: 'silence', from: 0, until: 4 }],
+  [{ kind: 'data-loss', at: 2.5 }],
+  [{ kind: 'store-clock', at: 2.5, step: -200 }],
+  [
+    { kind: 'crash', at: 2.3, node: 0 },
+    { kind: 'restart', at: 2.6, node: 1 },
+    { kind: 'scale', at: 2.7, nodes: 9 },
+  ],
+)
+
+it('after a flood and whatever went wrong in it, everybody is let in again', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.record({
+        seed: fc.integer({ min: 1, max: 1_000_000 }),
+        nodes: fc.integer({ min: 2, max: 8 }),
+        window: fc.constantFrom('fixed' as const, 'sliding' as const),
+        cooldown: fc.constantFrom(0, 500, 3000),
+        trouble,
+        balancing: fc.constantFrom(uniform, zipf()),
+      }),
+      async ({ seed, nodes, window, cooldown, trouble: list, balancing }) => {
+        const scenario: Scenario = {
+          seed,
+          nodes,
+          policy: { limit: 150, interval: 2000, window, cooldown },
+          warmup: QUIET_ENDS,
+          intervals: 3,
+          load: poisson((position) => {
+            if (position < FLOOD_ENDS) return { times: 20, until: FLOOD_ENDS }
+            return position < QUIET_ENDS ? { times: 0, until: QUIET_ENDS } : { times: 0.5, until: Number.POSITIVE_INFINITY }
+          }),
+          balancing,
+          faults: faults(...list),
+        }
+        await expectSimulation(scenario, ({ measured, requests }) => {
+          expect(requests).toBeGreaterThan(0)
+          expect(measured.map(({ refused }) => refused)).toEqual([0, 0, 0])
+        })
+      },
+    ),
+    { numRuns: 30 },
+  )
+})

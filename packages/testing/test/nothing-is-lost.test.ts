@@ -1,0 +1,109 @@
+import { createThrottler, type Ordinal } from '@weir/core'
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import {
+  type Fault,
+  faults,
+  moving,
+  poisson,
+  type Scenario,
+  SimulatedStore,
+  type SimulationResult,
+  simulate,
+  uniform,
+  zipf,
+} from '../src/index.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const LIMIT = 200
+const INTERVAL = 10_000
+/** Requests come until here, in intervals; faults are over a little later. */
+const REQUESTS_END = 0.5
+const FAULTS_END = 0.6
+
+const moment = fc.double({ min: 0.05, max: REQUESTS_END, noNaN: true })
+const span = fc.tuple(moment, fc.double({ min: 0.005, max: 0.1, noNaN: true })).map(([from, length]) => ({ from, until: from + length }))
+const place = fc.nat({ max: 3 })
+
+const harmless: fc.Arbitrary<Fault> = fc.oneof(
+  fc.record({ kind: fc.constant('restart' as const), at: moment, node: place }),
+  fc.record({ kind: fc.constant('scale' as const), at: moment, nodes: fc.integer({ min: 1, max: 8 }) }),
+  fc.tuple(span, fc.constantFrom('refuse' as const, 'hang' as const)).map(([when, mode]) => ({ kind: 'outage' as const, ...when, mode })),
+  fc.tuple(span, place).map(([when, node]) => ({ kind: 'partition' as const, ...when, node })),
+  span.map((when) => ({ kind: 'silence' as const, ...when })),
+  fc.tuple(span, fc.integer({ min: 1, max: 300 })).map(([when, extra]) => ({ kind: 'slow-store' as const, ...when, extra })),
+)
+
+const scenarios = fc.record({
+  seed: fc.integer({ min: 1, max: 1_000_000 }),
+  nodes: fc.integer({ min: 1, max: 6 }),
+  times: fc.constantFrom(0.5, 2, 10),
+  list: fc.array(harmless, { maxLength: 4 }),
+  balancing: fc.constantFrom(uniform, zipf(), moving()),
+})
+
+type Choice = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
+
+/** Runs one interval, closes all nodes in it, and tells what was admitted and what the store has. */
+async function closed(
+  choice: Choice,
+  window: 'fixed' | 'sliding',
+  more: readonly Fault[] = [],
+): Promise<{ admitted: number; stored: number }> {
+  const { seed, nodes, times, list, balancing } = choice
+  let store: SimulatedStore | undefined
+  const scenario: Scenario = {
+    seed,
+    nodes,
+    policy: { limit: LIMIT, interval: INTERVAL, ...(window === 'sliding' && { window, buckets: 10 }) },
+    intervals: 1,
+    warmup: 0,
+    load: poisson((position) => (position < REQUESTS_END ? { times, until: REQUESTS_END } : { times: 0, until: Number.POSITIVE_INFINITY })),
+    balancing,
+    network: { duplication: 0.1, reordering: 0.1, announcementLoss: 0.1 },
+    deadline: 100,
+    faults: faults(...list, ...more, { kind: 'scale', at: FAULTS_END + 0.2, nodes: 0 }),
+    node: ({ policy, store: given, clock, random }) => {
+      if (given instanceof SimulatedStore) store = given
+      return createThrottler({ policies: [policy], store: given, clock, random })
+    },
+  }
+  const result = await simulate(scenario)
+  return { admitted: result.admitted, stored: storedOf(result, store) }
+}
+
+/** What the store has of the first interval, whole or bucket by bucket. */
+function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefined): number {
+  const width = policy.window === 'sliding' ? INTERVAL / policy.buckets : INTERVAL
+  const first = Math.round((Math.ceil(1_000_800_000 / INTERVAL) * INTERVAL) / width)
+  let sum = 0
+  for (let index = 0; index < INTERVAL / width; index++) sum += store?.total(policy.id, 'key', (first + index) as Ordinal) ?? 0
+  return sum
+}
+
+describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a %s window are closed', (window) => {
+  it('the store has what they admitted, whatever was lost, doubled, reordered or restarted', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenarios, async (choice) => {
+        const { admitted, stored } = await closed(choice, window)
+        expect(admitted).toBeGreaterThan(0)
+        expect(stored).toBe(admitted)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it('a crash has lost no more than what the node had not sent', async () => {
+    const crash = fc.record({ kind: fc.constant('crash' as const), at: moment, node: place })
+    await fc.assert(
+      fc.asyncProperty(scenarios, fc.array(crash, { minLength: 1, maxLength: 3 }), async (choice, crashes) => {
+        const { admitted, stored } = await closed({ ...choice, list: [], nodes: 4 }, window, crashes)
+        expect(stored).toBeLessThanOrEqual(admitted)
+        // A countdown step, what is on its way, and what arrives in the 2 ms between two exchanges.
+        expect(admitted - stored).toBeLessThanOrEqual(crashes.length * (LIMIT / 4 + 2))
+      }),
+      { numRuns: 20 },
+    )
+  })
+})

@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { EventQueue } from '../src/event-queue.ts'
+import { manualClock, NodeClock, VirtualTime } from '../src/index.ts'
+
+describe('the event queue', () => {
+  it('hands out events by time, and by order of queueing among equals, whatever was taken out', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.integer({ min: 0, max: 20 }), fc.boolean())), (plan) => {
+        const queue = new EventQueue()
+        const kept: number[][] = []
+        const events = plan.map(([at, drop], order) => ({ event: queue.add(at, () => {}, true), at, drop, order }))
+        for (const { event, at, drop, order } of events) {
+          if (drop) queue.remove(event)
+          else kept.push([at, order])
+        }
+        kept.sort((one, other) => (one[0] as number) - (other[0] as number) || (one[1] as number) - (other[1] as number))
+        const seen: number[][] = []
+        for (let event = queue.take(); event !== undefined; event = queue.take()) seen.push([event.at, event.sequence])
+        expect(seen).toEqual(kept)
+        expect(queue.size).toBe(0)
+      }),
+    )
+  })
+})
+
+describe('a manual clock', () => {
+  it('stands still until it is told to move, and runs timers in order', async () => {
+    const clock = manualClock()
+    const seen: string[] = []
+    clock.setTimeout(() => seen.push('b'), 20)
+    clock.setTimeout(() => seen.push('a'), 10)
+    clock.setTimeout(() => seen.push('c'), 20)
+    const cancelled = clock.setTimeout(() => seen.push('never'), 15)
+    clock.clearTimeout(cancelled)
+    expect(clock.monotonic()).toBe(0)
+    await clock.advance(19)
+    expect(seen).toEqual(['a'])
+    await clock.advance(1)
+    expect(seen).toEqual(['a', 'b', 'c'])
+    expect(clock.monotonic()).toBe(20)
+  })
+
+  it('settles promises between two events', async () => {
+    const clock = manualClock()
+    const seen: string[] = []
+    clock.setTimeout(() => {
+      Promise.resolve()
+        .then(() => {})
+        .then(() => seen.push('settled'))
+    }, 10)
+    clock.setTimeout(() => seen.push('next'), 10)
+    await clock.advance(10)
+    expect(seen).toEqual(['settled', 'next'])
+  })
+
+  it('steps its wall clock alone', async () => {
+    const clock = manualClock()
+    const before = clock.now()
+    clock.step(-5000)
+    expect(clock.now()).toBe(before - 5000)
+    expect(clock.monotonic()).toBe(0)
+  })
+})
+
+describe("a node's clock", () => {
+  it('shows whole milliseconds on the wall and fractions otherwise', async () => {
+    const time = new VirtualTime()
+    const clock = new NodeClock(time, { offset: 3, origin: 7 })
+    await time.runUntil(0.75)
+    expect(clock.now()).toBe(time.epoch + 3)
+    expect(clock.monotonic()).toBe(7.75)
+  })
+
+  it('drifts, its timers too', async () => {
+    const time = new VirtualTime()
+    const clock = new NodeClock(time, { drift: 0.25 })
+    let firedAt = 0
+    clock.setTimeout(() => {
+      firedAt = time.now
+    }, 100)
+    await time.runUntil(100)
+    expect(firedAt).toBe(80)
+    expect(clock.monotonic()).toBe(125)
+  })
+
+  it('holds timers while the event loop is stalled', async () => {
+    const time = new VirtualTime()
+    const clock = new NodeClock(time)
+    let firedAt = 0
+    clock.setTimeout(() => {
+      firedAt = time.now
+    }, 10)
+    clock.stall(500)
+    await time.runUntil(1000)
+    expect(firedAt).toBe(500)
+  })
+
+  it('fires nothing after it was stopped', async () => {
+    const time = new VirtualTime()
+    const clock = new NodeClock(time)
+    let fired = 0
+    clock.setTimeout(() => fired++, 10)
+    clock.stop()
+    clock.setTimeout(() => fired++, 10)
+    clock.defer(() => fired++)
+    await time.runUntil(100)
+    expect(fired).toBe(0)
+  })
+})

@@ -1,0 +1,85 @@
+// Everything about the code but its tests: lint, types, boundaries, packaging, manifests, links. Arguments name single steps: `pnpm check lint types`.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { boundaryViolations } from '../src/boundaries.js'
+import { packPublicPackages } from '../src/pack.js'
+import { run } from '../src/run.js'
+import { ROOT } from '../src/workspace.js'
+
+/** @typedef {{ ok: boolean, output: string }} Result */
+
+const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
+
+/**
+ * @param {string} command
+ * @param {...string} args
+ * @returns {Promise<Result>}
+ */
+async function tool(command, ...args) {
+  const { status, output } = await run(command, args, { cwd: ROOT, env })
+  return { ok: status === 0, output }
+}
+
+/**
+ * A script of the top package.json.
+ *
+ * @param {string} name
+ */
+const script = (name) => tool('pnpm', 'run', '--silent', name)
+
+/** @returns {Promise<Result>} */
+async function boundaries() {
+  const found = boundaryViolations(ROOT)
+  return { ok: found.length === 0, output: found.map(({ file, rule, message }) => `${file}: ${message} (${rule})`).join('\n') }
+}
+
+/** @returns {Promise<Result>} */
+async function packaging() {
+  const scratch = mkdtempSync(join(tmpdir(), 'weir-check-'))
+  const bin = join(ROOT, 'packages/tooling/node_modules/.bin')
+  try {
+    const results = await Promise.all(
+      (await packPublicPackages(scratch)).map(async ({ tarball }) => {
+        const publint = await tool(join(bin, 'publint'), 'run', '--strict', tarball)
+        const attw = await tool(join(bin, 'attw'), '--format', 'ascii', tarball)
+        return [publint, attw].filter(({ ok }) => !ok).map(({ output }) => `${basename(tarball)}\n${output}`)
+      }),
+    )
+    return { ok: results.flat().length === 0, output: results.flat().join('\n') }
+  } finally {
+    rmSync(scratch, { recursive: true, force: true })
+  }
+}
+
+/** @type {Record<string, () => Promise<Result>>} */
+const steps = {
+  lint: () => script('lint'),
+  types: () => script('typecheck'),
+  boundaries,
+  packaging,
+  knip: () => script('knip'),
+  sherif: () => script('sherif'),
+  links: () => script('links'),
+  size: () => script('size'),
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => steps[name] === undefined)
+if (unknown.length > 0) {
+  console.error(`No step is named ${unknown.join(', ')}; there are ${Object.keys(steps).join(', ')}`)
+  process.exit(2)
+}
+let failed = 0
+for (const [name, step] of Object.entries(steps)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  const { ok, output } = await step().catch((error) => ({ ok: false, output: String(error) }))
+  console.log(`${ok ? 'ok    ' : 'FAILED'} ${name}`)
+  if (!ok) {
+    failed++
+    console.log(stripVTControlCharacters(output).trimEnd().replace(/^/gm, '       '))
+  }
+}
+console.log(failed === 0 ? '\nall checks passed' : `\n${failed} ${failed === 1 ? 'check' : 'checks'} failed`)
+process.exit(failed === 0 ? 0 : 1)

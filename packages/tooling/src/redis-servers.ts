@@ -1,0 +1,199 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { findRedisServer } from './redis-server.js'
+
+/** How long a server, a failover or a Cluster may take until it answers as expected, milliseconds. */
+const PATIENCE = 20_000
+
+const execute = promisify(execFile)
+
+// Servers must not outlive the tests, however those end.
+const running = new Set<ChildProcess>()
+const directories = new Set<string>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+})
+
+/** Waits until `condition` holds, for at most `patience` milliseconds. */
+export async function until(condition: () => Promise<boolean> | boolean, what: string, patience: number = PATIENCE): Promise<void> {
+  const deadline = Date.now() + patience
+  for (;;) {
+    const holds = await Promise.resolve(condition()).catch(() => false)
+    if (holds) return
+    if (Date.now() > deadline) throw new Error(`Waited ${patience} ms in vain until ${what}.`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** A port of the loopback interface that nobody listens to, never the default one of Redis. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    server.close()
+    await once(server, 'close')
+    // The bus of a Cluster listens 10,000 above; 6379 may be somebody's own Redis.
+    if (typeof address === 'object' && address !== null && address.port < 55_000 && address.port !== 6379) return address.port
+    if (typeof address === 'object' && address !== null && address.port >= 55_000) return await lowPort()
+  }
+}
+
+async function lowPort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 30_000)
+    const server = createServer()
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false))
+      server.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!free) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
+}
+
+export interface RedisServerOptions {
+  /** More arguments of redis-server, e.g. `['--maxmemory', '5mb']`. */
+  readonly arguments?: readonly string[]
+  /** Port without TLS; a free one by default. */
+  readonly port?: number
+  readonly sentinel?: boolean
+  /** A configuration file's content; it comes before the arguments. */
+  readonly config?: string
+  /** How `redis-cli` must log in, e.g. `['--tls', '--insecure']` or `['--user', 'admin', '--pass', 'x']`. */
+  readonly cli?: readonly string[]
+}
+
+/** One redis-server on the loopback interface, in a directory of its own, ended with this process at the latest. */
+export class RedisServer {
+  readonly port: number
+  readonly directory: string
+  readonly #options: RedisServerOptions
+  #child: ChildProcess | undefined
+
+  private constructor(port: number, options: RedisServerOptions) {
+    this.port = port
+    this.#options = options
+    this.directory = mkdtempSync(join(tmpdir(), 'weir-redis-'))
+    directories.add(this.directory)
+  }
+
+  static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
+    const server = new RedisServer(options.port ?? (await freePort()), options)
+    await server.start()
+    return server
+  }
+
+  /** Process id while it runs. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`
+  }
+
+  /**
+   * Starts, or starts again on the same port and in the same directory.
+   *
+   * @param once - more arguments, for this start only
+   */
+  async start(once: readonly string[] = []): Promise<void> {
+    const { sentinel = false, config, arguments: more = [] } = this.#options
+    const arguments_ = ['--bind', '127.0.0.1', '--dir', this.directory, '--port', String(this.port), '--logfile', 'redis.log']
+    if (config !== undefined) {
+      // Sentinels write their state into it, so a restart must not begin it anew.
+      const file = join(this.directory, 'server.conf')
+      if (!existsSync(file)) writeFileSync(file, config)
+      arguments_.unshift(file)
+    }
+    // Options given later win over earlier ones.
+    if (sentinel) arguments_.push('--sentinel')
+    else arguments_.push('--save', '', '--appendonly', 'no', ...more, ...once)
+    const child = spawn(findRedisServer() ?? 'redis-server', arguments_, { stdio: 'ignore' })
+    this.#child = child
+    running.add(child)
+    guard(child, this.directory)
+    let failure: Error | undefined
+    child.once('error', (error) => {
+      failure = error
+    })
+    child.once('exit', () => running.delete(child))
+    await until(async () => {
+      if (failure !== undefined || child.exitCode !== null) return true
+      return /PONG|LOADING|NOAUTH/.test(await this.cli('ping'))
+    }, `redis-server answers on port ${this.port}`)
+    if (failure !== undefined) throw new Error('redis-server can not be started; is it installed?', { cause: failure })
+    if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}; see ${join(this.directory, 'redis.log')}.`)
+  }
+
+  /** Runs a command with redis-cli and gives its output. */
+  async cli(...command: string[]): Promise<string> {
+    const { stdout } = await execute(redisCli(), ['-p', String(this.port), ...(this.#options.cli ?? []), ...command], { timeout: 5000 })
+    return stdout.trim()
+  }
+
+  /** Ends the process at once (kill −9); what it held is lost unless it was told to save. */
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+
+  /** Kill −9, and a new, empty server on the same port. */
+  async restart(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+
+  /** Hangs: connections stay open, nothing is answered. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT')
+  }
+
+  /** Ends the server and removes its directory. */
+  async stop(): Promise<void> {
+    await this.kill()
+    rmSync(this.directory, { recursive: true, force: true })
+    directories.delete(this.directory)
+  }
+}
+
+/**
+ * Ends a server also when this process is killed and its `exit` handlers do not run: a shell waits for the end of its
+ * standard input, which comes when this process is gone, however that happened.
+ */
+function guard(server: ChildProcess, directory: string): void {
+  if (server.pid === undefined) return
+  const shell = spawn('sh', ['-c', 'read _; kill -9 "$1"; rm -rf "$2"', 'guard', String(server.pid), directory], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // Ctrl-C goes to the whole group; the guard is needed after it.
+    detached: true,
+  })
+  shell.on('error', () => {})
+  shell.unref()
+  const input = shell.stdin as (typeof shell.stdin & { unref?(): void }) | null
+  input?.on('error', () => {})
+  input?.unref?.()
+  server.once('exit', () => shell.kill('SIGKILL'))
+}
+
+/** The redis-cli beside the redis-server that is used, or else the one on PATH. */
+function redisCli(): string {
+  const beside = join(dirname(findRedisServer() ?? ''), 'redis-cli')
+  return existsSync(beside) ? beside : 'redis-cli'
+}

@@ -1,0 +1,33 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The top of the repository. */
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** @typedef {{ name: string, version: string, private?: boolean, scripts?: Record<string, string>, exports?: unknown, peerDependencies?: Record<string, string>, dependencies?: Record<string, string>, devDependencies?: Record<string, string> }} Manifest */
+/** @typedef {{ directory: string, manifest: Manifest }} Package */
+
+/**
+ * The packages and examples of this repository, by folder name.
+ *
+ * @returns {Package[]}
+ */
+export function workspacePackages() {
+  /** @type {Package[]} */
+  const found = []
+  for (const room of ['packages', 'examples']) {
+    if (!existsSync(join(ROOT, room))) continue
+    for (const name of readdirSync(join(ROOT, room)).sort()) {
+      const directory = join(ROOT, room, name)
+      const manifest = join(directory, 'package.json')
+      if (existsSync(manifest)) found.push({ directory, manifest: JSON.parse(readFileSync(manifest, 'utf8')) })
+    }
+  }
+  return found
+}
+
+/** @returns {Package[]} */
+export function publicPackages() {
+  return workspacePackages().filter(({ manifest }) => manifest.private !== true)
+}
