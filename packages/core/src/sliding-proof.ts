@@ -190,6 +190,8 @@ export class SlidingProof extends Counter {
       if (count && this.host.connected && idle && key.cells.unsent() > 0) this.#wantExchange(slot, key, now, PROOF)
       return false
     }
+    // What the others admitted while the store was away has left the window.
+    if (key.capped && now > this.host.recoveredAt + this.policy.interval) key.capped = false
     if (key.capped) {
       // As for a fixed window: see `admitsCapped` there.
       if (count) this.#wantExchange(slot, key, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)

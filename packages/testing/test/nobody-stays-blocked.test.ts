@@ -54,6 +54,21 @@ it('after a flood and whatever went wrong in it, everybody is let in again', asy
         })
       },
     ),
-    { numRuns: 30 },
+    {
+      numRuns: 30,
+      examples: [
+        // The first request after the quiet time finds the share that held during the outage.
+        [
+          {
+            seed: 1,
+            nodes: 3,
+            window: 'sliding',
+            cooldown: 500,
+            trouble: [{ kind: 'outage', from: 2.4, until: 3.2, mode: 'hang' }],
+            balancing: uniform,
+          },
+        ],
+      ],
+    },
   )
 })
