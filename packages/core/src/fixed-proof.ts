@@ -188,20 +188,18 @@ export class FixedProof extends FixedCounter {
     }
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    if (result.granted) this.admitted += cost
     const base = baseOf(slot)
     if (this.ordinalOf(base) === cell.ordinal) {
       const active = this.activate(slot)
       const fields = this.table.fields
-      if (result.granted) {
-        fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
-        this.admitted += cost
-      }
+      if (result.granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
       const counted = result.granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }
     if (result.blocked > 0) this.blockRemotely(slot, Math.max(0, result.blocked - (now - sent) / 2), now)
     if (result.granted && ticket.abandoned) this.giveBack(this.keyOf(slot), cell.ordinal, cost, now)
-    ticket.answer(result.granted)
+    ticket.answer(result.granted, cell.ordinal)
     if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)
   }
 

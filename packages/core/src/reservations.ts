@@ -1,9 +1,11 @@
+import type { Ordinal } from './time.ts'
+
 /** A request that waits for the store to say whether its units still fit. */
 export interface Reservation {
   readonly slot: number
   readonly cost: number
-  /** Told once: whether the store applied the increment; undefined when that is not known. */
-  answer(granted: boolean | undefined): void
+  /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */
+  answer(granted: boolean | undefined, ordinal?: Ordinal): void
   /** Nobody waits any more. */
   abandoned: boolean
 }

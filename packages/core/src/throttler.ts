@@ -22,6 +22,7 @@ import { SyncLoop } from './sync-loop.ts'
 import { SyncStats } from './sync-stats.ts'
 import { ThrottledReport } from './throttled-report.ts'
 import { checkOptions, newNodeId, type Overflow, requestRules, type ThrottlerOptions } from './throttler-options.ts'
+import type { Ordinal } from './time.ts'
 import { Watch } from './watch.ts'
 
 /** Which policies a block is of. */
@@ -534,24 +535,32 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   async #decideWithWord(keys: (string | undefined)[], costs: number[], asking: readonly number[]): Promise<Decision<Name>> {
+    const before = this.#counters
     const asked = await Promise.all(
-      asking.map((i) => this.#ask(this.#counters[i] as Counter, keys[i] as string, this.#costOf(costs[i], i))),
+      asking.map(async (i) => {
+        const counter = before[i] as Counter
+        const key = keys[i] as string
+        const cost = this.#costOf(costs[i], i)
+        return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
+      }),
     )
-    const reserved = asked.map((granted, at) => ({ index: asking[at] as number, granted }))
-    const refusedBy = reserved.find(({ granted }) => granted === false)
-    // Decide on the others now: what was true before the wait need not be true any more.
-    const rest = keys.map((key, i) => (reserved.some(({ index, granted }) => index === i && granted === true) ? undefined : key))
-    const decision = this.#decideAll(rest, costs, refusedBy === undefined)
+    const refused = asked.some(({ granted }) => granted === false)
+    // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
+    const { keys: restKeys, costs: restCosts } = this.#newScratch()
+    for (const [i, counter] of before.entries()) {
+      const place = this.#counters.indexOf(counter)
+      if (place < 0 || asked.some((ask) => ask.counter === counter && ask.granted === true)) continue
+      restKeys[place] = keys[i]
+      restCosts[place] = costs[i] as number
+    }
+    const decision = this.#decideAll(restKeys, restCosts, !refused)
     const now = this.#clock.monotonic()
-    const allowed = refusedBy === undefined && decision.allowed
+    const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
-    for (const { index, granted } of reserved) {
-      const counter = this.#counters[index] as Counter
-      const key = keys[index] as string
-      const cost = this.#costOf(costs[index], index)
+    for (const { counter, key, cost, granted, ordinal } of asked) {
       const slot = counter.table.find(key)
-      if (granted === true && !allowed) counter.giveBack(key, counter.ordinal, cost, now)
-      if (granted === true && slot >= 0) parts.push(reservedPart(counter, slot, key, allowed ? cost : 0, now))
+      if (granted === true && !allowed) counter.giveBack(key, ordinal, cost, now)
+      if (granted === true && slot >= 0) parts.push(reservedPart(counter, slot, key, allowed ? cost : 0, ordinal, now))
       if (granted === false && slot >= 0) {
         const at = parts.findIndex((part) => part.policy === counter.policy)
         if (at >= 0) parts.splice(at, 1)
@@ -563,21 +572,21 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return (parts.length === 1 ? parts[0] : new CombinedDecision(decisiveOf(parts), parts)) as Decision<Name>
   }
 
-  /** Whether the store granted the units; undefined when it did not say so in time. */
-  #ask(counter: Counter, key: string, cost: number): Promise<boolean | undefined> {
+  /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
+  #ask(counter: Counter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
     return new Promise((resolve) => {
       const reservation: Reservation = {
         slot: counter.locate(key),
         cost,
         abandoned: false,
-        answer: (granted) => {
+        answer: (granted, ordinal = counter.ordinal) => {
           this.#clock.clearTimeout(timer)
-          resolve(granted)
+          resolve({ granted, ordinal })
         },
       }
       const timer = this.#clock.setTimeout(() => {
         reservation.abandoned = true
-        resolve(undefined)
+        resolve({ granted: undefined, ordinal: counter.ordinal })
       }, STRICT_DEADLINE)
       counter.reserve(reservation, this.#clock.monotonic())
     })
@@ -823,10 +832,10 @@ function refusal(counter: Counter, slot: number, key: string, { reason, retryAft
   return new PolicyDecision(policy.dryRun, reason, policy, key, counter.remaining(slot, now), wait, 0, counter.ordinal)
 }
 
-/** The part of a policy whose units the store has granted; they are counted already. */
-function reservedPart(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+/** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
+function reservedPart(counter: Counter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
   const end = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision(true, 'ok', counter.policy, key, counter.remaining(slot, now), end, cost, counter.ordinal)
+  return new PolicyDecision(true, 'ok', counter.policy, key, counter.remaining(slot, now), end, cost, ordinal)
 }
 
 /** A request waits for the store's word at most this long, in milliseconds. */
