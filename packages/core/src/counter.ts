@@ -85,9 +85,8 @@ export abstract class Counter implements EntryOwner {
   protected walkedAt: number = Number.NEGATIVE_INFINITY
   #version = 0
   #sharedSlot = NO_SLOT
-  /** Without a store this node remembers by itself. */
+  /** What this node has seen of repeated offences, so that a client is told the real length of its block at once. */
   readonly #offences = new Offences()
-  #sweepAt = MOST_OFFENCES
   #overflowing = false
   /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
   amnesty = -1
@@ -223,6 +222,10 @@ export abstract class Counter implements EntryOwner {
       const later = known === undefined ? remaining : now + remaining - known.until
       // The end that is known, seen through the network's delay: a client was told when to come back.
       if (known !== undefined && later >= 0 && later <= this.host.time.uncertainty(now)) return
+      const { cooldown, cooldownGrowth: growth, interval } = this.policy
+      if (growth !== undefined) {
+        this.#offences.learn(this.wireKey(slot), remaining, Math.max(cooldown, interval), known !== undefined, growth, now)
+      }
       this.setBlock(slot, now + remaining, known?.manual ?? false, known?.source ?? source)
       if (known === undefined) this.host.blocked(this, this.keyOf(slot), remaining, 'remote')
     } else if (known !== undefined) {
@@ -233,7 +236,8 @@ export abstract class Counter implements EntryOwner {
 
   /**
    * An excess blocks a key at all nodes. A cooldown that grows begins here with the length that this node's own memory
-   * gives; the store, which knows the key's blocks of all nodes, answers with the real one.
+   * gives; the store, which knows the key's blocks of all nodes, answers with the real one. The two differ only where this
+   * node has not heard of an earlier block, e.g. since it was started after it.
    *
    * @param least when the block ends at the earliest, on the monotonic clock
    */
@@ -247,10 +251,6 @@ export abstract class Counter implements EntryOwner {
     if (this.host.connected) {
       const change = { policy: this.wire, key, kind: 'excess', remaining: first } as const
       this.host.changeBlock(this, growth === undefined ? change : { ...change, growth }, now + first)
-    }
-    if (this.#offences.size > this.#sweepAt) {
-      this.#offences.sweep(now)
-      this.#sweepAt = Math.max(MOST_OFFENCES, 2 * this.#offences.size)
     }
     this.host.blocked(this, this.keyOf(slot), until - now, 'excess')
   }
@@ -394,6 +394,3 @@ export interface Refusal {
 
 /** While the store's clock is being slewed an interval may end a little later than foreseen: look again after this. */
 const RECHECK = 1
-
-/** More remembered offences than this are looked through for those that are over; again when twice as many are left. */
-const MOST_OFFENCES = 10_000

@@ -41,6 +41,57 @@ describe('a cooldown that grows', () => {
     expect(Math.round((await offend(here, other)) / 100) * 100).toBe(3_000)
     await here.close()
   })
+
+  test('tells the real wait at once where earlier blocks began at other nodes', async () => {
+    const here = scene()
+    here.store.roundTrip = 10
+    const nodes = [1, 2, 3].map(() => here.node(policy).start() as Node)
+    await here.world.run(1_500)
+    for (const [at, length] of [1_000, 3_000, 5_000].entries()) {
+      const node = nodes[at] as Node
+      node.check('k')
+      const told = node.check('k').retryAfter
+      expect(told).toBe(length)
+      await here.world.run(told - 20)
+      for (const one of nodes) expect(one.peek('k').allowed).toBe(false)
+      // The others hear of it a round trip later.
+      await here.world.run(30)
+      for (const one of nodes) expect(one.peek('k').allowed).toBe(true)
+      await here.world.run(100)
+    }
+    await here.close()
+  })
+
+  test('grows on from the block that a node met first', async () => {
+    const here = scene()
+    const old = here.node(policy).start() as Node
+    await here.world.run(50)
+    await here.world.run((await offend(here, old)) + 100)
+    await offend(here, old)
+    const late = here.node(policy).start() as Node
+    await here.world.run(3_500)
+    late.check('k')
+    expect(late.check('k').retryAfter).toBe(5_000)
+    await here.close()
+  })
+
+  test('takes the real length over where it knew of too little', async () => {
+    const here = scene()
+    const grows = { ...policy, cooldown: { ...policy.cooldown, max: 60_000, memory: 60_000 } }
+    const old = here.node(grows).start() as Node
+    await here.world.run(50)
+    await here.world.run((await offend(here, old)) + 1_500)
+    const late = here.node(grows).start() as Node
+    await here.world.run(50)
+    late.check('k')
+    expect(late.check('k').retryAfter).toBe(1_000)
+    await here.world.run(50)
+    expect(Math.round(late.peek('k').retryAfter / 100) * 100).toBe(3_000)
+    await here.world.run(3_500)
+    late.check('k')
+    expect(late.check('k').retryAfter).toBe(9_000)
+    await here.close()
+  })
 })
 
 describe('bad growing cooldowns are refused', () => {
