@@ -1,3 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-export default weirTests()
+// Fifty files of pure logic: loading the sources anew for each would take most of the time.
+export default weirTests({ test: { isolate: false } })

@@ -52,6 +52,9 @@ export const FULL = -1
 const VERSIONS = 1024
 const STALE = VERSIONS - 1
 
+/** An announced block that ends later than the known one by no more than this is the known one, in milliseconds. */
+const MOST_ANNOUNCEMENT_DELAY = 100
+
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `wireKey`). */
 const SHARED_LABEL = '\u0000overflow'
 
@@ -215,19 +218,26 @@ export abstract class Counter implements EntryOwner {
     this.table.fields[base + TAG] = this.ordinalOf(base) * VERSIONS + STALE
   }
 
-  /** A block that the store or another node tells of; `remaining` 0 lifts it. */
-  blockRemotely(slot: number, remaining: number, now: number, source: SourceIndex = GLOBAL): void {
+  /**
+   * A block that the store or another node tells of.
+   *
+   * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
+   * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
+   */
+  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source: SourceIndex = GLOBAL): void {
     const known = this.blockOf(slot, now)
     if (remaining > 0) {
-      const later = known === undefined ? remaining : now + remaining - known.until
-      // The end that is known, seen through the network's delay: a client was told when to come back.
-      if (known !== undefined && later >= 0 && later <= this.host.time.uncertainty(now)) return
+      const until = now + Math.max(1, remaining - (roundTrip ?? 0) / 2)
+      const later = known === undefined ? 0 : until - known.until
+      const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + this.host.time.uncertainty(now)
+      // The end that is known, seen through the way's delay: a client was told when to come back.
+      if (known !== undefined && later >= 0 && later <= delay) return
       const { cooldown, cooldownGrowth: growth, interval } = this.policy
       if (growth !== undefined) {
-        this.#offences.learn(this.wireKey(slot), remaining, Math.max(cooldown, interval), known !== undefined, growth, now)
+        this.#offences.learn(this.wireKey(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
-      this.setBlock(slot, now + remaining, known?.manual ?? false, known?.source ?? source)
-      if (known === undefined) this.host.blocked(this, this.keyOf(slot), remaining, 'remote')
+      this.setBlock(slot, until, known?.manual ?? false, known?.source ?? source)
+      if (known === undefined) this.host.blocked(this, this.keyOf(slot), until - now, 'remote')
     } else if (known !== undefined) {
       this.clearBlock(slot)
       this.host.unblocked(this, this.keyOf(slot), 'remote')

@@ -254,7 +254,7 @@ export abstract class FixedCounter extends Counter {
     }
     if (this.ordinalOf(base) === cell.ordinal) this.merge(ticket, base, cell, reply, sent, now)
     else this.acknowledgeLate(ticket, cell, reply)
-    if (result.blocked > 0) this.blockRemotely(ticket, Math.max(0, result.blocked - (now - sent) / 2), now)
+    if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, now - sent)
   }
 
   /** The reply is of an interval that the record has left in the meantime. */

@@ -197,7 +197,7 @@ export class FixedProof extends FixedCounter {
       const counted = result.granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }
-    if (result.blocked > 0) this.blockRemotely(slot, Math.max(0, result.blocked - (now - sent) / 2), now)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
     if (result.granted && ticket.abandoned) this.giveBack(this.keyOf(slot), cell.ordinal, cost, now)
     ticket.answer(result.granted, cell.ordinal)
     if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)

@@ -405,7 +405,7 @@ export class SlidingProof extends Counter {
     this.markStale(slot)
     this.#refresh(slot, now)
     this.markStale(slot)
-    if (result.blocked > 0) this.blockRemotely(slot, Math.max(0, result.blocked - (now - sent) / 2), now)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
     const unsent = key.cells.unsent()
     const known = this.#known(slot, key)
     if (unsent >= 1 && !key.closed && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)

@@ -734,7 +734,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#emitter.has('blocked')) this.#emitter.emit('blocked', { policy: counter.policy.name, key, for: forMs, cause })
   }
 
-  #announced(announcement: Announcement, source: SourceIndex = ANNOUNCED): void {
+  #announced(announcement: Announcement, roundTrip?: number, source: SourceIndex = ANNOUNCED): void {
     if (this.#state === 'closed') return
     const now = this.#clock.monotonic()
     const id = announcement.policyId
@@ -744,7 +744,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       if (announcement.type === 'total') counter.announced(announcement, now)
       else {
         const slot = announcement.remaining > 0 ? counter.locateWire(announcement.key) : counter.findWire(announcement.key)
-        if (slot >= 0) counter.blockRemotely(slot, announcement.remaining, now, source)
+        if (slot >= 0) counter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
       }
     }
   }
@@ -797,10 +797,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       this.#invalidate(received, false)
       if (this.#emitter.has('nodes')) this.#emitter.emit('nodes', { nodes: reply.nodes, before })
     }
-    const half = (received - sent) / 2
-    for (const { policyId, key, remaining } of reply.blocks) {
-      this.#announced({ type: 'block', policyId, key, remaining: remaining > 0 ? Math.max(1, remaining - half) : 0 }, GLOBAL)
-    }
+    for (const block of reply.blocks) this.#announced({ type: 'block', ...block }, received - sent, GLOBAL)
     for (const total of reply.hot) this.#announced(total)
     if (this.#generation !== undefined && this.#generation !== reply.generation) this.#storeLostData(received)
     this.#generation = reply.generation

@@ -77,6 +77,20 @@ test('two nodes that find an excess at nearly the same time hold the block of th
   await here.close()
 })
 
+test('a store that is slow for once does not move the end of a cooldown that a client was told', async () => {
+  const here = scene()
+  const { store, world } = here
+  store.roundTrip = 2
+  const throttler = here.node({ limit: 5, interval: 1_000, cooldown: 2_000 })
+  throttler.start()
+  await world.runTo(1_500)
+  store.roundTrip = 80
+  offer(throttler, 'a', 6)
+  expect(throttler.check('a').retryAfter).toBe(2_000)
+  expect(await opensAt(here, [throttler], 5_000)).toEqual([3_500])
+  await here.close()
+})
+
 test('blocked and unblocked are reported once each, with the cause', async () => {
   const here = scene()
   const [one, two] = [0, 1].map(() => here.node({ name: 'p', limit: 5, interval: 1_000, cooldown: 2_000 })) as [Node, Node]
