@@ -21,6 +21,7 @@ export {
   type MatchOption,
   nodeReader,
   type PlannedPolicyOptions,
+  type PolicyName,
   type Problem,
   pathOf,
   QUOTA_EXCEEDED,
@@ -31,6 +32,7 @@ export {
   ThrottledError,
   type ThrottleInput,
   upgradeRefusal,
+  type WeirTypes,
 } from './http/index.ts'
 export { Hub } from './hub.ts'
 export { type IpcService, serveIpc } from './ipc-serve.ts'

@@ -1,4 +1,4 @@
-import { createGuard, type Decision, type SetHeader, ThrottledError, type ThrottleInput, type Throttler } from '@weir/core'
+import { createGuard, type Decision, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput, type Throttler } from '@weir/core'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 
@@ -31,7 +31,7 @@ export function throttle<const Name extends string = string, const Plan extends 
   const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined) => {
     if (decision === undefined) return next()
     const set = req.throttle === undefined ? setHeader : addHeader
-    req.throttle = decision
+    req.throttle = decision as Decision<PolicyName>
     if (!decision.allowed) return refuse(req, res, next, decision, set)
     guard.writeHeaders(decision, res, set)
     guard.watch(decision, res, [req, res])
@@ -76,7 +76,7 @@ declare global {
   namespace Express {
     interface Request {
       /** What Weir decided about this request; undefined when it passed uncounted. */
-      throttle?: Decision
+      throttle?: Decision<PolicyName>
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { Decision, FaceOptions, PolicyOptions, ThrottleInput, Throttler, ThrottlerOptions } from '@weir/core'
+import type { Decision, FaceOptions, PolicyName, PolicyOptions, ThrottleInput, Throttler, ThrottlerOptions } from '@weir/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** What Fastify calls a handler with, as far as options such as `handler` see it. */
@@ -31,11 +31,11 @@ export type RouteThrottleOptions =
 declare module 'fastify' {
   interface FastifyRequest {
     /** What Weir decided about this request; null when it passed uncounted. */
-    throttle: Decision | null
+    throttle: Decision<PolicyName> | null
   }
   interface FastifyInstance {
     /** The throttler of the plugin. */
-    throttler: Throttler<string, FastifyRequest>
+    throttler: Throttler<PolicyName, FastifyRequest>
   }
   interface FastifyContextConfig {
     /** Limits of this route in place of the plugin's, or `false` for none. */

@@ -1,4 +1,4 @@
-import { type Decision, type SetHeader, ThrottledError, type ThrottleInput, WeirError } from '@weir/core'
+import { type Decision, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput, type Throttler, WeirError } from '@weir/core'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
@@ -22,7 +22,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
   ) => {
     if (decision === undefined) return next()
     const set = request.throttle === null ? setHeader : addHeader
-    request.throttle = decision
+    request.throttle = decision as Decision<PolicyName>
     if (!decision.allowed) return refuse(guard, request, reply, decision, set, next)
     guard.writeHeaders(decision, reply, set)
     guard.watch(decision, reply.raw, [request, reply])
@@ -55,7 +55,7 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
   }
 
   if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)
-  if (!app.hasDecorator('throttler')) app.decorate('throttler', routes.throttler)
+  if (!app.hasDecorator('throttler')) app.decorate('throttler', routes.throttler as Throttler<never, FastifyRequest>)
   app.addHook('onRoute', ({ config, method, url }) => {
     const own = (config as { throttle?: RouteThrottleOptions | false } | undefined)?.throttle
     if (typeof own === 'object' && own !== null) routes.add(own, method, url)
@@ -74,6 +74,10 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
   // Fastify's own: where and how the plugin is registered.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
+  // Of a throttler Fastify passes on a copy, which has none of its methods.
+  if (Object.hasOwn(input, 'nodeId') && !Object.hasOwn(input, 'throttler')) {
+    throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
+  }
   if (!HOOKS.includes(hook)) {
     throw new WeirError('WEIR_INVALID_OPTION', `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.join(', ')}.`)
   }

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import type { Throttler } from '@weir/core'
 import type { FaceAdapter } from '@weir/testing'
 import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
 import { type ThrottleOptions, weir } from '../src/index.ts'
@@ -47,7 +48,7 @@ export function fastifyAdapter(framework: typeof fastify): FaceAdapter<FastifyRe
       await app.listen({ port: 0, host: '127.0.0.1' })
       return {
         server: app.server,
-        throttlers: [app.throttler],
+        throttlers: [app.throttler as Throttler<string, FastifyRequest>],
         close: async () => {
           app.server.closeAllConnections()
           await app.close()

@@ -14,6 +14,14 @@ async function statuses(app: FastifyInstance, url: string, count: number): Promi
   return found
 }
 
+describe.each(FRAMEWORKS)('%s: register', (_name, fastify) => {
+  test('of a throttler says that it is an option', async () => {
+    const app = fastify()
+    const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h' }], clock })
+    await expect(app.register(weir, throttler as never)).rejects.toThrow('app.register(weir, { throttler })')
+  })
+})
+
 describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
   test('false leaves a route alone', async () => {
     const app = fastify()

@@ -3,6 +3,12 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { expectTypeOf, test } from 'vitest'
 import weir, { header } from '../src/index.ts'
 
+declare module '../src/index.ts' {
+  interface WeirTypes {
+    policy: 'everyone' | 'user'
+  }
+}
+
 const one = { limit: 1, interval: '1m' } as const
 const app = fastify()
 
@@ -20,7 +26,7 @@ test('functions of the options get the request of Fastify', () => {
       reply.send(refusal.body)
     },
   })
-  app.register(weir, { policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (request) => request.hostname] }] })
+  app.register(weir, { policies: [{ name: 'user', ...one, key: ['ip', header('x-key'), (request) => request.hostname] }] })
   app.register(weir, { throttler: createThrottler({ policies: [one] }) })
 })
 
@@ -34,8 +40,8 @@ test('wrong options do not compile', () => {
 test('routes take options of their own, and requests carry the decision', () => {
   app.get('/cheap', { config: { throttle: false } }, () => '')
   app.get('/dear', { config: { throttle: { limit: 5, cost: (request) => request.url.length } } }, (request) => {
-    expectTypeOf(request.throttle).toEqualTypeOf<Decision | null>()
+    expectTypeOf(request.throttle).toEqualTypeOf<Decision<'everyone' | 'user'> | null>()
     return ''
   })
-  expectTypeOf(app.throttler).toEqualTypeOf<Throttler<string, FastifyRequest>>()
+  expectTypeOf(app.throttler).toEqualTypeOf<Throttler<'everyone' | 'user', FastifyRequest>>()
 })

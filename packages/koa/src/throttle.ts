@@ -1,4 +1,13 @@
-import { createGuard, type Decision, LIMIT_FIELDS, type SetHeader, ThrottledError, type ThrottleInput, type Throttler } from '@weir/core'
+import {
+  createGuard,
+  type Decision,
+  LIMIT_FIELDS,
+  type PolicyName,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+  type Throttler,
+} from '@weir/core'
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
 
@@ -100,6 +109,6 @@ function keepFields(ctx: Context, error: unknown): void {
 declare module 'koa' {
   interface DefaultState {
     /** What Weir decided about this request; undefined when it passed uncounted. */
-    throttle?: Decision
+    throttle?: Decision<PolicyName>
   }
 }

@@ -5,6 +5,7 @@ export { EXPOSED_HEADERS, type HeaderStyle, LIMIT_FIELDS, type SetHeader } from 
 export { header } from './key-source.ts'
 export { headerValue, nodeReader } from './node-reader.ts'
 export type { PlannedPolicyOptions } from './plans.ts'
+export type { PolicyName, WeirTypes } from './policy-name.ts'
 export { type Problem, QUOTA_EXCEEDED } from './problem.ts'
 export type { HeaderKey, KeyOption, KeySource, MatchOption, RequestReader } from './reader.ts'
 export { type Refusal, ThrottledError, upgradeRefusal } from './refusal.ts'

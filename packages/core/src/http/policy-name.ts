@@ -1,0 +1,17 @@
+/**
+ * Names your policies for the decision that a face leaves on the request: augment it once in a program. Without it they are
+ * of type `string`.
+ *
+ * @example
+ * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core'
+ *   interface WeirTypes {
+ *     policy: 'everyone' | 'user'
+ *   }
+ * }
+ * request.throttle?.policy?.name // 'everyone' | 'user' | undefined
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: programs add to it
+export interface WeirTypes {}
+
+/** The names of policies as `WeirTypes` has them; `string` where it says nothing. */
+export type PolicyName = WeirTypes extends { readonly policy: infer Name extends string } ? Name : string
