@@ -22,6 +22,8 @@ export interface CounterHost {
   readonly degraded: boolean
   /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
   readonly recoveredAt: number
+  /** When the exchange was sent that found it, which other nodes do at the same moment. */
+  readonly foundAt: number
   /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(counter: Counter, slot: number, at: number): void
   /** Asks for a change of a block to be sent. */

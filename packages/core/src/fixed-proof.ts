@@ -27,6 +27,7 @@ export class FixedProof extends FixedCounter {
       return false
     }
     const known = fields[base + KNOWN] as number
+    const active = this.activeOf(slot)
     if (this.decidesAlone(slot)) {
       const most = this.mostWhileDegraded(slot, base, now)
       fields[base + GATE] = most
@@ -34,14 +35,15 @@ export class FixedProof extends FixedCounter {
       if (!this.host.degraded && count) this.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most
     }
+    if (active !== undefined && this.host.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
     fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? FULL : limit
     if (known + cost > limit) return false
     if (!count) {
       // The next request has to think of what this one must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
-      return this.activeOf(slot)?.capped !== true || this.own(base) + cost <= (this.activeOf(slot) as Active).cap
+      return active?.capped !== true || this.own(base) + cost <= active.cap
     }
-    if (this.activeOf(slot)?.capped === true) return this.admitsCapped(slot, base, cost, now)
+    if (active?.capped === true) return this.admitsCapped(slot, base, cost, now)
     if (this.host.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
       this.countDown(slot, base, cost, now)
     }
@@ -271,6 +273,8 @@ function expected({ rate, syncedAt }: Active, now: number): number {
   return rate === 0 ? 0 : rate * Math.max(0, now - syncedAt)
 }
 
+/** A store that was found within so many milliseconds of an interval's begin was found by all nodes then: there is no share to go on with. */
+const TOGETHER = 10
 /** A key is quiet while this node, times the live nodes, has taken less than this part of the limit … */
 const QUIET_OWN = 1 / 4
 /** … or holds less than this part of its share of the limit unsent. */

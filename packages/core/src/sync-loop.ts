@@ -3,6 +3,7 @@ import type { Clock, TimerHandle } from './clock.ts'
 import type { Counter, ScanOptions } from './counter.ts'
 import { WeirError } from './errors.ts'
 import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from './store.ts'
+import type { StoreTime } from './store-time.ts'
 import { spanEnd } from './time.ts'
 
 /** What happens to a sync, as its throttler is told. Times are of the monotonic clock. */
@@ -22,6 +23,8 @@ export interface SyncLoopOptions {
   readonly counters: () => readonly Counter[]
   /** Milliseconds between two heartbeats. */
   readonly heartbeat: number
+  /** The store's clock. */
+  readonly time: StoreTime
   readonly observer: SyncObserver
 }
 
@@ -42,7 +45,11 @@ interface PendingBlock {
 const BATCH = 1_000
 /** Batches under way at once; keys that fall due meanwhile wait for one of them to return. */
 const MOST_IN_FLIGHT = 4
-/** While the store is away it is asked this often whether it is back, in milliseconds. */
+/**
+ * While the store is away it is asked this often whether it is back, in milliseconds: on a grid of the store's clock, on
+ * which intervals of whole seconds begin. So all nodes ask, and are back, at the same moment, and know of a store that
+ * came back before an interval from the interval's begin on.
+ */
 const PROBE = 200
 /** A node that is not heard of for so many heartbeats no longer counts as live. */
 const HEARTBEATS_MISSED = 4
@@ -60,6 +67,7 @@ export class SyncLoop {
   readonly #random: () => number
   readonly #counters: () => readonly Counter[]
   readonly #heartbeatEvery: number
+  readonly #time: StoreTime
   readonly #observer: SyncObserver
   #connection: StoreConnection | undefined
   #timer: TimerHandle | undefined
@@ -97,6 +105,7 @@ export class SyncLoop {
     this.#random = options.random
     this.#counters = options.counters
     this.#heartbeatEvery = options.heartbeat
+    this.#time = options.time
     this.#observer = options.observer
   }
 
@@ -393,10 +402,16 @@ export class SyncLoop {
     }
     for (const pending of blocks) this.#sendBlockAgain(pending, now)
     // Spaced by the moment of sending: a store that refuses at once and one that hangs are probed alike.
-    this.#heartbeatAt = Math.max(sent + PROBE, now)
+    this.#heartbeatAt = Math.max(this.#probeAfter(sent), now)
     this.#observer.failed(error, batch.entries.length, sent, now)
     this.#checkIdle()
     this.#wake(this.#heartbeatAt)
+  }
+
+  /** The next moment of the grid; the first one after others failed must not follow too soon. */
+  #probeAfter(sent: number): number {
+    const next = Math.ceil(this.#time.at(sent + PROBE / 2) / PROBE) * PROBE
+    return this.#time.monotonicAt(next)
   }
 
   #soonIfBusy(): void {

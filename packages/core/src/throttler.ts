@@ -5,6 +5,7 @@ import { CombinedDecision, type Decision, decisiveOf, NO_POLICY, PolicyDecision 
 import { type Duration, parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError, warnProcess } from './errors.ts'
 import { Emitter, type EventName, type Listener } from './events.ts'
+import { SETTLE } from './fixed-counter.ts'
 import { nodeReader } from './http/node-reader.ts'
 import type { PlannedPolicyOptions } from './http/plans.ts'
 import type { RequestReader } from './http/reader.ts'
@@ -80,6 +81,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #generation: string | undefined
   #degradedAt = 0
   #recoveredAt = Number.NEGATIVE_INFINITY
+  #foundAt = Number.NEGATIVE_INFINITY
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
   #requestRules: Rules<Req> | undefined
@@ -115,6 +117,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       random,
       counters: () => this.#counters,
       heartbeat,
+      time: this.#time,
       observer: {
         succeeded: (reply, entries, sent, received) => this.#succeeded(reply.time, entries, sent, received),
         heartbeat: (reply, sent, received) => this.#heartbeat(reply, sent, received),
@@ -717,6 +720,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
       get recoveredAt() {
         return self.#recoveredAt
       },
+      get foundAt() {
+        return self.#foundAt
+      },
       due: (counter, slot, at) => this.#loop.due(counter, slot, at),
       changeBlock: (counter, change, until) => this.#loop.changeBlock(counter, change, until),
       blocked: (counter, key, forMs, cause) => this.#emitBlocked(counter, key, forMs, cause),
@@ -759,13 +765,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#sync.succeed(entries, received - sent, received)
     if (this.#emitter.has('sync')) this.#emitter.emit('sync', { entries, duration: received - sent })
     if (first && this.#state === 'connecting') this.#state = 'synced'
-    if (this.#loop.degraded) this.#recovered(received)
+    if (this.#loop.degraded) this.#recovered(sent, received)
   }
 
-  #recovered(now: number): void {
+  #recovered(sent: number, now: number): void {
     this.#loop.degraded = false
     this.#state = 'synced'
     this.#recoveredAt = now
+    this.#foundAt = sent
     this.#invalidate(now, true)
     // What was counted meanwhile, and what was under way when the store went away.
     this.#loop.scanAll({ all: false, resend: false })
@@ -791,11 +798,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   #heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
     this.#watch.heard(reply, received)
-    if (reply.nodes !== this.#nodes && reply.nodes >= 1) {
+    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat; were it believed at once,
+    // the first nodes to be back would think that they are alone.
+    const filling = received < this.#recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
+    const nodes = filling ? Math.max(reply.nodes, this.#nodes) : reply.nodes
+    if (nodes !== this.#nodes && nodes >= 1) {
       const before = this.#nodes
-      this.#nodes = reply.nodes
+      this.#nodes = nodes
       this.#invalidate(received, false)
-      if (this.#emitter.has('nodes')) this.#emitter.emit('nodes', { nodes: reply.nodes, before })
+      if (this.#emitter.has('nodes')) this.#emitter.emit('nodes', { nodes, before })
     }
     for (const block of reply.blocks) this.#announced({ type: 'block', ...block }, received - sent, GLOBAL)
     for (const total of reply.hot) this.#announced(total)

@@ -245,3 +245,76 @@ test('random outages, at random moments, with several nodes: what the hub holds 
     { numRuns: 30 },
   )
 })
+
+describe('nodes that come back', () => {
+  test('ask at the same moments, an interval’s begin among them', async () => {
+    const { world, node, store, close } = scene()
+    const nodes = [0, 150, -130].map((offset) => node({ limit: 100, interval: 1_000 }, { offset }))
+    for (const one of nodes) {
+      one.start()
+      await world.run(17)
+    }
+    await world.run(1_000)
+    store.health = 'refusing'
+    await world.runTo(4_100)
+    const from = store.requests.length
+    await world.runTo(5_100)
+    const moments = store.requests.slice(from).map(({ at }) => Math.round(at / 5) * 5)
+    expect([...new Set(moments)].sort()).toEqual([4_200, 4_400, 4_600, 4_800, 5_000])
+    expect(moments).toHaveLength(15)
+    await close()
+  })
+
+  test('in an interval that begins after the store did go on with no share of the outage', async () => {
+    const { world, node, store, close } = scene()
+    const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
+    one.start()
+    two.start()
+    await world.run(1_500)
+    store.health = 'refusing'
+    await world.runTo(9_990)
+    expect(one.state).toBe('degraded')
+    store.health = 'up'
+    // Asked before the store's answer can be known.
+    await world.runTo(10_000)
+    offer(one, 'a', 1)
+    await world.runTo(10_020)
+    expect(offer(one, 'a', 80)).toBe(80)
+    await close()
+  })
+
+  test('while others still are away go on with their share until all must be back', async () => {
+    const { world, node, store, close } = scene()
+    const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
+    one.start()
+    two.start()
+    await world.run(1_500)
+    store.health = 'refusing'
+    await world.runTo(3_000)
+    expect(offer(one, 'a', 80)).toBe(50)
+    store.health = 'up'
+    await world.runTo(3_210)
+    expect(one.state).toBe('synced')
+    expect(offer(one, 'a', 80)).toBe(0)
+    await world.runTo(3_500)
+    expect(offer(one, 'a', 80)).toBe(50)
+    await close()
+  })
+
+  test('do not think that they are alone because the others are not back yet', async () => {
+    const { world, node, store, close } = scene()
+    const nodes = [0, 1, 2].map(() => node({ limit: 100, interval: '1m' }))
+    for (const one of nodes) one.start()
+    await world.run(1_500)
+    const heard: number[] = []
+    for (const one of nodes) one.on('nodes', ({ nodes: count }) => heard.push(count))
+    store.health = 'refusing'
+    // Longer than the store remembers a node.
+    await world.runTo(8_000)
+    store.health = 'up'
+    await world.runTo(9_500)
+    expect(heard).toEqual([])
+    expect(nodes.map((one) => one.snapshot().nodes)).toEqual([3, 3, 3])
+    await close()
+  })
+})
