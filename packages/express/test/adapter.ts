@@ -33,6 +33,13 @@ export function expressAdapter(framework: typeof express): FaceAdapter<Request> 
         })
         res.send('x'.repeat(bytes))
       })
+      app.get('/busy/:milliseconds', (req, res) => {
+        const began = performance.now()
+        res.on('finish', () => {
+          if (req.throttle !== undefined) mounted[0]?.throttler.charge(req.throttle, performance.now() - began)
+        })
+        setTimeout(() => res.send('done'), Number(req.params['milliseconds']))
+      })
       app.get('/throw', () => {
         throw Object.assign(new Error('teapot'), { status: 418 })
       })

@@ -42,6 +42,14 @@ export function fastifyAdapter(framework: typeof fastify): FaceAdapter<FastifyRe
         })
         return reply.send('x'.repeat(bytes))
       })
+      app.get('/busy/:milliseconds', async (request, reply) => {
+        const began = performance.now()
+        await new Promise((resolve) => setTimeout(resolve, Number((request.params as { milliseconds: string }).milliseconds)))
+        reply.raw.on('finish', () => {
+          if (request.throttle !== null) app.throttler.charge(request.throttle, performance.now() - began)
+        })
+        return 'done'
+      })
       app.get('/throw', () => {
         throw Object.assign(new Error('teapot'), { statusCode: 418 })
       })

@@ -53,6 +53,15 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): FaceAdap
         })
         ctx.body = 'x'.repeat(bytes)
       })
+      router.get('/busy/:milliseconds', async (ctx) => {
+        const began = performance.now()
+        const decision = ctx.state['throttle']
+        ctx.res.on('finish', () => {
+          if (decision !== undefined) mounted[0]?.throttler.charge(decision, performance.now() - began)
+        })
+        await new Promise((resolve) => setTimeout(resolve, Number(ctx['params'].milliseconds)))
+        ctx.body = 'done'
+      })
       router.get('/throw', (ctx) => ctx.throw(418, 'teapot'))
       app.use(router.routes())
       const server = createServer(app.callback())

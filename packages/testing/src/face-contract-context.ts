@@ -34,6 +34,7 @@ export interface FaceAdapter<Req> {
    * | `GET /slow` | the headers and a piece, and then nothing until the client goes away |
    * | `GET` and `POST /status/:code` | that status and the text `done` |
    * | `GET /bytes/:count` | so many bytes; when they are sent, the first throttler charges the request a unit for each |
+   * | `GET /busy/:milliseconds` | `done`, so much later; when it is sent, the first throttler charges a unit for each millisecond that it took |
    * | `GET /throw` | throws the framework's error with status 418 |
    *
    * and the framework's own 404 for all else.

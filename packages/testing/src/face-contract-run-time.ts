@@ -17,6 +17,23 @@ export const runTimeCases: readonly FaceCase[] = [
     },
   },
   {
+    title: 'charges a request for the time that it took',
+    async run(context) {
+      const client = await context.start({ ...context.limit(200), key: 'all' })
+      const left = () => client.throttlers[0]?.peek('all').remaining ?? 0
+      const before = left()
+      assert.equal((await client.send('/busy/60')).body, 'done')
+      // Timers may fire a little before their time.
+      await eventually(() => left() <= before - 1 - 55, 'a unit is charged for each millisecond')
+      for (let sent = 0; left() > 0 && sent < 4; sent++) {
+        const then = left()
+        await client.send('/busy/60')
+        await eventually(() => left() < then - 55 || left() === 0, 'another request is charged for')
+      }
+      assert.equal((await client.send('/busy/60')).status, 429)
+    },
+  },
+  {
     title: 'charges every policy that applied, and gives nothing of it to others',
     async run(context) {
       const client = await context.start({
