@@ -161,13 +161,25 @@ export class SyncLoop {
     this.#cursor = undefined
   }
 
-  /** Sends all that is left; resolves when it is done, when the store is away, or after `deadline` milliseconds. */
+  /**
+   * Sends all that is left; resolves when it is done, at once when the store was away before, or after `deadline`
+   * milliseconds.
+   */
   async flush(deadline: number): Promise<void> {
     const end = this.#clock.monotonic() + deadline
+    if (this.degraded) return
+    // The store may have lost its data since the last heartbeat: then all is left to be sent.
+    this.#heartbeatAt = Number.NEGATIVE_INFINITY
     // A key whose exchange is under way is passed over, so look again until there was nothing to send.
-    for (let sent = -1; sent !== this.#entriesSent && !this.degraded && this.#connection !== undefined; ) {
+    for (let sent = -1; (sent !== this.#entriesSent || this.degraded) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
       if (left <= 0) return
+      if (this.degraded) {
+        // A connection that broke just now is made anew; the probes find it.
+        sent = -1
+        await this.#pause(Math.min(LOOK_AGAIN, left))
+        continue
+      }
       sent = this.#inFlight > 0 ? -1 : this.#entriesSent
       this.scanAll({ all: true, resend: false })
       await new Promise<void>((resolve) => {
@@ -438,6 +450,9 @@ export class SyncLoop {
     this.#wake(Math.max(at, now))
   }
 }
+
+/** While a flush waits for the store it looks for its return this often, in milliseconds. */
+const LOOK_AGAIN = 10
 
 /** Timers fire on whole milliseconds; what is due within this time travels along. */
 const EPSILON = 0.5

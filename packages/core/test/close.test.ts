@@ -53,6 +53,33 @@ test.each(['hanging', 'refusing', 'mute'] as const)('with a store that is %s it 
   expect(throttler.state).toBe('closed')
 })
 
+test('counts that the store lost since the last heartbeat are there again', async () => {
+  const { world, node, store, close } = scene()
+  const throttler = node(policy)
+  throttler.start()
+  offer(throttler, 'a', 700)
+  await world.run(500)
+  store.hub.lose()
+  await world.run(10)
+  await close()
+  expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH).taken).toBe(700)
+})
+
+test('counts whose exchange fails while it closes are sent once the store is back, within its deadline', async () => {
+  const { world, node, store } = scene()
+  const throttler = node(policy)
+  throttler.start()
+  await world.run(50)
+  offer(throttler, 'a', 5)
+  store.health = 'refusing'
+  const closing = throttler.close()
+  await world.run(300)
+  store.health = 'up'
+  await world.run(1_000)
+  await closing
+  expect(store.total(throttler.policies[0] as Policy, 'a', EPOCH).taken).toBe(5)
+})
+
 test('a late answer does not wake a closed throttler', async () => {
   const { world, node, store } = scene()
   const throttler = node(policy, { closeTimeout: 300 })
