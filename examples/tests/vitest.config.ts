@@ -1,3 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-export default weirTests()
+// Most of the time is waiting for programs to start and end.
+export default weirTests({ test: { maxWorkers: 2 } })

@@ -1,3 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-export default weirTests()
+// Most of the time is waiting for a demo that runs.
+export default weirTests({ test: { maxWorkers: 2 } })

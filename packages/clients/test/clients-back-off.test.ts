@@ -3,8 +3,8 @@ import axiosRetry from 'axios-retry'
 import got from 'got'
 import ky from 'ky'
 import { Agent, interceptors, request } from 'undici'
-import { afterEach, describe, expect, test } from 'vitest'
-import { type ThrottledServer, throttledServer } from './throttled-server.ts'
+import { describe, test } from 'vitest'
+import { throttledServer } from './throttled-server.ts'
 
 const retrying = axios.create()
 // Only the condition is ours: by default axios-retry repeats nothing that was answered below 500.
@@ -20,16 +20,15 @@ const CLIENTS: Record<string, (url: string) => Promise<string>> = {
   'the retry interceptor of undici': async (url) => (await request(url, { dispatcher: agent })).body.text(),
 }
 
-let server: ThrottledServer
-afterEach(() => server.close())
-
 describe.each([
   ['a limit in a fixed window', {}],
   ['a limit in a sliding window', { window: 'sliding' }],
   ['a cooldown', { cooldown: '2s' }],
 ] as const)('%s', (_name, options) => {
-  test.each(Object.entries(CLIENTS))('%s waits as it is told, and is let in', async (_client, get) => {
-    server = await throttledServer(options)
+  // Together, as nearly all of the time is waiting.
+  test.concurrent.for(Object.entries(CLIENTS))('%s waits as it is told, and is let in', async ([_client, get], { expect, onTestFinished }) => {
+    const server = await throttledServer(options)
+    onTestFinished(() => server.close())
     const refusals = () => server.answered.filter(({ status }) => status === 429).length
     // An interval may end between any two requests.
     for (let i = 0; i < 20 && refusals() === 0; i++) expect(await get(server.url)).toBe('hello')
