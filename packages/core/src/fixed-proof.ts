@@ -228,7 +228,15 @@ export class FixedProof extends FixedCounter {
   protected override quiet(_slot: number, base: number, unsent: number): boolean {
     const { limit } = this.policy
     const live = this.host.nodes
-    return this.own(base) * live < limit * QUIET_OWN || unsent * live < limit * QUIET_UNSENT
+    return this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT
+  }
+
+  /** Of a small limit the countdown's first step is a unit or two: there is nothing to gain. */
+  #quietPart(base: number): number {
+    const { limit, interval } = this.policy
+    if (this.ordinalOf(base) !== this.ordinal || divisorFor(limit, this.host.nodes) > 2) return QUIET_OWN
+    const elapsed = 1 - (this.rollAt - this.walkedAt) / interval
+    return Math.min(QUIET_OWN, ON_PACE * Math.max(0, elapsed))
   }
 
   protected override merge(slot: number, base: number, cell: Cell, reply: Cell, _sent: number, now: number): void {
@@ -275,8 +283,13 @@ function expected({ rate, syncedAt }: Active, now: number): number {
 
 /** A store that was found within so many milliseconds of an interval's begin was found by all nodes then: there is no share to go on with. */
 const TOGETHER = 10
-/** A key is quiet while this node, times the live nodes, has taken less than this part of the limit … */
+/**
+ * A key is quiet while this node, times the live nodes, has taken less than this part of the limit, and is not on its way
+ * to reach it: that would need this part of what an even load at the limit takes. What is held back of such a key is lost
+ * when the node dies, and the others admit it once more. …
+ */
 const QUIET_OWN = 1 / 4
+const ON_PACE = 3 / 4
 /** … or holds less than this part of its share of the limit unsent. */
 const QUIET_UNSENT = 0.05
 /** A request waits for the store's word when less than this many units per node are expected to be left. */

@@ -79,7 +79,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '7: quiet keys are sent like all others',
     file: 'fixed-proof.ts',
-    find: 'return this.own(base) * live < limit * QUIET_OWN || unsent * live < limit * QUIET_UNSENT',
+    find: 'return this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT',
     replace: 'return live < 0 && unsent < 0 && base < 0 && limit < 0',
     check: 'hardly any load',
   },
