@@ -85,7 +85,8 @@ function options(width: number, series: readonly Series[], format: (value: numbe
   return {
     width,
     height: HEIGHT,
-    padding: [8, 8, 0, 0],
+    // Half of a time below the last point has room on the right.
+    padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 7 } },
     scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.15, 1)] } },

@@ -62,9 +62,12 @@ export function act(throttler: DashboardThrottler, name: ActionName, { key, poli
 }
 
 function find(throttler: DashboardThrottler, key: string): Found {
-  const parts = throttler.peek(key).parts.flatMap(({ policy, key: counted, limit, remaining, reason, retryAfter }) =>
+  const decision = throttler.peek(key, 1)
+  // Of an allowed request it tells what would be left after it.
+  const asked = decision.allowed ? 1 : 0
+  const parts = decision.parts.flatMap(({ policy, key: counted, limit, remaining, reason, retryAfter }) =>
     // A policy with one key for all has nothing to do with what was looked for.
-    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining, reason, retryAfter }],
+    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining: remaining + asked, reason, retryAfter }],
   )
   return { parts, blocked: key === '' ? [] : throttler.snapshot({ contains: key, blocked: 50, top: 0 }).blocked }
 }

@@ -3,5 +3,5 @@ import type { Decision, Throttler } from '@weir/core'
 /** What the page needs of a throttler: one of any policies and requests will do. */
 export interface DashboardThrottler extends Pick<Throttler, 'nodeId' | 'snapshot' | 'cluster' | 'on' | 'block' | 'unblock'> {
   readonly policies: readonly { readonly name: string }[]
-  peek(key: string): Decision
+  peek(key: string, cost?: number): Decision
 }

@@ -87,6 +87,9 @@ test('keys are blocked, found and unblocked by hand', async () => {
   const { url } = await serve(dashboard(throttler, open))
   expect((await post(`${url}/weir/block`, { key: 'a', policy: 'user', duration: 60_000 })).status).toBe(200)
   expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'blocked' })
+  throttler.check('used')
+  const used = (await (await post(`${url}/weir/find`, { key: 'used' })).json()) as Found
+  expect(used.parts.map(({ remaining }) => remaining)).toEqual([99, 999])
   const found = (await (await post(`${url}/weir/find`, { key: 'a' })).json()) as Found
   expect(found.parts).toEqual([
     { policy: 'user', key: 'a', limit: 100, remaining: 100, reason: 'blocked', retryAfter: expect.any(Number) },

@@ -5,6 +5,15 @@ import { spread } from '../harness/statistics.ts'
 import type { DecisionInput, DecisionResult } from './program.ts'
 
 const SIZES = [1, 1000, 100_000, 1_000_000]
+/** What is listened to, beside the same without listeners. The first pair is the noise. */
+const LISTENERS = [
+  ['weir', 'weir'],
+  ['weir, listener to throttled', 'weir'],
+  ['weir, listeners to all events', 'weir'],
+  ['weir, diagnostics_channel', 'weir'],
+  ['weir, logger', 'weir'],
+  ['weir, cooldown, listener to blocked', 'weir, cooldown'],
+] as const
 const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible']
 
 /** Nanoseconds for a decision, and how many times the plain window in the same process that is. */
@@ -46,7 +55,29 @@ export const decision: Bench = async ({ rounds, quick }) => {
     const most = contender === 'weir' ? 1.1 : contender === 'weir, three levels' ? 2.5 : undefined
     if (most !== undefined) goals.push({ what: `${contender}, ${keys} keys, ${strings}, ${outcome}`, value: ratio.median, most })
   }
-  return [{ title: 'One decision', rows, goals }, await retained(), await deoptimised()]
+  return [{ title: 'One decision', rows, goals }, await heard(rounds, slices), await retained(), await deoptimised()]
+}
+
+/** What listeners cost: each beside a throttler in the same process that nobody listens to. */
+async function heard(rounds: number, slices: number): Promise<Report> {
+  const situations = LISTENERS.flatMap(([contender, floor]) =>
+    (['allow', 'refuse'] as const).map((outcome): DecisionInput => {
+      return { contender, keys: 1000, strings: 'cached', outcome, slice: 100_000, slices, floor }
+    }),
+  )
+  const results = await inTurn(situations, rounds, (situation) => runProgram<DecisionResult>('decision', situation))
+  const rows = [...results].map(([{ contender, outcome }, list]): Row => {
+    const ratio = spread(list.map((result) => result.ratio))
+    return {
+      contender,
+      outcome,
+      'ns wall': round(spread(list.map(({ wall }) => wall)).median),
+      'without listeners ns': round(spread(list.map(({ floor }) => floor)).median),
+      ratio: round(ratio.median),
+      'min–max': `${round(ratio.min)}–${round(ratio.max)}`,
+    }
+  })
+  return { title: 'One decision, with somebody who listens', rows, goals: [] }
 }
 
 const HOT: DecisionInput = { contender: 'weir', keys: 1000, strings: 'cached', outcome: 'allow', slice: 200_000, slices: 11 }

@@ -1,5 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
-import { createThrottler, memoryStore, type PolicyOptions } from '@weir/core'
+import { createThrottler, type Duration, memoryStore, type PolicyOptions, type Throttler, type ThrottlerOptions } from '@weir/core'
 import { MemoryStore } from 'express-rate-limit'
 import MemoryLimiter from 'koa-ratelimit/limiter/memory.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -53,11 +54,38 @@ export class Floor implements Contender {
   }
 }
 
-class Weir implements Contender {
-  readonly #throttler
+/** Who hears of what a throttler does. */
+interface Heard {
+  readonly logger?: NonNullable<ThrottlerOptions['logger']>
+  readonly listen?: (throttler: Throttler) => void
+}
 
-  constructor(policies: readonly PolicyOptions[], connected: boolean) {
-    this.#throttler = createThrottler({ policies, maxKeys: 2_000_000, ...(connected && { store: memoryStore() }) })
+const ignore = (): void => {}
+const EVENTS = [
+  'blocked',
+  'unblocked',
+  'throttled',
+  'sync',
+  'sync-failed',
+  'degraded',
+  'recovered',
+  'overflow',
+  'nodes',
+  'warning',
+] as const
+
+class Weir implements Contender {
+  readonly #throttler: Throttler
+
+  constructor(policies: readonly PolicyOptions[], connected: boolean, heard: Heard = {}) {
+    const { logger, listen } = heard
+    this.#throttler = createThrottler({
+      policies,
+      maxKeys: 2_000_000,
+      ...(connected && { store: memoryStore() }),
+      ...(logger !== undefined && { logger }),
+    })
+    listen?.(this.#throttler)
   }
 
   cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
@@ -70,6 +98,32 @@ class Weir implements Contender {
     let allowed = 0
     for (let i = from; i < to; i++) if (this.#throttler.check(keyOf(ids[i] as number)).allowed) allowed++
     return allowed
+  }
+}
+
+/** Heard on the channels of the process, but only while it decides: they are those of every throttler. */
+class Subscribed implements Contender {
+  readonly #weir: Weir
+
+  constructor(weir: Weir) {
+    this.#weir = weir
+  }
+
+  #while(decide: () => number): number {
+    for (const event of EVENTS) subscribe(`weir:${event}`, ignore)
+    try {
+      return decide()
+    } finally {
+      for (const event of EVENTS) unsubscribe(`weir:${event}`, ignore)
+    }
+  }
+
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
+    return this.#while(() => this.#weir.cached(keys, ids, from, to))
+  }
+
+  fresh(ids: Uint32Array, from: number, to: number): number {
+    return this.#while(() => this.#weir.fresh(ids, from, to))
   }
 }
 
@@ -194,6 +248,9 @@ class KoaRatelimit implements Contender {
   }
 }
 
+const hourly = (limit: number, heard: Heard = {}, cooldown: Duration = 0): Weir =>
+  new Weir([{ limit, interval: '1h', cooldown }], false, heard)
+
 /** All contenders by name, made with a limit per hour. */
 export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> = {
   'plain window': (limit) => new Floor(limit),
@@ -209,6 +266,17 @@ export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> 
       false,
     ),
   'weir, sliding': (limit) => new Weir([{ limit, interval: '1h', window: 'sliding' }], false),
+  'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('throttled', ignore) }),
+  'weir, listeners to all events': (limit) =>
+    hourly(limit, {
+      listen: (throttler) => {
+        for (const event of EVENTS) throttler.on(event, ignore)
+      },
+    }),
+  'weir, diagnostics_channel': (limit) => new Subscribed(hourly(limit)),
+  'weir, cooldown': (limit) => hourly(limit, {}, '1h'),
+  'weir, cooldown, listener to blocked': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('blocked', ignore) }, '1h'),
+  'weir, logger': (limit) => hourly(limit, { logger: { debug: ignore, info: ignore, warn: ignore } }),
   'express-rate-limit': (limit) => new ExpressRateLimit(limit),
   '@fastify/rate-limit': (limit) => new FastifyRateLimit(limit),
   'koa-ratelimit': (limit) => new KoaRatelimit(limit),

@@ -2,7 +2,7 @@ import { input, report } from '../harness/child.ts'
 import { type Time, timedAsync } from '../harness/measure.ts'
 import { zipf } from '../harness/random.ts'
 import { median } from '../harness/statistics.ts'
-import { CONTENDERS, type Contender, Floor, keyOf } from './contenders.ts'
+import { CONTENDERS, type Contender, keyOf } from './contenders.ts'
 
 /** One contender in one situation. */
 export interface DecisionInput {
@@ -13,9 +13,11 @@ export interface DecisionInput {
   /** Decisions of one slice. */
   readonly slice: number
   readonly slices: number
+  /** The contender that it is compared with. Default: the plain window. */
+  readonly floor?: string
 }
 
-/** Nanoseconds for one decision, the contender's and those of the plain window in the same process, slice by slice in turn. */
+/** Nanoseconds for one decision, the contender's and those of its floor in the same process, slice by slice in turn. */
 export interface DecisionResult {
   readonly wall: number
   readonly cpu: number
@@ -27,16 +29,19 @@ export interface DecisionResult {
 
 const DRAWS = 1 << 20
 
-const { contender, keys, strings, outcome, slice, slices } = input<DecisionInput>()
+const { contender, keys, strings, outcome, slice, slices, floor: floorName = 'plain window' } = input<DecisionInput>()
 const limit = outcome === 'allow' ? 1e12 : 1
-const make = CONTENDERS[contender]
-if (make === undefined) throw new Error(`There is no contender ${contender}`)
+const named = (name: string): Contender => {
+  const make = CONTENDERS[name]
+  if (make === undefined) throw new Error(`There is no contender ${name}`)
+  return make(limit)
+}
 const names = Array.from({ length: keys }, (_, id) => keyOf(id))
 const ids = zipf(keys, 1.1, DRAWS)
 const everyId = Uint32Array.from({ length: keys }, (_, id) => id)
 
-const measured = make(limit)
-const floor = new Floor(limit)
+const measured = named(contender)
+const floor = named(floorName)
 // Everybody knows every key: when refusing, its only unit is used up.
 for (const one of [floor, measured]) {
   const allowed = await one.cached(names, everyId, 0, keys)
