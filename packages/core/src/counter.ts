@@ -165,8 +165,17 @@ export abstract class Counter implements EntryOwner {
     this.tag = ordinal * VERSIONS + this.#version
   }
 
-  /** The store's clock has become known. */
+  /**
+   * The store's clock has become known. A node whose own clock was ahead, as far as that is certain, goes back to the
+   * others' cell, the only time that it does: it would count in a cell of its own until they come there. Nothing of it is
+   * in the store yet, as counts are not sent before the store's first answer.
+   */
   adoptTime(now: number): void {
+    const ordinal = ordinalAt(this.time.at(now), this.wire.width)
+    if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), this.wire.width) < this.ordinal) {
+      this.moveTo(ordinal)
+      this.amnesty = Math.min(this.amnesty, ordinal)
+    }
     this.roll(now)
   }
 

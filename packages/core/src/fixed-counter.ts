@@ -6,7 +6,7 @@ import { Share } from './estimate.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
-import { type Ordinal, ordinalAt } from './time.ts'
+import type { Ordinal } from './time.ts'
 
 /** What a key needs beyond its record once it is exchanged early, announced, given back to or blocked by an estimate. */
 export class Active {
@@ -86,19 +86,6 @@ export abstract class FixedCounter extends Counter {
     return this.own(base) + (this.activeOf(slot)?.given ?? 0)
   }
 
-  /**
-   * A node whose own clock was ahead by more than an interval would otherwise stay in that interval until the others
-   * reach it. What was counted before the store's first answer keeps its ordinal.
-   */
-  override adoptTime(now: number): void {
-    const ordinal = ordinalAt(this.time.at(now), this.wire.width)
-    if (ordinal < this.ordinal - 1) {
-      this.moveTo(ordinal)
-      this.amnesty = Math.min(this.amnesty, ordinal)
-    }
-    this.roll(now)
-  }
-
   activeOf(slot: number): Active | undefined {
     return ((this.table.flags[slot] as number) & ACTIVE) === 0 ? undefined : this.actives.get(slot)
   }
@@ -123,7 +110,11 @@ export abstract class FixedCounter extends Counter {
     const base = baseOf(slot)
     const fields = this.table.fields
     const before = this.ordinalOf(base)
-    if (before !== this.ordinal) {
+    if (before > this.ordinal) {
+      // Counted by a clock that was ahead, see `adoptTime`: it counts now.
+      fields[base + KNOWN] = this.own(base)
+      fields[base + OTHERS] = 0
+    } else if (before < this.ordinal) {
       if (before > 0) this.leave(slot, base, before)
       fields[base + KNOWN] = 0
       fields[base + OTHERS] = 0
@@ -131,9 +122,19 @@ export abstract class FixedCounter extends Counter {
       const active = this.activeOf(slot)
       if (active !== undefined) this.renew(active, now)
     }
+    if (before !== this.ordinal && this.late.has(this.ordinal)) this.countAgain(slot, base)
     // What it was full of may have gone.
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     fields[base + TAG] = this.tag
+  }
+
+  /** What a clock that was ahead has taken for over is not: the interval has come, or come again. */
+  private countAgain(slot: number, base: number): void {
+    const late = this.late.remove(this.keyOf(slot), this.ordinal)
+    if (late === undefined) return
+    const index = base + KNOWN
+    this.table.fields[index] = (this.table.fields[index] as number) + late.taken - late.given
+    if (late.given > 0) this.activate(slot).given += late.given
   }
 
   /** The interval of a record is over. */
@@ -169,10 +170,13 @@ export abstract class FixedCounter extends Counter {
   /** Whether a span's end may skip a key, since too little of it is unsent to matter. */
   protected abstract quiet(slot: number, base: number, unsent: number): boolean
 
-  override giveBack(key: string, ordinal: Ordinal, units: number, now: number): void {
+  override giveBack(key: string, takenIn: Ordinal, units: number, now: number): void {
+    // Counted by a clock that was ahead, it counts in the running interval now.
+    const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
     const slot = this.table.find(key)
     if (slot >= 0) {
       const base = baseOf(slot)
+      if (this.ordinalOf(base) > this.ordinal) this.refresh(slot, now)
       if (this.ordinalOf(base) === ordinal) {
         const back = Math.min(units, this.own(base))
         if (!(back > 0)) return
@@ -319,7 +323,7 @@ export abstract class FixedCounter extends Counter {
     if (from === 0 && this.host.connected) {
       if (!this.host.degraded) this.walkedAt = now
       const keep = Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.policy.interval))
-      this.late.prune((this.ordinal - keep) as Ordinal)
+      this.late.prune((this.ordinal - keep) as Ordinal, this.ordinal)
     }
     if (from === 0 && this.host.connected && !this.host.degraded) {
       for (const late of this.late.waiting()) {
@@ -337,6 +341,7 @@ export abstract class FixedCounter extends Counter {
       if (table.keys[slot] === undefined) continue
       const flags = table.flags[slot] as number
       const base = baseOf(slot)
+      if (this.ordinalOf(base) > this.ordinal) this.refresh(slot, now)
       const ordinal = this.ordinalOf(base)
       if (ordinal < this.ordinal - 1) {
         if (this.ordinal - ordinal >= IDLE_INTERVALS && (flags & (BLOCKED | IN_FLIGHT)) === 0) {

@@ -34,12 +34,23 @@ export class LateCounts {
     for (const counts of this.#byOrdinal.values()) for (const late of counts.values()) if (!late.done && !late.inFlight) yield late
   }
 
-  /** Forgets what was sent, and what nobody counts any more (ordinals before `oldest`). */
-  prune(oldest: Ordinal): void {
+  /** Forgets what was sent, and what nobody counts any more (ordinals before `oldest`). What is of `running` or later may go on. */
+  prune(oldest: Ordinal, running: Ordinal): void {
     for (const [ordinal, counts] of this.#byOrdinal) {
-      if (ordinal >= oldest) for (const late of counts.values()) if (late.done) counts.delete(late.key)
+      if (ordinal >= oldest && ordinal < running) for (const late of counts.values()) if (late.done) counts.delete(late.key)
       if (ordinal < oldest || counts.size === 0) this.#byOrdinal.delete(ordinal)
     }
+  }
+
+  has(ordinal: Ordinal): boolean {
+    return this.#byOrdinal.has(ordinal)
+  }
+
+  /** Takes a key's counts out. */
+  remove(key: string, ordinal: Ordinal): LateCount | undefined {
+    const late = this.find(key, ordinal)
+    if (late !== undefined) this.#byOrdinal.get(ordinal)?.delete(key)
+    return late
   }
 
   find(key: string, ordinal: Ordinal): LateCount | undefined {

@@ -45,6 +45,23 @@ export class SlidingCells {
     return this.#list.find((bucket) => bucket.ordinal === ordinal)
   }
 
+  /** Books own units of buckets after `running`, which a clock that was ahead has made, into the running one. */
+  moveBack(running: Ordinal): void {
+    let taken = 0
+    let given = 0
+    for (const ahead of this.#list) {
+      if (ahead.ordinal <= running) continue
+      taken += ahead.taken
+      given += ahead.given
+      ahead.taken = 0
+      ahead.given = 0
+    }
+    if (taken === 0) return
+    const bucket = this.at(running)
+    bucket.taken += taken
+    bucket.given += given
+  }
+
   /** Forgets the buckets before `oldest`. */
   dropBefore(oldest: Ordinal): void {
     const list = this.#list

@@ -112,10 +112,21 @@ export class SlidingProof extends Counter {
   #absorb(base: number, key: SlidingKey): void {
     const fields = this.table.fields
     const counted = (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
-    if (counted === 0) return
-    fields[base + OTHERS] = fields[base + KNOWN] as number
-    key.cells.at(this.ordinalOf(base)).taken += counted
-    key.ownTaken += counted
+    if (counted !== 0) {
+      fields[base + OTHERS] = fields[base + KNOWN] as number
+      key.cells.at(this.ordinalOf(base)).taken += counted
+      key.ownTaken += counted
+    }
+    if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
+  }
+
+  /** Counted by a clock that was ahead, see `adoptTime`: it counts now. */
+  #moveBack(base: number, key: SlidingKey): void {
+    key.cells.moveBack(this.ordinal)
+    key.lookedAt = Math.min(key.lookedAt, this.ordinal) as Ordinal
+    key.awayIn = Math.min(key.awayIn, this.ordinal)
+    this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.table.fields[base + TAG] = this.tag
   }
 
   /**
@@ -331,11 +342,12 @@ export class SlidingProof extends Counter {
     this.host.due(this, slot, Math.max(now, key.sentAt + SPACING))
   }
 
-  override giveBack(name: string, ordinal: Ordinal, units: number, now: number): void {
+  override giveBack(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
     const key = this.#refresh(slot, now)
-    const bucket = key.cells.find(ordinal)
+    // Counted by a clock that was ahead, it counts in the running bucket now.
+    const bucket = key.cells.find(Math.min(takenIn, this.ordinal) as Ordinal)
     if (bucket === undefined) return
     const back = Math.min(units, bucket.taken - bucket.given)
     if (!(back > 0)) return

@@ -89,6 +89,8 @@ export class SyncLoop {
   /** Not before this time: part of the store (one slot of a cluster) did not take the last ones. */
   #blocksAt = Number.NEGATIVE_INFINITY
   #inFlight = 0
+  /** The store has answered once, so its time is known. */
+  #answered = false
   /** When the observer wants to be called next. */
   #nextTick = Number.POSITIVE_INFINITY
   #entriesSent = 0
@@ -272,6 +274,11 @@ export class SyncLoop {
       if (beat && this.#inFlight === 0) this.#send(new Batch(0), [], true, now)
       return
     }
+    if (!this.#answered) {
+      // What is counted by this node's own clock may have to move to another interval, so nothing is sent yet.
+      if (beat) this.#send(new Batch(0), [], true, now)
+      return
+    }
     if (this.#inFlight >= MOST_IN_FLIGHT) return
     const batch = new Batch(BATCH)
     this.#takeDue(batch, now)
@@ -370,6 +377,7 @@ export class SyncLoop {
     if (!this.#running) return
     const now = this.#clock.monotonic()
     this.#inFlight--
+    this.#answered = true
     if (beat) this.#heartbeatInFlight = false
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
     for (let i = 0; i < batch.entries.length; i++) {
@@ -439,14 +447,15 @@ export class SyncLoop {
   }
 
   #schedule(now: number): void {
-    if (this.#scans.length > 0 && this.#inFlight < MOST_IN_FLIGHT) this.#soon()
+    const maySend = this.#inFlight < MOST_IN_FLIGHT && (this.#answered || this.degraded || this.#connection === undefined)
+    if (this.#scans.length > 0 && maySend) this.#soon()
     let at = this.#nextTick
     for (const counter of this.#counters()) at = Math.min(at, this.#spanAt.get(counter) ?? at, counter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#inFlight === 0)
     if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)
-    if (this.#blocks.size > 0 && !this.degraded && this.#inFlight < MOST_IN_FLIGHT) at = Math.min(at, this.#blocksAt)
-    if (this.#inFlight < MOST_IN_FLIGHT) for (const due of this.#dueTimes) at = Math.min(at, due)
+    if (this.#blocks.size > 0 && !this.degraded && maySend) at = Math.min(at, this.#blocksAt)
+    if (maySend) for (const due of this.#dueTimes) at = Math.min(at, due)
     this.#wake(Math.max(at, now))
   }
 }

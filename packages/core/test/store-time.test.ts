@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Policy } from '../src/policy.ts'
 import { StoreTime } from '../src/store-time.ts'
 import { offer, scene } from './support/nodes.ts'
+import { EPOCH } from './support/world.ts'
 
 const WALL = 1_800_000_000_000
 
@@ -138,6 +140,60 @@ describe('through a throttler', () => {
       await close()
     },
   )
+
+  test.each(['fixed', 'sliding'] as const)(
+    'a node whose clock is ahead, and which counted before the first answer, counts where the others do (%s)',
+    async (window) => {
+      for (const offset of [1_000, 1_700, 5_400, 3_600_000]) {
+        const { world, node, store, close } = scene()
+        store.roundTrip = 20
+        const right = node({ ...policy, limit: 100, window })
+        right.start()
+        await world.runTo(100)
+        const wrong = node({ ...policy, limit: 100, window }, { offset })
+        const early = wrong.check('a')
+        expect(offer(wrong, 'a', 30)).toBe(30)
+        await world.run(100)
+        let admitted = 31
+        // Another request makes the node think of the key, as the next one of a busy key does at once.
+        admitted += offer(wrong, 'a', 1)
+        wrong.refund(early)
+        for (let wait = 0; wait < 600; wait += 60) {
+          await world.run(60)
+          admitted += offer(right, 'a', 10)
+        }
+        // The unit that was given back is free again, and no other.
+        expect(admitted).toBe(101)
+        // Nothing of it is left later, when the time comes that its clock had shown.
+        for (let interval = 1; interval < 8; interval++) {
+          await world.runTo(interval * 2_000 + 1)
+          expect(offer(interval % 2 === 0 ? wrong : right, 'a', 300)).toBe(100)
+        }
+        await close()
+      }
+    },
+  )
+
+  test('a node whose clock is ahead, and which throttled without its store through several intervals, sends each unit once', async () => {
+    const { world, node, store, close } = scene()
+    store.health = 'refusing'
+    const wrong = node({ ...policy, limit: 100, degraded: 'open' }, { offset: 3_000 })
+    const [rule] = wrong.policies as [Policy]
+    // Its intervals 3, 4, 5; then those of the store: 2 and on.
+    for (let interval = 0; interval < 3; interval++) {
+      await world.runTo(interval * 1_000 + 500)
+      expect(offer(wrong, 'a', 30)).toBe(30)
+    }
+    store.health = 'up'
+    const booked: number[] = []
+    for (let interval = 3; interval < 9; interval++) {
+      await world.runTo(interval * 1_000 + 500)
+      booked.push(store.total(rule, 'a', EPOCH + (interval - 1) * 1_000).taken)
+      if (interval < 7) expect(offer(wrong, 'a', 25)).toBe(25)
+    }
+    await close()
+    expect(booked).toEqual([30, 55, 55, 25, 25, 0])
+  })
 
   test.each([-60_000, 60_000, 500])('a step of the node’s wall clock by %d ms is not noticed', async (step) => {
     const { world, node, close } = scene()

@@ -70,6 +70,8 @@ export interface RedisServerOptions {
   readonly config?: string
   /** How `redis-cli` must log in, e.g. `['--tls', '--insecure']` or `['--user', 'admin', '--pass', 'x']`. */
   readonly cli?: readonly string[]
+  /** More environment variables, e.g. for a shifted clock. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** One redis-server on the loopback interface, in a directory of its own, ended with this process at the latest. */
@@ -107,7 +109,7 @@ export class RedisServer {
    * @param once - more arguments, for this start only
    */
   async start(once: readonly string[] = []): Promise<void> {
-    const { sentinel = false, config, arguments: more = [] } = this.#options
+    const { sentinel = false, config, arguments: more = [], env } = this.#options
     const arguments_ = ['--bind', '127.0.0.1', '--dir', this.directory, '--port', String(this.port), '--logfile', 'redis.log']
     if (config !== undefined) {
       // Sentinels write their state into it, so a restart must not begin it anew.
@@ -118,7 +120,7 @@ export class RedisServer {
     // Options given later win over earlier ones.
     if (sentinel) arguments_.push('--sentinel')
     else arguments_.push('--save', '', '--appendonly', 'no', ...more, ...once)
-    const child = spawn(findRedisServer() ?? 'redis-server', arguments_, { stdio: 'ignore' })
+    const child = spawn(findRedisServer() ?? 'redis-server', arguments_, { stdio: 'ignore', env: { ...process.env, ...env } })
     this.#child = child
     running.add(child)
     guard(child, this.directory)
