@@ -13,23 +13,23 @@ export function percent(part: number): string {
   return `${part > 0 && part < 0.1 ? (part * 100).toFixed(1) : number.format(part * 100)} %`
 }
 
-/** Milliseconds, with one or two units. */
+/** Milliseconds, with one or two units; a figure and its unit stay on one line. */
 export function span(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}\u00a0ms`
   const seconds = Math.round(ms / 1_000)
-  if (seconds < 60) return `${seconds} s`
+  if (seconds < 60) return `${seconds}\u00a0s`
   if (seconds < 3_600) return two(Math.floor(seconds / 60), 'min', seconds % 60, 's')
   if (seconds < 86_400) return two(Math.floor(seconds / 3_600), 'h', Math.floor((seconds % 3_600) / 60), 'min')
   return two(Math.floor(seconds / 86_400), 'd', Math.floor((seconds % 86_400) / 3_600), 'h')
 }
 
 function two(large: number, unit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large} ${unit}` : `${large} ${unit} ${small} ${smallUnit}`
+  return small === 0 ? `${large}\u00a0${unit}` : `${large}\u00a0${unit} ${small}\u00a0${smallUnit}`
 }
 
 /** A limit as people say it: 100 per minute. */
 export function rule(limit: number, interval: number): string {
-  return `${count(limit)} per ${span(interval).replace(/^1 /, '')}`
+  return `${count(limit)} per ${span(interval).replace(/^1\s/, '')}`
 }
 
 export function clock(time: number): string {

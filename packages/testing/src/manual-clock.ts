@@ -125,6 +125,18 @@ export class ManualClock extends NodeClock {
     this.time = time
   }
 
+  /** What is only put off to a later turn needs no time, so that `await throttler.close()` ends by itself. */
+  override defer(callback: () => void): void {
+    let ran = false
+    const once = (): void => {
+      if (ran) return
+      ran = true
+      callback()
+    }
+    super.defer(once)
+    setImmediate(() => this.dispatch(once))
+  }
+
   /** Lets so many milliseconds pass: timers fire in order, and what was promised settles in between. */
   advance(milliseconds: number): Promise<void> {
     return this.time.runUntil(this.time.now + milliseconds)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { WeirError } from '@weir/core'
+import { type HeartbeatReply, WeirError } from '@weir/core'
 import type { ContractCase } from './store-contract-case.ts'
 import { type ContractContext, type ContractNode, cell, defined, fixedPolicy, net } from './store-contract-context.ts'
 
@@ -18,6 +18,14 @@ async function listening(context: ContractContext, a: ContractNode, b: ContractN
   await context.pass(50)
   b.announcements.length = 0
 }
+
+/** A heartbeat in which a node tells of itself, or looks at what all of them tell. */
+async function told(node: ContractNode, about: { readonly status?: string; readonly watch?: true }, ttl = 60_000): Promise<HeartbeatReply> {
+  return defined((await node.sync({ heartbeat: { ttl, cursor: '', policies: [], ...about } })).heartbeat)
+}
+
+/** What is hard to carry: quotes, line breaks, zeros, and as long as it may be. */
+const STATUS = `{"top":["a\u0000b\r\n\\"é€😀"]}${'x'.repeat(8_000)}`
 
 /** The registry of nodes, announcements and faults. */
 export const nodeCases: readonly ContractCase[] = [
@@ -42,6 +50,58 @@ export const nodeCases: readonly ContractCase[] = [
       assert.ok(Math.abs(reply.time - before) < 60_000, `${reply.time} is not about ${before}`)
       assert.equal(reply.heartbeat, undefined)
       assert.deepEqual([reply.results, reply.blocks], [[], []])
+    },
+  },
+  {
+    title: 'nodes are asked for their status while one of them watches, and only who watches gets them',
+    needs: ['statuses'],
+    async run(context) {
+      const [watching, telling, silent] = (await context.nodes(3)) as [ContractNode, ContractNode, ContractNode]
+      const before = await context.eventually(() => told(silent, {}))
+      assert.deepEqual([before.watched, before.statuses], [false, undefined])
+      const first = await told(watching, { watch: true, status: 'own' })
+      assert.equal(first.watched, true)
+      assert.deepEqual(
+        first.statuses?.map(({ node, status }) => [node, status]),
+        [[watching.id, 'own']],
+      )
+      // The others hear of it with their next heartbeat; a store with replicas may take a moment.
+      const asked = await context.eventually(async () => {
+        const reply = await told(telling, {})
+        assert.equal(reply.watched, true)
+        return reply
+      })
+      assert.equal(asked.statuses, undefined)
+      await told(telling, { status: 'older' })
+      await context.pass(30)
+      await told(telling, { status: STATUS })
+      await context.pass(30)
+      const statuses = defined((await told(watching, { watch: true })).statuses)
+      const byNode = new Map(statuses.map((report) => [report.node, report]))
+      assert.deepEqual([...byNode.keys()].sort(), [telling.id, watching.id].sort())
+      assert.equal(byNode.get(telling.id)?.status, STATUS)
+      assert.equal(byNode.get(watching.id)?.status, 'own')
+      const age = (node: ContractNode): number => defined(byNode.get(node.id)).age
+      assert.ok(age(telling) >= 0 && age(watching) >= age(telling), `ages: ${age(watching)} and ${age(telling)} ms`)
+    },
+  },
+  {
+    title: 'what a node told of itself is gone with the node',
+    needs: ['statuses'],
+    async run(context) {
+      const [watching, silent, leaving] = (await context.nodes(3)) as [ContractNode, ContractNode, ContractNode]
+      const seen = async (): Promise<string[]> =>
+        defined((await told(watching, { watch: true })).statuses)
+          .map(({ node }) => node)
+          .sort()
+      await context.eventually(() => told(leaving, { status: 'leaving' }))
+      await context.eventually(async () => {
+        await told(silent, { status: 'silent' }, 200)
+        assert.deepEqual(await seen(), [leaving.id, silent.id].sort())
+      })
+      await leaving.connection.close()
+      await context.eventually(async () => assert.deepEqual((await seen()).includes(leaving.id), false))
+      await context.eventually(async () => assert.deepEqual(await seen(), []))
     },
   },
   {

@@ -16,7 +16,7 @@ export interface TestRunner {
 
 export interface StoreContractOptions extends TestRunner {
   /** What the fixture can't do, and why: the cases that need it are left out. */
-  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements']?: string }
+  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses']?: string }
 }
 
 /**

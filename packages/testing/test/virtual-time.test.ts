@@ -1,3 +1,4 @@
+import { createThrottler, Hub, memoryStore } from '@weir/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EventQueue } from '../src/event-queue.ts'
@@ -52,6 +53,20 @@ describe('a manual clock', () => {
     clock.setTimeout(() => seen.push('next'), 10)
     await clock.advance(10)
     expect(seen).toEqual(['settled', 'next'])
+  })
+
+  it('need not be moved for what is only put off, such as the last exchange of a throttler', async () => {
+    const clock = manualClock()
+    const hub = new Hub(clock)
+    const policies = [{ name: 'user', limit: 2, interval: '1h' }] as const
+    const [one, two] = [0, 1].map(() => createThrottler({ clock, store: memoryStore(hub), policies }).start())
+    one?.check('a')
+    one?.check('a')
+    await one?.close()
+    expect(clock.monotonic()).toBe(0)
+    await clock.advance(2000)
+    expect(two?.check('a').allowed).toBe(false)
+    await two?.close()
   })
 
   it('steps its wall clock alone', async () => {
