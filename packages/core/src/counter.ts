@@ -39,6 +39,8 @@ export interface Block {
   manual: boolean
   /** Who says so. */
   source: SourceIndex
+  /** By how much later the store's end may be, for the way that the word of it took: a client was told `until`. */
+  slack: number
 }
 
 /** What `overflow: 'allow' | 'block'` yields instead of a slot. */
@@ -56,6 +58,8 @@ const STALE = VERSIONS - 1
 
 /** An announced block that ends later than the known one by no more than this is the known one, in milliseconds. */
 const MOST_ANNOUNCEMENT_DELAY = 100
+/** Until the store has answered to a block, only its end here counts. */
+export const UNANSWERED = Number.POSITIVE_INFINITY
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `wireKey`). */
 const SHARED_LABEL = '\u0000overflow'
@@ -210,8 +214,8 @@ export abstract class Counter implements EntryOwner {
   }
 
   /** Blocks a slot here, or moves the end of its block. */
-  setBlock(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL): void {
-    this.blocks.set(slot, { until, manual, source })
+  setBlock(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL, slack = 0): void {
+    this.blocks.set(slot, { until, manual, source, slack })
     this.table.flags[slot] = (this.table.flags[slot] as number) | BLOCKED
     // Closed for the fast path; `reconsider` finds the block.
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
@@ -239,20 +243,28 @@ export abstract class Counter implements EntryOwner {
     const known = this.blockOf(slot, now)
     if (remaining > 0) {
       const until = now + Math.max(1, remaining - (roundTrip ?? 0) / 2)
-      const later = known === undefined ? 0 : until - known.until
       const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + this.host.time.uncertainty(now)
-      // The end that is known, seen through the way's delay: a client was told when to come back.
-      if (known !== undefined && later >= 0 && later <= delay) return
+      if (known !== undefined) {
+        const later = until - known.until
+        if (later >= -(roundTrip ?? 0) / 2 && later <= Math.max(delay, known.slack)) return
+      }
       const { cooldown, cooldownGrowth: growth, interval } = this.policy
       if (growth !== undefined) {
         this.#offences.learn(this.wireKey(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
-      this.setBlock(slot, until, known?.manual ?? false, known?.source ?? source)
+      this.setBlock(slot, until, known?.manual ?? false, known?.source ?? source, delay)
       if (known === undefined) this.host.blocked(this, this.keyOf(slot), until - now, 'remote')
     } else if (known !== undefined) {
       this.clearBlock(slot)
       this.host.unblocked(this, this.keyOf(slot), 'remote')
     }
+  }
+
+  /** The store's answer to a block that this node has set. */
+  blockAnswered(slot: number, remaining: number, now: number, roundTrip: number): void {
+    const known = this.blockOf(slot, now)
+    if (known !== undefined) known.slack = roundTrip + this.host.time.uncertainty(now)
+    this.blockRemotely(slot, remaining, now, roundTrip)
   }
 
   /**
@@ -268,7 +280,7 @@ export abstract class Counter implements EntryOwner {
     // What the store lets grow, so that both come to the same.
     const first = Math.max(least - now, cooldown)
     const until = now + (growth === undefined ? first : this.#offences.next(key, first, growth, now))
-    this.setBlock(slot, until, false)
+    this.setBlock(slot, until, false, LOCAL, UNANSWERED)
     if (this.host.connected) {
       const change = { policy: this.wire, key, kind: 'excess', remaining: first } as const
       this.host.changeBlock(this, growth === undefined ? change : { ...change, growth }, now + first)

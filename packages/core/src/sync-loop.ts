@@ -399,7 +399,7 @@ export class SyncLoop {
       } else if (this.#finishBlock(pending) && pending.change.kind !== 'lift' && remaining > 0) {
         // The first node's end holds for all: this node's own may have to move.
         const slot = pending.counter.locateWire(pending.change.key)
-        if (slot >= 0) pending.counter.blockRemotely(slot, remaining, now, now - sent)
+        if (slot >= 0) pending.counter.blockAnswered(slot, remaining, now, now - sent)
       }
     })
     if (beat && reply.heartbeat !== undefined) {

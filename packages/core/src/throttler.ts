@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from './clock.ts'
-import { type Counter, type CounterHost, NO_SLOT, type Refusal, wireOfKey } from './counter.ts'
+import { type Counter, type CounterHost, NO_SLOT, type Refusal, UNANSWERED, wireOfKey } from './counter.ts'
 import { ANNOUNCED, type BlockCause, GLOBAL, LOCAL, type SourceIndex } from './counter-stats.ts'
 import { CombinedDecision, type Decision, decisiveOf, NO_POLICY, PolicyDecision } from './decision.ts'
 import { type Duration, parseDuration } from './duration.ts'
@@ -276,7 +276,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     for (const counter of this.#counterList(key, options)) {
       const slot = counter.locateAlways(key)
       counter.reconsider(slot, 1, now, false)
-      counter.setBlock(slot, now + ms, true)
+      counter.setBlock(slot, now + ms, true, LOCAL, UNANSWERED)
       this.#changeBlock(counter, counter.wireKey(slot), 'set', ms, now)
       this.#emitBlocked(counter, key, ms, 'manual')
     }
