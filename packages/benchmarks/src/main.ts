@@ -9,9 +9,10 @@ import { http } from './http/bench.ts'
 import { memory } from './memory/bench.ts'
 import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
+import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, bundle }
+const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, bundle }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 function wholeNumber(text: string): number {

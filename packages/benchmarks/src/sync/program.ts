@@ -62,7 +62,6 @@ const throttler = createThrottler({
   store: redisStore(admin),
   maxKeys: keys + 1,
 })
-// Not by `snapshot`, which looks at every key.
 let entries = 0
 throttler.on('sync', (exchange) => {
   entries += exchange.entries

@@ -1,0 +1,41 @@
+import { createThrottler } from '@weir/core'
+import { input, report } from '../harness/child.ts'
+import { timed } from '../harness/measure.ts'
+
+export interface SnapshotInput {
+  readonly window: 'fixed' | 'sliding'
+  readonly keys: number
+  /** Keys that are blocked among them. */
+  readonly blocked: number
+  /** Snapshots, one after the other. */
+  readonly calls: number
+}
+
+/** Milliseconds of CPU for each call, in their order. */
+export interface SnapshotResult {
+  readonly cpu: readonly number[]
+  /** How many of the ten keys that were used most are told of in the end. */
+  readonly found: number
+}
+
+const { window, keys, blocked, calls } = input<SnapshotInput>()
+const throttler = createThrottler({ policies: [{ name: 'user', limit: 1_000, interval: '1h', window }], maxKeys: keys + 1 })
+for (let id = 0; id < keys; id++) throttler.check(`user:${id}`)
+for (let id = 0; id < blocked; id++) throttler.block(`user:${id * 7}`, '1h')
+const hottest = Array.from({ length: 10 }, (_, i) => `user:${Math.floor(((i + 0.5) * keys) / 10)}`)
+for (const [i, key] of hottest.entries()) for (let taken = 0; taken < 500 + i; taken++) throttler.check(key)
+
+const cpu: number[] = []
+let top: readonly { readonly key: string }[] = []
+for (let call = 0; call < calls; call++) {
+  const time = timed(() => {
+    top = throttler.snapshot().top
+  })
+  cpu.push(time.cpu)
+  // As by somebody who calls now and then, not in one turn.
+  await new Promise((resolve) => setTimeout(resolve, 5))
+}
+const names = new Set(top.map(({ key }) => key))
+const result: SnapshotResult = { cpu, found: hottest.filter((key) => names.has(key)).length }
+report(result)
+process.exit(0)
