@@ -18,6 +18,7 @@ export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'degraded
  * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
  */
 export interface Decision<Name extends string = string> {
+  /** Whether the request may go on. */
   readonly allowed: boolean
   readonly reason: DecisionReason
   /** The policy that this decision is of; undefined when none applies to the request. */

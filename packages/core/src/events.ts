@@ -37,7 +37,9 @@ export interface ThrottlerEvents {
   warning: { error: WeirError }
 }
 
+/** The name of an event of a throttler. */
 export type EventName = keyof ThrottlerEvents
+/** What `throttler.on(name, listener)` takes. What it throws becomes a process warning and disturbs nobody. */
 export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
 
 /**

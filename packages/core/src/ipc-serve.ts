@@ -30,7 +30,7 @@ export interface IpcService {
 /**
  * Makes this process the meeting point of its children, which use `ipcStore()`: workers of `node:cluster`, and children
  * of `child_process.fork` that are started later (hand earlier ones to `attach`). Nothing keeps the process alive, and
- * messages of your own pass by.
+ * messages of your own pass by. `ipcStore` shows an example.
  */
 export function serveIpc(): IpcService {
   const served = (registry[SERVED] ??= { hub: new Hub(systemClock), services: 0 })

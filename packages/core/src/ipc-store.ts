@@ -22,6 +22,14 @@ export interface IpcStoreOptions {
  * Without an answer of the parent a process throttles alone, and says so once in a process warning.
  *
  * @throws {WeirError} `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * if (cluster.isPrimary) {
+ *   serveIpc()
+ *   for (let i = 0; i < availableParallelism(); i++) cluster.fork()
+ * } else {
+ *   app.use(throttle({ limit: 300, interval: '1m', store: ipcStore() }))
+ * }
  */
 export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
   if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {

@@ -7,6 +7,9 @@ import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '
  * A store inside this process, for one throttler or several that share their counts. It needs no server and loses
  * everything with the process; use `ipcStore` for the processes of one machine and `redisStore` for many machines.
  *
+ * @example
+ * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
+ *
  * @param hub - where the nodes meet; given in tests only, to share or to look into it
  */
 export function memoryStore(hub: Hub = new Hub(systemClock)): Store {

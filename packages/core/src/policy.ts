@@ -6,7 +6,10 @@ import type { CooldownGrowth } from './store.ts'
 export type Enforcement = 'proof' | 'published'
 /** What the limit holds in: intervals aligned to the Unix epoch, or any stretch of `interval` length. */
 export type WindowShape = 'fixed' | 'sliding'
-/** What a policy does while the store is away. */
+/**
+ * What a policy does while the store is away: admit this node's usual `'share'` of what is left; at most `limit / spans /
+ * nodes` units a span, as `'published'`; everything (`'open'`); or nothing (`'closed'`).
+ */
 export type Degraded = 'share' | 'published' | 'open' | 'closed'
 
 /** A cooldown that grows with each new block of a key, at all nodes alike. */
@@ -65,19 +68,25 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
 /** A checked, complete and frozen policy. Times are milliseconds. */
 export interface Policy<Name extends string = string> {
   readonly name: Name
+  /** Cost units per interval for each key. */
   readonly limit: number
   readonly interval: number
+  /** Parts of the interval. */
   readonly spans: number
-  /** The first block, where cooldowns grow. */
+  /** The first block, where cooldowns grow; 0 for none. */
   readonly cooldown: number
+  /** How blocks of repeated offenders grow; undefined where all are alike. */
   readonly cooldownGrowth: CooldownGrowth | undefined
   readonly window: WindowShape
   /** 1 for a fixed window. */
   readonly buckets: number
+  /** The part of the limit that must be free before a full key of a sliding window opens again. */
   readonly reopen: number
   readonly enforcement: Enforcement
   readonly degraded: Degraded
+  /** Near the limit requests wait for the store's word. */
   readonly strict: boolean
+  /** Refusals are only reported. */
   readonly dryRun: boolean
   /** Tells policies apart in the store: layout version, window, enforcement, interval and name. */
   readonly id: string

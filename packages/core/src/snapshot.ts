@@ -7,10 +7,12 @@ import type { SyncFailureCause } from './sync-stats.ts'
 
 /** A key that is blocked at this node. */
 export interface BlockedKey {
+  /** The policy's name. */
   readonly policy: string
   readonly key: string
   /** Milliseconds left. */
   readonly remaining: number
+  /** An excess, or `throttler.block`. */
   readonly cause: 'cooldown' | 'manual'
 }
 
@@ -67,7 +69,9 @@ export interface PolicySnapshot {
 
 /** The exchanges with the store since the node's start. */
 export interface SyncSnapshot {
+  /** Exchanges that succeeded, heartbeats among them. */
   readonly exchanges: number
+  /** Exchanges that failed; what they carried is sent again. */
   readonly failures: number
   readonly failuresByCause: Readonly<Record<SyncFailureCause, number>>
   /** Counts of keys that were sent. */
@@ -85,7 +89,9 @@ export interface SyncSnapshot {
 
 /** What a node knows at one moment. */
 export interface Snapshot {
+  /** The node's id. */
   readonly node: string
+  /** As `throttler.state`. */
   readonly state: string
   /** Milliseconds for which the store has been away; 0 while it answers. */
   readonly degradedFor: number

@@ -25,6 +25,7 @@ export interface Store {
 export interface StoreNode {
   /** Unique to this start of this node. No `:` or white space. */
   readonly id: string
+  /** The node's own time and timers, for the store's deadlines. */
   readonly clock: Clock
   /** Called with what other nodes, or the store, announce. Must not throw; may be called at any time until closed. */
   announced(announcement: Announcement): void
@@ -61,6 +62,7 @@ export interface StorePolicy {
 
 /** Units of one cell. Both numbers only grow while the cell lives; what counts is `taken - given`. */
 export interface Cell {
+  /** The number of the cell since the Unix epoch, by the policy's `width`. */
   readonly ordinal: Ordinal
   /** Units taken (admitted). */
   readonly taken: number
@@ -141,6 +143,7 @@ export interface SyncRequest {
   readonly heartbeat?: HeartbeatRequest
 }
 
+/** What a node tells of itself, and asks for, once a heartbeat. */
 export interface HeartbeatRequest {
   /** How long this node counts as live if it is not heard of again, in milliseconds. */
   readonly ttl: number
@@ -165,6 +168,7 @@ export interface SyncReply {
   readonly heartbeat?: HeartbeatReply
 }
 
+/** What a heartbeat brings back: who is there, and what changed since the last one. */
 export interface HeartbeatReply {
   /** Live nodes, this one included; at least 1. */
   readonly nodes: number
@@ -204,4 +208,5 @@ export interface BlockAnnouncement extends BlockState {
   readonly type: 'block'
 }
 
+/** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
 export type Announcement = TotalAnnouncement | BlockAnnouncement

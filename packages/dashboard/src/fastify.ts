@@ -3,7 +3,9 @@ import { dashboard as handler } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
 import type { DashboardThrottler } from './source.ts'
 
+/** What the plugin takes beside Fastify's own `prefix`. */
 export interface DashboardPluginOptions extends Omit<DashboardOptions, 'path'> {
+  /** Whose cluster is shown, e.g. `app.throttler`. */
   readonly throttler: DashboardThrottler
 }
 

@@ -4,6 +4,7 @@ import { WeirError } from '@weir/core'
 /** What somebody wants: to look, or to block and unblock keys. */
 export type Access = 'view' | 'act'
 
+/** Who may see the page, and what can be done there. */
 export interface DashboardOptions {
   /**
    * Whether the sender of a request may do this. Without it the page is shown on the machine itself only, and not through a

@@ -62,8 +62,9 @@ export const SYNC_BATCH: Metric = {
   read: undefined,
 }
 
-/** Upper bounds of the buckets of both histograms. */
+/** Upper bounds of the buckets of `weir.sync.duration`, in seconds. */
 export const DURATION_BUCKETS: readonly number[] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
+/** Upper bounds of the buckets of `weir.sync.batch.size`, in keys. */
 export const BATCH_BUCKETS: readonly number[] = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000]
 
 /** All metrics. */

@@ -2,6 +2,7 @@ import { type Meter, metrics, type Observable } from '@opentelemetry/api'
 import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
+/** Where the metrics go, and what they are marked with. */
 export interface OpenTelemetryOptions {
   /** Default: the meter `@weir/metrics` of the global meter provider. */
   readonly meter?: Meter
@@ -14,6 +15,9 @@ export interface OpenTelemetryOptions {
  * listener that is called once for each exchange with the store.
  *
  * @returns a function that ends it
+ *
+ * @example
+ * const end = openTelemetryMetrics(throttler, { attributes: { 'service.part': 'gateway' } })
  */
 export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTelemetryOptions = {}): () => void {
   const { attributes = {}, meter = metrics.getMeter('@weir/metrics') } = options

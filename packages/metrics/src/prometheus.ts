@@ -2,6 +2,7 @@ import { Counter, Gauge, register as globalRegister, Histogram, type Registry } 
 import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
+/** Where the metrics go, and what they are marked with. */
 export interface PrometheusOptions {
   /** Default: the global registry of `prom-client`. */
   readonly register?: Registry

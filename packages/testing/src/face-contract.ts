@@ -12,6 +12,7 @@ import type { TestRunner } from './store-contract.ts'
 /** With a store a few cases have to wait for real intervals to end; milliseconds. */
 const LONGEST = 30_000
 
+/** What `faceContract` needs beside an adapter. */
 export interface FaceContractOptions extends TestRunner {
   /** Makes the store of each case. Default: none, and a clock that the cases move; with a store the process's own clock. */
   readonly store?: () => Store | Promise<Store>

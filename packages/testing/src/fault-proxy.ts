@@ -2,6 +2,7 @@ import { createServer, type Server, Socket } from 'node:net'
 import { ProxiedConnection } from './proxied-connection.ts'
 import { NO_FAULTS, type ProxyFaults } from './proxy-faults.ts'
 
+/** Where `faultProxy` stands. */
 export interface FaultProxyOptions {
   /** Where the server listens. */
   readonly port: number

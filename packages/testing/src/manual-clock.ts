@@ -2,6 +2,7 @@ import type { Clock, TimerHandle } from '@weir/core'
 import type { QueuedEvent } from './event-queue.ts'
 import { VirtualTime } from './virtual-time.ts'
 
+/** How one machine's clocks differ from true time. */
 export interface NodeClockOptions {
   /** By how many milliseconds the wall clock is ahead of true time. Default 0. */
   readonly offset?: number

@@ -9,6 +9,11 @@ export type Expectation = (result: SimulationResult) => void
  * found that fails as well: fewer intervals, then fewer nodes.
  *
  * @throws Error with the failed check as its cause
+ *
+ * @example
+ * await expectSimulation({ policy, nodes: 8, intervals: 30, load: poisson(2), seed: 42 }, ({ overshoot }) => {
+ *   expect(overshoot.p95).toBeLessThan(0.05)
+ * })
  */
 export async function expectSimulation(scenario: Scenario, expectation: Expectation): Promise<SimulationResult> {
   const result = await simulate(scenario).catch((error: unknown) => ({ error }))

@@ -15,6 +15,7 @@ import { type Summary, summarize } from './summary.ts'
 import { VirtualTime } from './virtual-time.ts'
 import { BlockWatch, UnblockWatch } from './watches.ts'
 
+/** What came out of a simulation, held against an exact limiter that was offered the same requests. */
 export interface SimulationResult extends Figures {
   readonly seed: number
   readonly policy: Policy
@@ -37,6 +38,10 @@ const MOST_TIMED = 8
  * Runs a cluster of real throttlers in virtual time and measures it against exact limiters.
  *
  * @throws what a node throws; the run's seed and scenario are in the message's cause
+ *
+ * @example
+ * const { overshoot } = await simulate({ policy: { limit: 300, interval: '1m' }, nodes: 8, intervals: 60, load: poisson(2) })
+ * overshoot.p95 // units beyond the limit, as a part of it, in 95 of 100 intervals at most
  */
 export async function simulate(scenario: Scenario): Promise<SimulationResult> {
   return new Simulation(scenario).run()

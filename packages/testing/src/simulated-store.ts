@@ -16,6 +16,7 @@ import { Link, type NetworkOptions } from './network.ts'
 import { SeededRandom } from './random.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
+/** What a simulated store is made from. */
 export interface SimulatedStoreOptions {
   readonly time: VirtualTime
   readonly random?: SeededRandom

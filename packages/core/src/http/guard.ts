@@ -46,6 +46,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   /** Tells a face's own options from those of its throttler, for faces that complete the options of one place by another's. */
   static readonly split: typeof splitOptions = splitOptions
 
+  /** What decides: the one that was given, or made from the options. */
   readonly throttler: Throttler<Name, Req>
   /** Whether this guard made its throttler, and so the face has to close it. */
   readonly owned: boolean
@@ -278,6 +279,17 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
  * @param input a throttler, or options
  * @param reader how the framework's request is read
  * @throws WeirError for options that can't be used, naming the option
+ *
+ * @example
+ * const guard = createGuard({ key: 'ip', limit: 300, interval: '1m', store }, nodeReader)
+ * createServer((req, res) => {
+ *   const decision = guard.check(req)
+ *   if (decision?.allowed === false) {
+ *     const { status, headers, type, body } = guard.refuse(req, decision)
+ *     return res.writeHead(status, { ...headers, 'Content-Type': type }).end(body)
+ *   }
+ *   res.end('hello')
+ * })
  */
 export function createGuard<Req, Args extends readonly unknown[], Name extends string = string>(
   input: ThrottleInput<Req, Args, Name>,

@@ -17,6 +17,12 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
  * A client chooses its headers: unless something before Weir checks the value, combine it with a limit by address.
  *
  * @throws WeirError `WEIR_INVALID_OPTION` when `name` is no header name
+ *
+ * @example
+ * throttle({ policies: [
+ *   { name: 'customer', key: header('x-api-key'), limit: 600, interval: '1m' },
+ *   { name: 'address', key: 'ip', limit: 1200, interval: '1m' },
+ * ] })
  */
 export function header(name: string): HeaderKey {
   if (typeof name !== 'string' || !TOKEN.test(name)) throw invalidOption('header', name, 'the name of a header, such as "x-api-key"')

@@ -2,7 +2,13 @@ import { invalidOption, show, WeirError } from '../errors.ts'
 import type { PolicyOptions } from '../policy.ts'
 import type { MatchOption } from './reader.ts'
 
-/** A policy whose limit depends on the caller's plan, out of a declared set. */
+/**
+ * A policy whose limit depends on the caller's plan, out of a declared set. It becomes one policy for each plan, named
+ * `<name>:<plan>`.
+ *
+ * @example
+ * throttle({ key: header('x-api-key'), interval: '1m', limits: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
+ */
 export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = Omit<
   PolicyOptions<Req, Name>,
   'limit'

@@ -11,12 +11,20 @@ export interface Refusal<Name extends string = string> {
   readonly headers: Readonly<Record<string, string>>
   /** Media type of `body`. */
   readonly type: string
+  /** What a client that accepts `type` is told. */
   readonly body: string
 }
 
 /**
  * A refusal as an HTTP/1.1 message, for a request to upgrade (a WebSocket) that came with a bare socket:
  * `socket.end(upgradeRefusal(refusal))`. The connection ends with it.
+ *
+ * @example
+ * server.on('upgrade', (request, socket, head) => {
+ *   const decision = guard.check(request)
+ *   if (decision?.allowed === false) return socket.end(upgradeRefusal(guard.refuse(request, decision)))
+ *   sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
+ * })
  */
 export function upgradeRefusal({ status, headers, type, body }: Refusal): string {
   const fields = { ...headers, 'Content-Type': type, 'Content-Length': String(Buffer.byteLength(body)), Connection: 'close' }
@@ -30,11 +38,15 @@ export function upgradeRefusal({ status, headers, type, body }: Refusal): string
  */
 export class ThrottledError<Name extends string = string> extends WeirError {
   override readonly name: string = 'ThrottledError'
+  /** As `statusCode`; Koa reads this one. */
   readonly status: number
+  /** 429, or what the option `statusCode` says; 403 for a request on the deny list. */
   readonly statusCode: number
+  /** `Retry-After` (seconds), `Cache-Control`, and the `RateLimit` fields. */
   readonly headers: Readonly<Record<string, string>>
   /** The message may be shown to the client (http-errors' convention). */
   readonly expose: boolean = true
+  /** Which policy refused, why, and for how long. */
   readonly decision: Decision<Name>
 
   constructor(refusal: Refusal<Name>) {
