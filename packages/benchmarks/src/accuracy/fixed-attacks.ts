@@ -95,7 +95,7 @@ export const attackGoals: readonly Goal[] = [
           [MIDDLE, 6],
         ] as const
       ).flatMap(([setting, most]): GoalCase[] => {
-        const keys = size.quick ? 100_000 : 1_000_000
+        const keys = size.quick ? 50_000 : 1_000_000
         // Each cold key comes once or twice: three requests for every two keys.
         const perInterval = keys * 1.5
         const load = together(manyKeys(keys, perInterval), poisson(100, { key: 'hot' }))

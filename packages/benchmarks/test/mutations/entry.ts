@@ -46,12 +46,24 @@ async function spreadWrites(): Promise<readonly string[]> {
   return most <= 6 ? [] : [`${most} of 12 nodes wrote within one millisecond`]
 }
 
+/** What the store has of an interval in the end is what was admitted in it, but for what quiet keys keep to themselves. */
+async function bookedWhereCounted(): Promise<readonly string[]> {
+  const { measured, policy } = await simulate(scenarioOf(MIDDLE, 0.9, { intervals: 6, quick: true }, { nodes: 3 }))
+  return measured.flatMap(({ index, admitted, stored = 0 }) =>
+    stored > admitted || admitted - stored > 0.05 * policy.limit
+      ? [`The store has ${stored} of interval ${index}, in which ${admitted} were admitted`]
+      : [],
+  )
+}
+
 export const checks = {
   'falsely refused': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),
   'cold flood': goal('7', 'boundary, 1000 per 10 s', 6),
   'nodes doubled': goal('10', '1000 per 10 s', 10),
+  'booked where counted': bookedWhereCounted,
+  'the store is back, x100': goal('15', 'x100, uniform, 1000 per 10 s', 13),
   'the store is away, x100': goal('14', 'x100, uniform, 1000 per 10 s', 13),
   'after a cooldown': goal('16', 'cooldown of 0.5 intervals, uniform, x1.1 to x100, 1000 per 10 s', 6),
   'wrong clocks': goal('17', '±2 s, x2, 1000 per 10 s', 6),
