@@ -59,7 +59,7 @@ const STALE = VERSIONS - 1
 /** An announced block that ends later than the known one by no more than this is the known one, in milliseconds. */
 const MOST_ANNOUNCEMENT_DELAY = 100
 /** Until the store has answered to a block, only its end here counts. */
-export const UNANSWERED = Number.POSITIVE_INFINITY
+export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `wireKey`). */
 const SHARED_LABEL = '\u0000overflow'
