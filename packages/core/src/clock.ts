@@ -19,6 +19,8 @@ export interface Clock {
   clearTimeout(handle: TimerHandle): void
   /** Calls `callback` soon after the current turn of the event loop. */
   defer(callback: () => void): void
+  /** Keeps the process alive, while a throttler closes, until the returned function is called. A virtual clock needs none. */
+  hold?(): () => void
 }
 
 /**
@@ -35,5 +37,9 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
   defer: (callback) => {
     setImmediate(callback)
+  },
+  hold: () => {
+    const timer = setInterval(() => {}, 60_000)
+    return () => clearInterval(timer)
   },
 }

@@ -163,21 +163,17 @@ export class SyncLoop {
     this.#cursor = undefined
   }
 
-  /**
-   * Sends all that is left; resolves when it is done, at once when the store was away before, or after `deadline`
-   * milliseconds.
-   */
+  /** Sends all that is left; resolves when it is done, or after `deadline` milliseconds. */
   async flush(deadline: number): Promise<void> {
     const end = this.#clock.monotonic() + deadline
-    if (this.degraded) return
-    // The store may have lost its data since the last heartbeat: then all is left to be sent.
+    // A store that is away may be back just now, and one that answers may have lost its data since the last heartbeat.
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
+    this.#soon()
     // A key whose exchange is under way is passed over, so look again until there was nothing to send.
     for (let sent = -1; (sent !== this.#entriesSent || this.degraded) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
       if (left <= 0) return
       if (this.degraded) {
-        // A connection that broke just now is made anew; the probes find it.
         sent = -1
         await this.#pause(Math.min(LOOK_AGAIN, left))
         continue

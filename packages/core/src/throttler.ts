@@ -419,10 +419,16 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   async #close(): Promise<void> {
     const was = this.#state
-    if (was === 'synced' || was === 'connecting') await this.#loop.flush(this.#closeTimeout)
-    this.#state = 'closed'
-    for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
-    await this.#loop.stop()
+    // All timers and sockets let a process end: it would before this is done.
+    const release = this.#clock.hold?.()
+    try {
+      if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(this.#closeTimeout)
+      this.#state = 'closed'
+      for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
+      await this.#loop.stop()
+    } finally {
+      release?.()
+    }
   }
 
   /** Rolls a counter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */

@@ -12,9 +12,9 @@ interface Outcome {
   readonly lingered: number
 }
 
-function run(mode: string): Promise<Outcome> {
+function run(...args: string[]): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', program, mode], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, ['--import', 'tsx', program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
     let errors = ''
     let spokeAt = 0
@@ -50,3 +50,8 @@ test.each([
   },
   30_000,
 )
+
+test('a process that only waits for close() with a store that hangs ends after it', async () => {
+  const { code, errors } = await run('hanging', 'close')
+  expect({ code, errors }).toEqual({ code: 0, errors: '' })
+}, 30_000)
