@@ -1,12 +1,14 @@
 import { parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError } from './errors.ts'
+import { nearest } from './nearest.ts'
 import type { Degraded, Enforcement, GrowingCooldown, Policy, PolicyOptions, WindowShape } from './policy.ts'
 
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */
 const LAYOUT = 1
 const SHORTEST_SPAN = 5
 
-const OPTIONS = new Set([
+/** The names of a policy's options. */
+export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'name',
   'limit',
   'interval',
@@ -34,11 +36,11 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     throw invalidOption(at || 'policy', options, 'an object such as { limit: 100, interval: "1m" }')
   }
   for (const option of Object.keys(options)) {
-    if (!OPTIONS.has(option)) {
-      const near = nearest(option, OPTIONS)
+    if (!POLICY_OPTIONS.has(option)) {
+      const near = nearest(option, POLICY_OPTIONS)
       throw new WeirError(
         'WEIR_UNKNOWN_OPTION',
-        `Unknown option "${at}${option}".${near ? ` Did you mean "${near}"?` : ''} A policy has: ${[...OPTIONS].join(', ')}.`,
+        `Unknown option "${at}${option}".${near ? ` Did you mean "${near}"?` : ''} A policy has: ${[...POLICY_OPTIONS].join(', ')}.`,
       )
     }
   }
@@ -172,31 +174,6 @@ function bool(option: string, given: unknown): boolean {
   return given === true
 }
 
-/** The option that an unknown one was most likely meant to be: the same letters, but for case and a typing slip. */
-export function nearest(option: string, options: Iterable<string>): string | undefined {
-  const wanted = option.toLowerCase()
-  for (const known of options) {
-    const have = known.toLowerCase()
-    if (have === wanted || have === `${wanted}s` || `${have}s` === wanted || (wanted.length > 3 && have.startsWith(wanted))) return known
-  }
-  const meant = MEANT.get(wanted)
-  return meant !== undefined && [...options].includes(meant) ? meant : undefined
-}
-
 export function isPolicyOption(option: string): boolean {
-  return OPTIONS.has(option)
+  return POLICY_OPTIONS.has(option)
 }
-
-/** What other libraries call ours. */
-const MEANT = new Map([
-  ['max', 'limit'],
-  ['points', 'limit'],
-  ['windowms', 'interval'],
-  ['duration', 'interval'],
-  ['period', 'interval'],
-  ['timewindow', 'interval'],
-  ['ttl', 'interval'],
-  ['blockduration', 'cooldown'],
-  ['keygenerator', 'key'],
-  ['gettracker', 'key'],
-])

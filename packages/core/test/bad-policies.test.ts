@@ -119,6 +119,10 @@ describe('an unknown option is named, with the one that was most likely meant', 
     ['cool', 'cooldown'],
     ['blockDuration', 'cooldown'],
     ['dryrun', 'dryRun'],
+    ['intervall', 'interval'],
+    ['limti', 'limit'],
+    ['degrade', 'degraded'],
+    ['enforcment', 'enforcement'],
   ])('%s', (option, meant) => {
     const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 })))
     expect(error.code).toBe('WEIR_UNKNOWN_OPTION')

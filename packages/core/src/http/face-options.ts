@@ -1,5 +1,7 @@
 import type { Decision } from '../decision.ts'
 import { invalidOption, show, WeirError } from '../errors.ts'
+import { nearest } from '../nearest.ts'
+import { POLICY_OPTIONS } from '../parse-policy.ts'
 import type { PolicyOptions } from '../policy.ts'
 import type { Throttler } from '../throttler.ts'
 import type { ThrottlerOptions } from '../throttler-options.ts'
@@ -131,6 +133,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   checkFace(face)
   const foreign = Object.keys(policy)
+  const ofPolicy = [...POLICY_OPTIONS, 'limits', 'plan']
   if ('throttler' in input && input.throttler !== undefined) {
     if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
@@ -138,8 +141,12 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     return { face, throttler: input.throttler, make: { policies: [] } }
   }
   for (const option of foreign) {
-    const near = nearest(option)
-    if (near !== undefined) throw unknown(option, `did you mean "${near}"?`)
+    if (ofPolicy.includes(option)) continue
+    const near = nearest(option, [...Object.keys(FACE), ...Object.keys(THROTTLER), ...ofPolicy])
+    throw unknown(
+      option,
+      near === undefined ? `a policy has: ${ofPolicy.join(', ')}; and a face: ${Object.keys(FACE).join(', ')}.` : `did you mean "${near}"?`,
+    )
   }
   if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'beside "policies" it must stand in one of them')
   const policies = expandPlans(('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[])
@@ -162,16 +169,6 @@ function isObject(value: unknown): value is object {
 
 function unknown(option: string, hint: string): WeirError {
   return new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option ${show(option)}: ${hint}`)
-}
-
-/** The face option that an unknown one was most likely meant to be. */
-function nearest(option: string): string | undefined {
-  const wanted = option.toLowerCase()
-  if (wanted.length < 4) return undefined
-  return Object.keys(FACE).find((known) => {
-    const have = known.toLowerCase()
-    return have === wanted || have.startsWith(wanted) || (wanted.startsWith(have) && wanted.length - have.length < 3)
-  })
 }
 
 function checkFace(face: Record<string, unknown>): void {

@@ -184,7 +184,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     if (this.#reported.has(cause)) return
     this.#reported.add(cause)
     try {
-      const why = error instanceof Error ? error.message : show(error)
+      const why = error instanceof Error ? error.message : typeof error === 'string' ? error : show(error)
       const code = error instanceof WeirError ? error.code : 'WEIR_FACE_FAILED'
       this.throttler.warn(new WeirError(code, `${what}: ${why}`, { cause: error }), cause)
     } catch {

@@ -30,7 +30,13 @@ describe('what belongs to the face is told from what belongs to the throttler', 
   })
 
   test.each<[object, string, string]>([
-    [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'skipp'],
+    [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'did you mean "skip"?'],
+    [{ ...one, onThrotled: () => {} }, 'WEIR_UNKNOWN_OPTION', 'did you mean "onThrottled"?'],
+    [{ ...one, whitelist: [] }, 'WEIR_UNKNOWN_OPTION', 'did you mean "allow"?'],
+    [{ ...one, maxkeys: 5 }, 'WEIR_UNKNOWN_OPTION', 'did you mean "maxKeys"?'],
+    [{ ...one, intervall: 5 }, 'WEIR_UNKNOWN_OPTION', 'did you mean "interval"?'],
+    [{ ...one, colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'a policy has: name, limit'],
+    [{ policies: [one], colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'a policy has: name, limit'],
     [{ ...one, skipFailed: true }, 'WEIR_UNKNOWN_OPTION', 'skipFailedRequests'],
     [{ ...one, windowMs: 5 }, 'WEIR_UNKNOWN_OPTION', 'windowMs'],
     [{ policies: [one], limit: 5 }, 'WEIR_UNKNOWN_OPTION', 'limit'],
