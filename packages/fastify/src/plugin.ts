@@ -79,7 +79,10 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
     throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
   }
   if (!HOOKS.includes(hook)) {
-    throw new WeirError('WEIR_INVALID_OPTION', `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.join(', ')}.`)
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.map((one) => JSON.stringify(one)).join(' or ')}.`,
+    )
   }
   return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }
 }

@@ -7,6 +7,7 @@ import {
   ThrottledError,
   type ThrottleInput,
   type Throttler,
+  WeirError,
 } from '@weir/core'
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
@@ -77,6 +78,9 @@ function withoutRouter<Name extends string>(
 ): { router: RouterLike | undefined; input: ThrottleInput<Context, KoaArgs, Name> } {
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'router')) return { router: undefined, input: options }
   const { router, ...input } = options
+  if (router !== undefined && typeof router?.match !== 'function') {
+    throw new WeirError('WEIR_INVALID_OPTION', 'Option "router" must be the application\'s router, an instance of @koa/router.')
+  }
   return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
 }
 

@@ -21,6 +21,10 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     await request.get('/v1/users/bob').expect(429)
   })
 
+  test.each([[{}], ['/'], [null]])('a router that is none (%j) is refused', (router) => {
+    expect(() => throttle({ ...ONE, router } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+  })
+
   test('headers survive ctx.throw, and the error keeps those of its own', async () => {
     const app = new Koa()
     app.silent = true

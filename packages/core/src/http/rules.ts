@@ -146,7 +146,9 @@ export class Rules<Req> {
       if ((typeof value === 'number' && !Number.isNaN(value)) || typeof value === 'bigint') return String(value)
       problem = isPromise(value)
         ? 'returned a promise. Keys are read synchronously: authenticate in a middleware before Weir (in Fastify also: hook: "preHandler") and read the result in the key function'
-        : `returned ${show(value)}. It must return a string or a number for every request`
+        : value === undefined || value === null
+          ? `returned ${show(value)}. It must return a string or a number for every request; what authentication finds out is there only if it runs before Weir (in Fastify also: hook: "preHandler")`
+          : `returned ${show(value)}. It must return a string or a number for every request`
     } catch (error) {
       problem = `threw ${show(error instanceof Error ? error.message : error)}`
     }
