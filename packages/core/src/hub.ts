@@ -18,6 +18,8 @@ import { ordinalAt } from './time.ts'
 
 /** What is over is looked for at most this often, milliseconds. */
 const SWEEP_EVERY = 1000
+/** Nodes whose time is off by more than this go by another one than the clock's, in milliseconds. */
+const STEPPED = 1_000
 /** How long nodes are asked for their statuses after one of them watched. */
 const WATCHED_FOR = 10_000
 
@@ -37,6 +39,8 @@ export class Hub {
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
   #watchedUntil = Number.NEGATIVE_INFINITY
+  /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
+  #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
   #generation = 1
   #sweptAt: number
@@ -50,6 +54,8 @@ export class Hub {
   exchange(nodeId: string, request: SyncRequest): SyncReply {
     const time = this.#clock.now()
     const monotonic = this.#clock.monotonic()
+    const ahead = monotonic < this.#ahead.until ? this.#ahead.by : undefined
+    const wall = request.time ?? time + (ahead ?? 0)
     if (monotonic - this.#sweptAt >= SWEEP_EVERY) this.#sweep(monotonic)
 
     const blocks = request.blocks.map((change) => {
@@ -58,9 +64,14 @@ export class Hub {
       if (changed) this.#announce({ type: 'block', policyId: change.policy.id, key: change.key, remaining })
       return remaining
     })
-    const results = request.entries.map((entry) => this.#apply(nodeId, entry, time, monotonic))
+    const results = request.entries.map((entry) => this.#apply(nodeId, entry, wall, monotonic))
     if (request.heartbeat === undefined) return { time, results, blocks }
-    return { time, results, blocks, heartbeat: this.#heartbeat(nodeId, request.heartbeat, time, monotonic) }
+    if (request.time !== undefined) {
+      const by = request.time - time
+      this.#ahead = { by, until: Math.abs(by) > STEPPED ? monotonic + request.heartbeat.ttl : Number.NEGATIVE_INFINITY }
+    }
+    const heartbeat = this.#heartbeat(nodeId, request.heartbeat, wall, monotonic)
+    return { time, results, blocks, heartbeat: { ...heartbeat, ...(ahead !== undefined && { ahead }) } }
   }
 
   /**
@@ -91,6 +102,7 @@ export class Hub {
     this.#nodes.clear()
     this.#statuses.clear()
     this.#watchedUntil = Number.NEGATIVE_INFINITY
+    this.#ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
     this.#generation++
   }
 

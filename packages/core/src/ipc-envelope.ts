@@ -34,6 +34,7 @@ export function unseal(value: unknown): IpcMessage | undefined {
  * `Infinity` travels as null.
  */
 export interface PackedRequest {
+  readonly time: number | null
   readonly policies: readonly PackedPolicy[]
   readonly entries: readonly (readonly [policy: number, key: string, atMost: number | null, cells: readonly number[]])[]
   readonly blocks: readonly (readonly [
@@ -54,7 +55,7 @@ export interface PackedRequest {
 
 type PackedPolicy = readonly [id: string, width: number, cells: number, limit: number | null, hot: number | null, ttl: number]
 
-export function pack({ entries, blocks, heartbeat }: SyncRequest): PackedRequest {
+export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedRequest {
   const places = new Map<StorePolicy, number>()
   const policies: PackedPolicy[] = []
   const place = (policy: StorePolicy): number => {
@@ -67,6 +68,7 @@ export function pack({ entries, blocks, heartbeat }: SyncRequest): PackedRequest
     return found
   }
   return {
+    time: time ?? null,
     policies,
     entries: entries.map(({ policy, key, atMost, cells }) => [
       place(policy),
@@ -102,6 +104,7 @@ export function unpack(packed: PackedRequest): SyncRequest {
     return policy
   }
   return {
+    ...(packed.time !== null && { time: packed.time }),
     entries: packed.entries.map(([policy, key, atMost, cells]) => ({
       policy: at(policy),
       key,

@@ -58,15 +58,17 @@ export class StoreTime {
   /**
    * Takes a reply into account: Cristian's algorithm (Cristian 1989, "Probabilistic clock synchronization"): the
    * store's clock was read between `sent` and `received`, so the middle is off by at most half the round trip.
+   *
+   * @param ahead by how much the other nodes are ahead of a store's clock that was stepped: who starts joins them
    */
-  observe(sent: number, received: number, storeTime: number): void {
+  observe(sent: number, received: number, storeTime: number, ahead = 0): void {
     if (!Number.isFinite(storeTime)) return
     const sample = storeTime - (sent + received) / 2
     // The store's clock has a resolution of a millisecond at worst.
     const error = (received - sent) / 2 + RESOLUTION
     if (!this.#measured) {
       this.#measured = true
-      this.#offset = sample
+      this.#offset = sample + ahead
       this.#target = sample
       this.#from = received
       this.#error = error
@@ -89,6 +91,17 @@ export class StoreTime {
     return this.#measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
   }
 
+  /** The store's clock was not stepped, this node's was held, as when a machine is suspended: ends a correction at once. */
+  catchUp(monotonic: number): void {
+    this.#offset = Math.max(this.offsetAt(monotonic), this.#target)
+    this.#from = monotonic
+  }
+
+  /** Whether it is far from what the store's clock shows, as that was stepped. */
+  stepped(monotonic: number): boolean {
+    return Math.abs(this.#target - this.offsetAt(monotonic)) > STEP
+  }
+
   /** Whether the store has answered yet. */
   get measured(): boolean {
     return this.#measured
@@ -100,3 +113,5 @@ const SLEW = 0.1
 /** How far two good clocks may drift apart: 200 ppm, twice what is usual. */
 const DRIFT = 200e-6
 const RESOLUTION = 0.5
+/** A correction by more than this is no measuring error, in milliseconds. */
+const STEP = 1_000

@@ -139,6 +139,12 @@ export interface BlockState {
 export interface SyncRequest {
   readonly entries: readonly SyncEntry[]
   readonly blocks: readonly BlockChange[]
+  /**
+   * The time that the nodes go by, milliseconds since the Unix epoch: in heartbeats, and while it is far from what the store's
+   * clock shows, as that was stepped and nodes approach it slowly. A store that goes by its own clock, for the age of cells
+   * or the end of blocks, goes by this one instead. Absent until the store has answered.
+   */
+  readonly time?: number
   /** Present in heartbeats; without it the reply's `heartbeat` is absent. */
   readonly heartbeat?: HeartbeatRequest
 }
@@ -180,6 +186,12 @@ export interface HeartbeatReply {
   readonly blocks: readonly BlockState[]
   /** At a node's start (no cursor): keys whose total passed `hot` in their running cell or window. */
   readonly hot: readonly TotalAnnouncement[]
+  /**
+   * By how much the time that nodes go by (`time` of their heartbeats) is ahead of the store's clock, in milliseconds, if one
+   * of them said lately that it is far from it, and none since that it is not: a node that starts joins them. A store
+   * that does not support it leaves this out.
+   */
+  readonly ahead?: number
   /** Whether any node watches the cluster. A store that does not support it leaves this out. */
   readonly watched?: boolean
   /** When `watch` was set: the newest status of each live node that told one. */

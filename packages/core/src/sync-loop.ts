@@ -13,6 +13,8 @@ export interface SyncObserver {
   failed(error: unknown, entries: number, sent: number, received: number): void
   /** Called at each tick, before anything is sent. Returns when the next one must come at the latest. */
   tick(now: number): number
+  /** The time that the node goes by, where the store needs it. */
+  time(now: number, heartbeat: boolean): number | undefined
   /** What a heartbeat is to say of this node. */
   about(now: number): Pick<HeartbeatRequest, 'status' | 'watch'>
 }
@@ -345,7 +347,9 @@ export class SyncLoop {
   #send(batch: Batch, blocks: PendingBlock[], beat: boolean, now: number): void {
     const connection = this.#connection
     if (connection === undefined) return
+    const time = this.#observer.time(now, beat)
     const request: SyncRequest = {
+      ...(time !== undefined && { time }),
       entries: batch.entries,
       blocks: blocks.map(({ change, until }) => ({ ...change, remaining: change.remaining === 0 ? 0 : Math.max(1, until - now) })),
       ...(beat && {

@@ -17,7 +17,7 @@ import { oneOf, parsePolicies } from './parse-policy.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 import type { Reservation } from './reservations.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from './snapshot.ts'
-import type { Announcement, HeartbeatReply, Store } from './store.ts'
+import type { Announcement, HeartbeatReply, Store, SyncReply } from './store.ts'
 import { StoreTime } from './store-time.ts'
 import { SyncLoop } from './sync-loop.ts'
 import { SyncStats } from './sync-stats.ts'
@@ -79,6 +79,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #state: ThrottlerState = 'idle'
   #nodes = 1
   #generation: string | undefined
+  /** The last heartbeat said that the store's clock was stepped, and the one that was answered before. */
+  #saidStepped = false
+  #saidBefore = false
   #degradedAt = 0
   #recoveredAt = Number.NEGATIVE_INFINITY
   #foundAt = Number.NEGATIVE_INFINITY
@@ -119,13 +122,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
       heartbeat,
       time: this.#time,
       observer: {
-        succeeded: (reply, entries, sent, received) => this.#succeeded(reply.time, entries, sent, received),
+        succeeded: (reply, entries, sent, received) => this.#succeeded(reply, entries, sent, received),
         heartbeat: (reply, sent, received) => this.#heartbeat(reply, sent, received),
         failed: (error, entries, sent, received) => this.#failed(error, entries, sent, received),
         tick: (monotonic) => {
           this.#localTime.observe(monotonic, monotonic, this.#clock.now())
           return this.#throttled.tick(this.#counters, monotonic)
         },
+        time: (monotonic, heartbeat) => this.#timeToTell(monotonic, heartbeat),
         about: (monotonic) => this.#watch.request(() => this.snapshot(), monotonic),
       },
     })
@@ -761,9 +765,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
     }
   }
 
-  #succeeded(time: number, entries: number, sent: number, received: number): void {
+  #timeToTell(now: number, heartbeat: boolean): number | undefined {
+    const stepped = this.#time.stepped(now)
+    if (heartbeat) this.#saidStepped = stepped
+    return stepped || (heartbeat && this.#time.measured) ? this.#time.at(now) : undefined
+  }
+
+  #succeeded({ time, heartbeat }: SyncReply, entries: number, sent: number, received: number): void {
     const first = !this.#time.measured
-    this.#time.observe(sent, received, time)
+    // The store had heard of a step from this node before; another one has said since that there is none.
+    if (heartbeat !== undefined && heartbeat.ahead === undefined && this.#saidBefore) this.#time.catchUp(received)
+    if (heartbeat !== undefined) this.#saidBefore = this.#saidStepped
+    this.#time.observe(sent, received, time, heartbeat?.ahead)
     for (const counter of this.#counters) {
       if (first) counter.adoptTime(received)
       else counter.roll(received)

@@ -228,4 +228,55 @@ describe('through a throttler', () => {
       await close()
     }
   })
+
+  test.each(['fixed', 'sliding'] as const)(
+    'a node that starts after a step of the store’s clock keeps the limit with the others (%s)',
+    async (window) => {
+      for (const step of [-3_600_000, 3_600_000]) {
+        const { world, node, store, close } = scene()
+        store.roundTrip = 2
+        const rule = { ...policy, limit: 100, window }
+        const old = node(rule)
+        old.start()
+        await world.runTo(1_500)
+        store.clock.offset += step
+        // Before the next heartbeat nobody knows of it.
+        await world.runTo(3_900)
+        const young = node(rule)
+        young.start()
+        // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
+        await world.runTo(6_000)
+        const before = [old, young].map((one) => one.snapshot().policies[0]?.admitted ?? 0)
+        let admitted = 0
+        for (let i = 0; i < 2_000; i++) {
+          admitted += offer(i % 2 === 0 ? old : young, 'a', 1)
+          await world.run(5)
+        }
+        expect(before).toEqual([0, 0])
+        // Ten seconds, or eleven intervals where time is slewed forwards, and a part of one more.
+        expect(admitted).toBeLessThanOrEqual(1_220)
+        expect(admitted).toBeGreaterThanOrEqual(800)
+        await close()
+      }
+    },
+  )
+
+  test('a node whose machine was suspended is with the others again at once, as they say that the store’s clock is right', async () => {
+    const { world, node, close } = scene()
+    const right = node(policy)
+    right.start()
+    const held = node(policy)
+    const { clock } = held
+    const passes = clock.monotonic.bind(clock)
+    let suspended = 0
+    clock.monotonic = () => passes() - suspended
+    held.start()
+    await world.runTo(1_500)
+    world.stall(600_400)
+    suspended = 600_400
+    await world.run(3_000)
+    const ends = [right, held].map((one) => one.check('a').resetAfter)
+    expect(ends[0]).toBe(ends[1])
+    await close()
+  })
 })

@@ -8,10 +8,22 @@ import { parseArray, parseNumber, parseTime, replyError } from './wire.ts'
 /** For how long a bucket remembers a node that is not heard of, milliseconds. Forgetting it only costs a repetition. */
 const SEQUENCE_TTL = 600_000
 
+/** Two readings of a server's clock that differ by more than this, milliseconds, mean a step. */
+const LEAST_STEP = 1_000
+
 /** When a server handled a call, on its clock, and the middle of the call on the node's monotonic one. */
 export interface Moment {
   readonly time: number
   readonly middle: number
+}
+
+/** A script's reply. */
+export interface Answer {
+  readonly moment: Moment
+  /** The reply without what all scripts begin it with. */
+  readonly rest: readonly unknown[]
+  /** The server's clock was set back since the last call by so many milliseconds: blocks seem to last longer by them. */
+  readonly setBack: number
 }
 
 export interface BucketOptions {
@@ -33,6 +45,7 @@ export class Bucket {
   readonly #sequence = new Sequence()
   readonly #sequenceKey: string
   /** Monotonic times at which the calls without an answer were sent. */
+  #last: Moment | undefined
   readonly #pending = new Set<{ readonly since: number }>()
 
   constructor(options: BucketOptions) {
@@ -44,20 +57,17 @@ export class Bucket {
   /**
    * Calls a script.
    *
-   * @returns the reply without what all scripts begin it with
+   * @param nodesTime - what the nodes go by, at a time of this node's monotonic clock (`middle`)
    */
-  async call(
-    script: Script,
-    keys: readonly string[],
-    argumentOf: (common: object) => string,
-  ): Promise<{ readonly moment: Moment; readonly rest: readonly unknown[] }> {
+  async call(script: Script, keys: readonly string[], argumentOf: (common: object) => string, nodesTime?: Moment): Promise<Answer> {
     const { clock, link, nodeId } = this.#options
     const call = { since: clock.monotonic() }
     this.#refuseWhenSilent(call.since)
     this.#pending.add(call)
     try {
       const sequence = this.#sequence.next()
-      const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL })
+      const now = nodesTime && nodesTime.time + (call.since - nodesTime.middle)
+      const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL, now })
       const { log, ends, keep, hot } = this.keys
       const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, ...keys], argument))
       const middle = (call.since + clock.monotonic()) / 2
@@ -65,7 +75,10 @@ export class Bucket {
       const moment = { time: parseTime(seconds, microseconds), middle }
       if (before === undefined) throw replyError('too short')
       if (this.#sequence.answered(sequence, before === '' ? 0 : parseNumber(before))) this.#options.lost()
-      return { moment, rest }
+      const step = this.#last === undefined ? 0 : moment.time - this.#last.time - (moment.middle - this.#last.middle)
+      this.#last = moment
+      // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.
+      return { moment, rest, setBack: now === undefined && step < -LEAST_STEP ? -step : 0 }
     } finally {
       this.#pending.delete(call)
     }

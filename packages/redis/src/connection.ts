@@ -66,7 +66,7 @@ export class RedisConnection implements StoreConnection {
           this.#link.silent(!exchange.answered && this.#context.buckets.length === 1)
         }, timeout)
       }
-      const exchange = new Exchange(request, this.#context, waitForAnswer)
+      const exchange = new Exchange(request, this.#context, begun, waitForAnswer)
       const settle = (error: unknown): void => {
         if (settled) return
         settled = true

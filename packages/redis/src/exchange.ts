@@ -10,7 +10,7 @@ import type {
   TotalAnnouncement,
 } from '@weir/core'
 import { ordinalAt } from '@weir/core'
-import type { Bucket, Moment } from './bucket.ts'
+import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
 import type { Keys } from './keys.ts'
 import { EXCHANGE, HEARTBEAT } from './lua.ts'
@@ -48,14 +48,17 @@ export class Exchange {
   readonly #blocks: (number | undefined)[]
   #heartbeat: HeartbeatReply | undefined
   #watched = false
+  #ahead: number | undefined
   #statuses: readonly StatusReport[] | undefined
   #answers = 0
   #moment: Moment | undefined
   #error: unknown
+  readonly #nodesTime: Moment | undefined
 
   /** @param progressed - called at each answer, so that a large request may take longer than a hanging server */
-  constructor(request: SyncRequest, context: ExchangeContext, progressed: () => void) {
+  constructor(request: SyncRequest, context: ExchangeContext, begun: number, progressed: () => void) {
     this.#request = request
+    this.#nodesTime = request.time === undefined ? undefined : { time: request.time, middle: begun }
     this.#context = context
     this.#progressed = progressed
     this.#results = request.entries.map(() => undefined)
@@ -111,11 +114,12 @@ export class Exchange {
   async #runChunks(place: number, chunks: readonly Chunk[]): Promise<void> {
     const bucket = this.#context.buckets[place] as Bucket
     for (const chunk of chunks) {
-      const rest = await this.#call(bucket, chunk)
-      const blocks = rest.slice(0, chunk.blockPlaces.length).map(parseNumber)
+      const { rest, setBack } = await this.#call(bucket, chunk)
+      const blocks = rest.slice(0, chunk.blockPlaces.length).map((value) => Math.max(0, parseNumber(value) - setBack))
       const results = rest
         .slice(chunk.blockPlaces.length)
         .map((value, i) => parseResult(value, this.#request.entries[chunk.entryPlaces[i] as number]?.cells ?? []))
+        .map((result) => (setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result))
       chunk.blockPlaces.forEach((at, i) => {
         this.#blocks[at] = blocks[i]
       })
@@ -125,13 +129,13 @@ export class Exchange {
     }
   }
 
-  async #call(bucket: Bucket, chunk: Chunk): Promise<readonly unknown[]> {
-    const { moment, rest } = await bucket.call(exchangeScript, chunk.keys, (common) =>
-      chunk.argument({ ...common, channel: this.#context.channel ?? false }),
-    )
+  async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
+    const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
+    const answer = await bucket.call(exchangeScript, chunk.keys, argumentOf, this.#nodesTime)
+    const { moment, rest } = answer
     if (rest.length !== chunk.blockPlaces.length + chunk.entryPlaces.length) throw replyError('too few results')
     this.#answeredBy(bucket, moment)
-    return rest
+    return answer
   }
 
   async #beat(): Promise<void> {
@@ -166,6 +170,7 @@ export class Exchange {
       blocks,
       hot: totals,
       watched: this.#watched,
+      ...(this.#ahead !== undefined && { ahead: this.#ahead }),
       ...(this.#statuses && { statuses: this.#statuses }),
     }
   }
@@ -177,13 +182,18 @@ export class Exchange {
     let wantsHot = hot !== undefined
     for (;;) {
       const { cursor } = bucket
-      const { moment, rest } = await bucket.call(heartbeatScript, [bucket.keys.nodes, bucket.keys.status], (common) =>
-        JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey } = bucket.keys
+      const { moment, rest, setBack } = await bucket.call(
+        heartbeatScript,
+        [registryKey, statusKey, aheadKey],
+        (common) => JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
+        this.#nodesTime,
       )
-      const [nodes, versionText, next, hotMembers, blocks, watched, statuses] = rest
+      const [nodes, versionText, next, hotMembers, blocks, watched, statuses, ahead] = rest
       if (registry) {
         this.#context.nodes = parseNumber(nodes)
         this.#watched = parseNumber(watched) === 1
+        this.#ahead = ahead === '' || ahead === undefined ? undefined : parseNumber(ahead)
         if (watch) this.#statuses = parseStatuses(statuses)
       }
       const version = parseNumber(versionText)
@@ -192,7 +202,7 @@ export class Exchange {
       const found = parseArray(blocks)
       for (let i = 0; i + 1 < found.length; i += 2) {
         const { policyId, key } = parseMember(found[i])
-        states.push({ policyId, key, remaining: Math.max(0, parseNumber(found[i + 1])) })
+        states.push({ policyId, key, remaining: Math.max(0, parseNumber(found[i + 1]) - setBack) })
       }
       this.#answeredBy(bucket, moment)
       // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
@@ -215,7 +225,7 @@ export class Exchange {
       Array.from(chunksOf(entries, [], this.#context.keys), ([place, chunks]) =>
         this.#try(async () => {
           for (const chunk of chunks) {
-            const rest = await this.#call(this.#context.buckets[place] as Bucket, chunk)
+            const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
             chunk.entryPlaces.forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = parseResult(rest[i], asked)

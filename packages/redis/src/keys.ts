@@ -58,6 +58,8 @@ export interface BucketKeys {
   readonly nodes: string
   /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
   readonly status: string
+  /** By how much the nodes' time is ahead of the server's, while its clock was stepped. In the first bucket only. */
+  readonly ahead: string
 }
 
 /**
@@ -78,6 +80,7 @@ export class Keys {
         hot: `${prefix}hot`,
         nodes: `${prefix}nodes`,
         status: `${prefix}status`,
+        ahead: `${prefix}ahead`,
       }
     })
   }

@@ -3,7 +3,9 @@ const PRELUDE = `
 local request = cjson.decode(ARGV[1])
 local call = redis.call
 local clock = call('TIME')
-local now = clock[1] * 1000 + clock[2] / 1000
+local shown = clock[1] * 1000 + clock[2] / 1000
+-- After a step of this server's clock the nodes go by another time for a while.
+local now = request.now or shown
 local LOG, ENDS, KEEP, HOT = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
 -- Kept, so that a node notices when a write of it that was acknowledged is missing. The first write of the script, so
@@ -40,7 +42,7 @@ local HOUR = 3600000
  * KEYS: sequence, log, ends, keep, hot; then for each block that may grow, how often the key was blocked; for each entry: of a fixed window, counter and interval hash for each cell;
  * of a sliding one, the window hash.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, prefix (of the bucket's keys), channel (or false), policies [id, width,
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), prefix (of the bucket's keys), channel (or false), policies [id, width,
  * cells, limit, hot, ttl], blocks [policy, label, kind, remaining, and of one that may
  * grow: factor, max, memory], entries as one flat list: policy, label (0 when the
  * Redis key holds it), atMost or -1, number of cells, and for each ordinal, taken, given.
@@ -347,17 +349,27 @@ return reply
 /**
  * A node's sign of life in one bucket.
  *
- * KEYS: sequence, log, ends, keep, hot, nodes.
+ * KEYS: sequence, log, ends, keep, hot, nodes, status, ahead.
  *
- * ARGV[1], JSON: node, sequence, sequenceTtl, ttl, registry (whether this bucket holds it), cursor, page, hot (whether
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), ttl, registry (whether this bucket holds it), cursor, page, hot (whether
  * the hot keys are wanted).
  *
  * Reply: seconds, microseconds, sequence before, live nodes, version of the block list, version up to which blocks are
- * handed out, hot members, then blocks: member, remaining, …
+ * handed out, hot members, blocks: member, remaining, …; whether somebody watches, statuses, by how much the nodes' time is
+ * ahead of the server's.
  */
 export const HEARTBEAT: string = `${PRELUDE}
-local nodes, watched, statuses = 0, 0, {}
+local nodes, watched, statuses, ahead = 0, 0, {}, ''
 if request.registry then
+  local AHEAD = KEYS[8]
+  ahead = call('GET', AHEAD) or ''
+  if not request.now then
+    now = shown + (tonumber(ahead) or 0)
+  elseif math.abs(now - shown) > 1000 then
+    call('SET', AHEAD, number(now - shown), 'PX', request.ttl)
+  elseif ahead ~= '' then
+    call('PEXPIRE', AHEAD, 0)
+  end
   local NODES = KEYS[6]
   call('ZREMRANGEBYSCORE', NODES, '-inf', number(now))
   -- Left by a clock that was ahead of this server's.
@@ -419,5 +431,5 @@ if left >= 0 and left < HOUR then call('PEXPIRE', LOG, HOUR) end
 
 local hot = {}
 if request.hot then hot = call('ZRANGEBYSCORE', HOT, '(' .. number(now), '+inf', 'LIMIT', 0, 10000) end
-return { clock[1], clock[2], before or '', nodes, number(version), number(cursor), hot, blocks, watched, statuses }
+return { clock[1], clock[2], before or '', nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead }
 `

@@ -1,0 +1,95 @@
+import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { redisStore } from '../src/index.ts'
+
+/** The server's clock can't be stepped, so what the scripts read of it is. */
+vi.mock('../src/lua.ts', async (original) => {
+  const { EXCHANGE, HEARTBEAT } = await original<typeof import('../src/lua.ts')>()
+  const stepped = (text: string): string => {
+    const [before, after] = text.split("local clock = call('TIME')\n")
+    return `${before}local clock = call('TIME')\nclock[1] = clock[1] + (tonumber(call('GET', 'clock-step')) or 0)\n${after}`
+  }
+  return { EXCHANGE: stepped(EXCHANGE), HEARTBEAT: stepped(HEARTBEAT) }
+})
+
+const HOUR = 3_600
+const LIMIT = 50
+const INTERVAL = 1_000
+
+let server: RedisServer
+let namespaces = 0
+const open: Throttler[] = []
+
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((throttler) => throttler.close()))
+  await server.cli('flushall')
+})
+afterAll(() => server.stop())
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function start(namespace: string, policy: PolicyOptions): Promise<Throttler> {
+  const throttler = createThrottler({ policies: [policy], heartbeat: 200, store: redisStore({ port: server.port }, { namespace }) }).start()
+  open.push(throttler)
+  await vi.waitFor(() => expect(throttler.state).toBe('synced'), 10_000)
+  return throttler
+}
+
+test.each([
+  ['fixed', -HOUR],
+  ['sliding', HOUR],
+] as const)(
+  'with a %s window and a step of the server’s clock by %d s nodes share their limit, and so does one that starts later',
+  async (window, seconds) => {
+    const namespace = `step-${++namespaces}`
+    const policy = { limit: LIMIT, interval: INTERVAL, window }
+    const nodes = [await start(namespace, policy), await start(namespace, policy)]
+    await server.cli('set', 'clock-step', String(seconds))
+    // Two heartbeats later each has heard of it.
+    await sleep(500)
+    nodes.push(await start(namespace, policy))
+    await vi.waitFor(() => expect(nodes.map((node) => node.snapshot().nodes)).toEqual([3, 3, 3]), 10_000)
+    const begun = performance.now()
+    let admitted = 0
+    while (performance.now() - begun < 2_500) {
+      for (const node of nodes) if (node.check('key').allowed) admitted++
+      await sleep(2)
+    }
+    const intervals = (performance.now() - begun) / INTERVAL
+    // A part of an interval at each end, and a tenth while time is slewed. A node that kept to itself would take it all twice.
+    expect(admitted).toBeLessThan(LIMIT * (1.1 * intervals + 1) * 1.2)
+    expect(admitted).toBeGreaterThan(LIMIT * (0.9 * intervals - 1) * 0.8)
+  },
+)
+
+test.each([HOUR, -HOUR])('a step of the server’s clock by %d s neither lengthens nor ends a block', async (seconds) => {
+  const namespace = `step-${++namespaces}`
+  const policy = { limit: LIMIT, interval: INTERVAL }
+  const [first, second] = [await start(namespace, policy), await start(namespace, policy)]
+  first.block('key', 6_000)
+  await vi.waitFor(() => expect(second.check('key').allowed).toBe(false), 5_000)
+  const ends = performance.now() + 6_000
+  await server.cli('set', 'clock-step', String(seconds))
+  // Exchanges of the key, as its neighbours of the same bucket are exchanged.
+  for (let i = 0; i < 16; i++) {
+    first.check(`other-${i}`)
+    second.check(`other-${i}`)
+    await sleep(50)
+  }
+  const third = await start(namespace, policy)
+  const left = ends - performance.now()
+  for (const node of [first, second]) {
+    const { allowed, retryAfter } = node.check('key')
+    expect(allowed).toBe(false)
+    expect(Math.abs(retryAfter - left)).toBeLessThan(1_500)
+  }
+  // The server lost nothing, so who starts hears of it too.
+  expect(Math.abs(third.peek('key').retryAfter - left)).toBeLessThan(1_500)
+  first.block('later', 3_000)
+  await vi.waitFor(() => expect(third.check('later').allowed).toBe(false), 5_000)
+  expect(third.check('later').retryAfter).toBeLessThanOrEqual(3_000)
+})
