@@ -78,7 +78,7 @@ function withoutRouter<Name extends string>(
 ): { router: RouterLike | undefined; input: ThrottleInput<Context, KoaArgs, Name> } {
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'router')) return { router: undefined, input: options }
   const { router, ...input } = options
-  if (router !== undefined && typeof router?.match !== 'function') {
+  if (router !== undefined && (typeof router !== 'object' || typeof router?.match !== 'function')) {
     throw new WeirError('WEIR_INVALID_OPTION', 'Option "router" must be the application\'s router, an instance of @koa/router.')
   }
   return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
