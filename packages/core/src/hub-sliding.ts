@@ -4,6 +4,11 @@ import { endOf, type Ordinal, ordinalAt } from './time.ts'
 
 /** Reached limits are announced again at most this often, milliseconds (ACCURACY: the stop message of sliding windows). */
 const REPEAT_AFTER = 10
+/**
+ * Totals are announced also when they pass this part of the limit, for nodes to send the few units that they still hold: a
+ * volley that ends just below the limit would leave each node behind, and the next one would find them so.
+ */
+const NEARLY_FULL = 0.98
 
 interface Times {
   /** The hub's wall clock, which numbers the cells. */
@@ -94,7 +99,8 @@ export class SlidingCounts {
 
   #announces(window: KeyWindow, policy: StorePolicy, change: Change, monotonic: number): boolean {
     if (change.units <= 0) return false
-    let announce = false
+    const nearly = NEARLY_FULL * policy.limit
+    let announce = change.before < nearly && change.after >= nearly
     if (change.after >= policy.limit) {
       if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true
     }

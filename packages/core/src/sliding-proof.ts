@@ -2,7 +2,7 @@ import type { Batch, Ticket } from './batch.ts'
 import { Counter, type CounterHost, type Refusal, type ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, COUNTDOWN, GLOBAL, HELLO, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from './counter-stats.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from './counter-table.ts'
-import { Share, smooth, threshold } from './estimate.ts'
+import { Share, threshold } from './estimate.ts'
 import { SETTLE } from './fixed-counter.ts'
 import type { Policy } from './policy.ts'
 import { type Bucket, SlidingCells } from './sliding-cells.ts'
@@ -23,8 +23,12 @@ class SlidingKey {
   syncedAt = Number.NEGATIVE_INFINITY
   /** Whether an exchange has returned yet. */
   synced = false
-  /** Others' units per millisecond. */
+  /** When the key was last found idle: the others' rate is measured from then on. */
+  idleAt = Number.NEGATIVE_INFINITY
+  /** Others' units per millisecond: units and time of the exchanges, each counting half of the next one. */
   rate = 0
+  paceUnits = 0
+  paceTime = 0
   /** Own units taken since the start, and at the last exchange. */
   ownTaken = 0
   ownThen = 0
@@ -44,6 +48,8 @@ class SlidingKey {
 const SCAN_STEP = 5_000
 const EVICT_STEP = 1_000
 const SPACING = 2
+/** c of the countdown, for all but small limits. */
+const DIVISOR = 1.5
 const RETRY_ALONE = 200
 /** The oldest bucket counts in full but for this part of the limit, which is released as the bucket leaves. */
 const EARLY_RELEASE = 0.02
@@ -96,11 +102,14 @@ export class SlidingProof extends Counter {
     const base = baseOf(slot)
     const fields = this.table.fields
     const key = this.#keyAt(slot)
-    // The others' rate is measured from here on, so that the first exchange tells it already.
-    if (key.syncedAt === Number.NEGATIVE_INFINITY) key.syncedAt = now
     this.#absorb(base, key)
     if (key.closed) this.#reopen(key, now)
     key.cells.dropBefore(this.#oldest())
+    if (key.cells.empty) {
+      // So that the first exchange of an attack tells its pace already.
+      key.idleAt = now
+      key.rate = key.paceUnits = key.paceTime = 0
+    }
     const known = this.#total(key.cells, now)
     key.early = this.#early(key.cells, now)
     fields[base + KNOWN] = known
@@ -168,8 +177,13 @@ export class SlidingProof extends Counter {
         return
       }
     }
-    // The running bucket goes on being released.
-    key.lookedAt = (this.ordinal - 1) as Ordinal
+    // What leaves in the running bucket goes on being released; but what closed the key in it still counts.
+    key.lookedAt = Math.max(key.lookedAt, this.ordinal - 1) as Ordinal
+  }
+
+  #close(key: SlidingKey): void {
+    key.closed = true
+    key.lookedAt = this.ordinal
   }
 
   #reopensBelow(): number {
@@ -233,7 +247,7 @@ export class SlidingProof extends Counter {
       inFlight: flight,
       nodes: Math.min(3 * live, Math.max(live, 1 / key.share.value(live))),
       extrapolated: key.rate * Math.max(0, now - Math.max(key.syncedAt, now - this.policy.interval)),
-      divisor: this.policy.limit < 20 * live ? 3 : 1.5,
+      divisor: this.policy.limit < 20 * live ? 3 : DIVISOR,
     })
   }
 
@@ -263,10 +277,7 @@ export class SlidingProof extends Counter {
     const { cooldown, limit } = this.policy
     if (!this.host.degraded && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
       const first = !key.closed
-      if (known + 1 > limit) {
-        key.closed = true
-        key.lookedAt = this.ordinal
-      }
+      if (known + 1 > limit) this.#close(key)
       if (first && key.closed && cooldown > 0 && this.time.at(now) - this.policy.interval >= this.#amnestyEnd(key))
         this.startCooldown(slot, now, now)
     }
@@ -277,6 +288,12 @@ export class SlidingProof extends Counter {
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.amnesty, awayIn)
     return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.wire.width)
+  }
+
+  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, roundTrip, source)
+    const key = this.#keys.get(slot)
+    if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.policy.limit) this.#closeIfBlocked(slot, key)
   }
 
   override explain(slot: number, cost: number, now: number): Refusal {
@@ -299,7 +316,8 @@ export class SlidingProof extends Counter {
       const oldest = (this.#oldest() + ahead) as Ordinal
       const tooMuch = key.cells.total(oldest) - (limit - Math.min(cost, limit))
       // See `#reopen`: what the running bucket holds does not keep a key closed.
-      const tooFull = key.closed ? key.cells.total(oldest, (this.ordinal + ahead) as Ordinal) - this.#reopensBelow() : 0
+      const end = Math.max(this.ordinal + ahead, key.lookedAt + 1)
+      const tooFull = key.closed ? key.cells.total(oldest, end) - this.#reopensBelow() : 0
       const excess = Math.max(tooMuch, tooFull, 0)
       const leaving = key.cells.find(oldest)
       const units = leaving === undefined ? 0 : leaving.others + leaving.taken - leaving.given
@@ -407,8 +425,7 @@ export class SlidingProof extends Counter {
     }
     for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
     const learned = Math.max(0, key.cells.others() - before)
-    const elapsed = now - key.syncedAt
-    if (elapsed > 0 && key.syncedAt > Number.NEGATIVE_INFINITY) key.rate = smooth(key.rate, learned / elapsed)
+    this.#measure(key, learned, now)
     const own = key.ownTaken - key.cells.unsent()
     key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, this.policy.limit)
     key.ownThen = own
@@ -418,9 +435,23 @@ export class SlidingProof extends Counter {
     this.#refresh(slot, now)
     this.markStale(slot)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    this.#lookAtNews(slot, key, now)
+  }
+
+  /** Something new is known: what was too little to be sent may not be so any more. */
+  #lookAtNews(slot: number, key: SlidingKey, now: number): void {
+    if (key.closed) return
+    const known = this.#total(key.cells, now) - this.#early(key.cells, now)
     const unsent = key.cells.unsent()
-    const known = this.#known(slot, key)
-    if (unsent >= 1 && !key.closed && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)
+    if (known + 1 > this.policy.limit) {
+      this.#closeIfBlocked(slot, key)
+      if (unsent > 0) this.#wantExchange(slot, key, now, PROOF)
+    } else if (unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)
+  }
+
+  /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
+  #closeIfBlocked(slot: number, key: SlidingKey): void {
+    if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }
 
   /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
@@ -462,11 +493,26 @@ export class SlidingProof extends Counter {
     if (grown > 0) {
       key.share.add(0, grown, this.policy.limit)
       // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
-      if (now > key.syncedAt) key.rate = smooth(key.rate, grown / (now - key.syncedAt))
+      this.#measure(key, grown, now)
       key.syncedAt = now
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
+    if (!this.host.degraded && !key.away) this.#lookAtNews(slot, key, now)
     this.markStale(slot)
+  }
+
+  /**
+   * So much was taken by the others since they were last heard of, as far as they have told. Of what they took since the key
+   * was idle they still hold back half of what they may, on average.
+   */
+  #measure(key: SlidingKey, units: number, now: number): void {
+    const fresh = key.idleAt >= key.syncedAt
+    const elapsed = now - (fresh ? key.idleAt : key.syncedAt)
+    if (!(elapsed > 0)) return
+    const held = fresh && units > 0 ? Math.max(0, this.policy.limit - this.#total(key.cells, now)) / (2 * DIVISOR + 2) : 0
+    key.paceUnits = key.paceUnits / 2 + units + held
+    key.paceTime = key.paceTime / 2 + elapsed
+    key.rate = key.paceUnits / key.paceTime
   }
 
   override lost(slot: number): void {

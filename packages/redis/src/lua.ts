@@ -238,6 +238,9 @@ local function alive(list, width, ttl)
   return kept
 end
 
+-- Totals are announced also when they pass this part of the limit; see hub-sliding.ts of core.
+local nearlyFull = 0.98
+
 local function sliding(policy, label, atMost, count, entries, place)
   local id, width, span, limit, hot, ttl = policy[1], policy[2], policy[3], policy[4], policy[5], policy[6]
   at = at + 1
@@ -290,9 +293,14 @@ local function sliding(policy, label, atMost, count, entries, place)
     -- Together, so that a node's counts are never forgotten while the sum still holds them.
     if opened or ownOpened then list, own = alive(list, width, ttl), alive(own, width, ttl) end
 
-    local announced = tonumber(known[3])
-    local repeats = not announced or now - announced >= 10 or now < announced
-    if units > 0 and net >= limit and (total < limit or repeats) then news = true end
+    if units > 0 and net >= nearlyFull * limit then
+      if total < nearlyFull * limit then
+        news = true
+      elseif net >= limit then
+        local announced = tonumber(known[3])
+        news = total < limit or not announced or now - announced >= 10 or now < announced
+      end
+    end
     if units > 0 and net >= hot and (total < hot or opened) then
       local member = id .. '\\n' .. labelOf(label, policy, hash, 'w') .. '\\n'
       local marked = tonumber(call('ZSCORE', HOT, member)) or 0

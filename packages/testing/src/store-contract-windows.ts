@@ -53,10 +53,10 @@ export const windowCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a full window is announced, and again when units still come, but not at once',
+    title: 'a window is announced when it is nearly full and when it is full, and again when units still come, but not at once',
     needs: ['announcements'],
     async run(context) {
-      const limited = slidingPolicy({ limit: 10 })
+      const limited = slidingPolicy({ limit: 200 })
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       await context.eventually(async () => void (await b.beat(undefined, [limited])))
       const now = context.ordinal(limited)
@@ -65,22 +65,25 @@ export const windowCases: readonly ContractCase[] = [
         b.announcements.flatMap((one) => (one.type === 'total' && (of === undefined || one.key === of) ? [net(one)] : []))
       let key = 0
       await context.eventually(async () => {
-        await a.count(limited, `probe ${key++}`, [cell(now, 10)])
+        await a.count(limited, `probe ${key++}`, [cell(now, 200)])
         await context.pass(20)
         assert.ok(totals().length > 0, 'nothing is announced')
       })
       b.announcements.length = 0
-      await a.count(limited, 'k', [cell(now - 1, 6)])
-      await a.count(limited, 'k', [cell(now, 4)])
-      await context.eventually(() => assert.deepEqual(totals('k'), [10]))
-      await context.pass(15)
+      await a.count(limited, 'k', [cell(now - 1, 190)])
       await a.count(limited, 'k', [cell(now, 5)])
-      await context.eventually(() => assert.deepEqual(totals('k'), [10, 11]))
+      await a.count(limited, 'k', [cell(now, 7)])
+      await a.count(limited, 'k', [cell(now, 9)])
+      await a.count(limited, 'k', [cell(now, 10)])
+      await context.eventually(() => assert.deepEqual(totals('k'), [197, 200]))
       await context.pass(15)
-      await a.count(limited, 'k', [cell(now, 5)])
-      await a.count(limited, 'last', [cell(now, 10)])
-      await context.eventually(() => assert.deepEqual(totals('last'), [10]))
-      assert.deepEqual(totals('k'), [10, 11], 'without new units nothing is announced')
+      await a.count(limited, 'k', [cell(now, 12)])
+      await context.eventually(() => assert.deepEqual(totals('k'), [197, 200, 202]))
+      await context.pass(15)
+      await a.count(limited, 'k', [cell(now, 12)])
+      await a.count(limited, 'last', [cell(now, 200)])
+      await context.eventually(() => assert.deepEqual(totals('last'), [200]))
+      assert.deepEqual(totals('k'), [197, 200, 202], 'without new units nothing is announced')
     },
   },
 ]

@@ -56,6 +56,8 @@ async function bookedWhereCounted(): Promise<readonly string[]> {
   )
 }
 
+const VOLLEYS = 'bursts of 200 every 0.03333333333333333 intervals, phase 0.03266666666666666, 2 ms wide, 1000 per 10 s'
+
 export const checks = {
   'falsely refused': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
@@ -72,8 +74,13 @@ export const checks = {
   'writes are spread': spreadWrites,
   'sliding: room': goal('S1', 'uniform', 2),
   'sliding: flood': goal('S5', 'x100, uniform, 1000 per 10 s', 6),
-  'sliding: a little over': goal('S4', 'x1.1, uniform, 100 per 60 s', 16),
+  'sliding: a little over': goal('S4', 'x1.1, uniform, 100 per 60 s', 20),
+  'sliding: twice the limit': goal('S4', 'x2, uniform, 100 per 60 s', 20),
   'sliding: tuned': goal('S8', 'square wave x0 to x100, period 1, duty 0.03333333333333333, phase 0, 1000 per 10 s', 6),
+  'sliding: volleys': goal('S8', VOLLEYS, 6),
+  'sliding: flood on an idle key': goal('S7', 'x100, straddling, zipf 1, 1000 per 10 s', 8),
+  'sliding: room, zipf': goal('S1', 'zipf', 2),
+  'sliding: nodes doubled': goal('S9', 'doubled at x100, 1000 per 10 s', 20),
   'sliding: operations, x100': goal('S12', 'x100, 1000 per 10 s', 6),
   'sliding: operations, x0.1': goal('S12', 'x0.1, 1000 per 10 s', 6),
 } as const

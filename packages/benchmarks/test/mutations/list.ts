@@ -160,7 +160,7 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'a key does not close when it reaches its limit',
     file: 'sliding-proof.ts',
-    find: 'key.closed = true\n        key.lookedAt',
+    find: 'key.closed = true\n    key.lookedAt',
     replace: 'key.lookedAt',
     check: 'sliding: operations, x100',
   },
@@ -171,8 +171,8 @@ export const SLIDING: readonly Mutation[] = [
     replace: 'if (key.hello) {',
     also: {
       file: 'sliding-proof.ts',
-      find: 'if (unsent >= 1 && !key.closed && unsent >= this.#dueAt(key, known, now))',
-      replace: 'if (known < 0 && unsent < 0)',
+      find: '} else if (unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this',
+      replace: '} else if (known < 0) this',
     },
     check: 'sliding: flood',
   },
@@ -194,7 +194,7 @@ export const SLIDING: readonly Mutation[] = [
     name: 'no stop message',
     file: 'hub-sliding.ts',
     find: 'if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true',
-    replace: 'if (monotonic < 0) announce = true',
+    replace: 'announce = false',
     check: 'sliding: a little over',
   },
   {
@@ -209,7 +209,7 @@ export const SLIDING: readonly Mutation[] = [
     file: 'sliding-proof.ts',
     find: 'for (const cell of cells) this.#learn(key, cell, key.cells.find',
     replace: 'for (const cell of cells.slice(-1)) this.#learn(key, cell, key.cells.find',
-    check: 'sliding: a little over',
+    check: 'sliding: twice the limit',
   },
   {
     name: 'quiet keys are sent like all others',
@@ -217,5 +217,40 @@ export const SLIDING: readonly Mutation[] = [
     find: 'return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1',
     replace: 'return live < 0 && unsent < 0 && limit < 0 && key.closed',
     check: 'sliding: operations, x0.1',
+  },
+  {
+    name: 'a window that is nearly full is not announced',
+    file: 'hub-sliding.ts',
+    find: 'const NEARLY_FULL = 0.98',
+    replace: 'const NEARLY_FULL = 1',
+    check: 'sliding: volleys',
+  },
+  {
+    name: 'a proof is not told to the others',
+    file: 'sliding-proof.ts',
+    find: 'if (unsent > 0) this.#wantExchange(slot, key, now, PROOF)',
+    replace: '',
+    check: 'sliding: volleys',
+  },
+  {
+    name: "the others' pace is measured over idle times too",
+    file: 'sliding-proof.ts',
+    find: 'const fresh = key.idleAt >= key.syncedAt',
+    replace: 'const fresh = false',
+    check: 'sliding: flood on an idle key',
+  },
+  {
+    name: 'reopening looks only at the moment of a request',
+    file: 'sliding-proof.ts',
+    find: 'if (key.closed) this.#reopen(key, now)',
+    replace: '',
+    check: 'sliding: room, zipf',
+  },
+  {
+    name: 'growth learned from stop messages does not count in the share',
+    file: 'sliding-proof.ts',
+    find: 'key.share.add(0, grown, this.policy.limit)',
+    replace: '',
+    check: 'sliding: nodes doubled',
   },
 ]
