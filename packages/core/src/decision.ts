@@ -120,7 +120,7 @@ export class CombinedDecision extends PolicyDecision {
 export const NO_POLICY: PolicyDecision = new PolicyDecision(true, 'none', undefined, '', Number.POSITIVE_INFINITY, 0, 0, 0 as Ordinal)
 
 /** Which of several decisions speaks for the request. */
-export function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
+function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
   let best = parts[0] as PolicyDecision
   for (let i = 1; i < parts.length; i++) {
     const part = parts[i] as PolicyDecision
@@ -131,4 +131,9 @@ export function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
     } else if (part.retryAfter > best.retryAfter) best = part
   }
   return best
+}
+
+/** The decision that the parts of the policies make. */
+export function combined(parts: readonly PolicyDecision[]): PolicyDecision {
+  return parts.length === 1 ? (parts[0] as PolicyDecision) : new CombinedDecision(decisiveOf(parts), parts)
 }

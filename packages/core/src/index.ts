@@ -62,12 +62,12 @@ export type {
   SyncResult,
   TotalAnnouncement,
 } from './store.ts'
+export type { ThrottlerState } from './store-state.ts'
 export type { SyncFailureCause } from './sync-stats.ts'
 export {
   type BlockOptions,
   createThrottler,
   Throttler,
-  type ThrottlerState,
 } from './throttler.ts'
 export type { Overflow, ThrottlerOptions } from './throttler-options.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from './time.ts'

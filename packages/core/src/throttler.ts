@@ -1,11 +1,10 @@
 import { type Clock, systemClock } from './clock.ts'
-import { type Counter, type CounterHost, NO_SLOT, type Refusal, UNANSWERED, wireOfKey } from './counter.ts'
-import { ANNOUNCED, type BlockCause, GLOBAL, LOCAL, type SourceIndex } from './counter-stats.ts'
-import { CombinedDecision, type Decision, decisiveOf, NO_POLICY, PolicyDecision } from './decision.ts'
+import { type Counter, type CounterHost, NO_SLOT, UNANSWERED, wireOfKey } from './counter.ts'
+import { type BlockCause, LOCAL } from './counter-stats.ts'
+import { CombinedDecision, combined, type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
 import { type Duration, parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError, warnProcess } from './errors.ts'
 import { Emitter, type EventName, type Listener } from './events.ts'
-import { SETTLE } from './fixed-counter.ts'
 import { nodeReader } from './http/node-reader.ts'
 import type { PlannedPolicyOptions } from './http/plans.ts'
 import type { RequestReader } from './http/reader.ts'
@@ -15,25 +14,21 @@ import { makeCounter } from './make-counter.ts'
 import type { ClusterNode } from './node-status.ts'
 import { oneOf, parsePolicies } from './parse-policy.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
-import type { Reservation } from './reservations.ts'
+import { decideOne, partOf, refusedSlot } from './policy-part.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from './snapshot.ts'
-import type { Announcement, HeartbeatReply, Store, SyncReply } from './store.ts'
+import type { Store } from './store.ts'
+import { StoreState, type ThrottlerState } from './store-state.ts'
 import { StoreTime } from './store-time.ts'
+import { StrictDecisions } from './strict-decisions.ts'
 import { SyncLoop } from './sync-loop.ts'
-import { SyncStats } from './sync-stats.ts'
 import { ThrottledReport } from './throttled-report.ts'
 import { checkOptions, newNodeId, type Overflow, requestRules, type ThrottlerOptions } from './throttler-options.ts'
-import type { Ordinal } from './time.ts'
-import { Watch } from './watch.ts'
 
 /** Which policies a block is of. */
 export interface BlockOptions {
   /** A policy's name. Default: all policies. */
   readonly policy?: string
 }
-
-/** `local`: without a store; `connecting`: the store has not answered yet. */
-export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -67,24 +62,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #single: Counter | undefined
   readonly #emitter: Emitter
   readonly #loop: SyncLoop
-  readonly #time: StoreTime
+  readonly #link: StoreState
+  readonly #strictly: StrictDecisions
   readonly #localTime: StoreTime
   readonly #closeTimeout: number
   #ownScratch: Scratch = { slots: [], keys: [], costs: [] }
   #deciding = false
-  readonly #sync = new SyncStats()
   readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
-  readonly #watch: Watch
-  #state: ThrottlerState = 'idle'
-  #nodes = 1
-  #generation: string | undefined
-  /** The last heartbeat said that the store's clock was stepped, and the one that was answered before. */
-  #saidStepped = false
-  #saidBefore = false
-  #degradedAt = 0
-  #recoveredAt = Number.NEGATIVE_INFINITY
-  #foundAt = Number.NEGATIVE_INFINITY
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
   #requestRules: Rules<Req> | undefined
@@ -107,12 +92,31 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#store = options.store
     this.nodeId = newNodeId(random)
     const now = this.#clock.monotonic()
-    this.#time = new StoreTime(this.#clock.now(), now)
     this.#localTime = new StoreTime(this.#clock.now(), now)
     this.#emitter = new Emitter(this.nodeId, (error) => reportListenerError(error))
     this.#throttled = new ThrottledReport(this.#emitter)
-    this.#watch = new Watch(now)
     if (options.logger !== undefined) logEvents(options.logger, this.nodeId, (name, listener) => this.#emitter.on(name, listener))
+    const self = this
+    this.#link = new StoreState({
+      clock,
+      emitter: this.#emitter,
+      get counters() {
+        return self.#counters
+      },
+      get loop() {
+        return self.#loop
+      },
+      warn: (error) => this.warn(error),
+    })
+    this.#strictly = new StrictDecisions({
+      clock,
+      get counters() {
+        return self.#counters
+      },
+      roll: (counter, at) => this.#roll(counter, at),
+      costOf: (cost, index) => this.#costOf(cost, index),
+      decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
+    })
     this.#host = this.#makeHost()
     this.#adopt(rules, policies)
     this.#loop = new SyncLoop({
@@ -120,17 +124,17 @@ export class Throttler<Name extends string = string, Req = unknown> {
       random,
       counters: () => this.#counters,
       heartbeat,
-      time: this.#time,
+      time: this.#link.time,
       observer: {
-        succeeded: (reply, entries, sent, received) => this.#succeeded(reply, entries, sent, received),
-        heartbeat: (reply, sent, received) => this.#heartbeat(reply, sent, received),
-        failed: (error, entries, sent, received) => this.#failed(error, entries, sent, received),
+        succeeded: (reply, entries, sent, received) => this.#link.succeeded(reply, entries, sent, received),
+        heartbeat: (reply, sent, received) => this.#link.heartbeat(reply, sent, received),
+        failed: (error, entries, sent, received) => this.#link.failed(error, entries, sent, received),
         tick: (monotonic) => {
           this.#localTime.observe(monotonic, monotonic, this.#clock.now())
           return this.#throttled.tick(this.#counters, monotonic)
         },
-        time: (monotonic, heartbeat) => this.#timeToTell(monotonic, heartbeat),
-        about: (monotonic) => this.#watch.request(() => this.snapshot(), monotonic),
+        time: (monotonic, heartbeat) => this.#link.timeToTell(monotonic, heartbeat),
+        about: (monotonic) => this.#link.watch.request(() => this.snapshot(), monotonic),
       },
     })
   }
@@ -157,7 +161,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Whether the store answers: `idle` before the first decision. */
   get state(): ThrottlerState {
-    return this.#state
+    return this.#link.state
   }
 
   /**
@@ -173,7 +177,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (counter === undefined || typeof subject !== 'string' || cost !== undefined) return this.#checkSlowly(subject, cost, true)
     const now = this.#clock.monotonic()
     if (now >= counter.rollAt) this.#roll(counter, now)
-    return this.#decideOne(counter, subject, this.#fixedCost, now) as Decision<Name>
+    return decideOne(counter, subject, this.#fixedCost, now) as Decision<Name>
   }
 
   /** As `check`, but nothing is counted and no cooldown starts. */
@@ -214,8 +218,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
     applying?: readonly number[],
     applied: number = applying?.length ?? 0,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const asking = this.#strict ? this.#whoMustAsk(keys, costs, applying, applied) : []
-    if (asking.length > 0) return this.#decideWithWord([...keys], [...costs], asking)
+    const asking = this.#strict ? this.#strictly.whoMustAsk(keys, costs, applying, applied) : []
+    if (asking.length > 0) return this.#strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
@@ -227,7 +231,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * neither does a throttler that is closed.
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
-    if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
+    if (typeof units !== 'number' || !(units > 0) || this.#link.state === 'closed') return
     const now = this.#clock.monotonic()
     for (const part of decision.parts) {
       if (!(part instanceof PolicyDecision) || part.policy === undefined) continue
@@ -250,7 +254,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * throttler is closed.
    */
   charge(decision: Decision, units: number): void {
-    if (this.#state === 'closed') return
+    if (this.#link.state === 'closed') return
     if (!(typeof units === 'number' && units > 0 && units < Number.POSITIVE_INFINITY)) {
       if (units !== 0)
         this.warn(
@@ -311,7 +315,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError as `createThrottler`; then nothing has changed. `WEIR_CLOSED` after `close`
    */
   update(policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]): void {
-    if (this.#state === 'closed') throw closedError()
+    if (this.#link.state === 'closed') throw closedError()
     const rules = requestRules(policies)
     const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
     const before = this.#counters
@@ -324,7 +328,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
   snapshot(options: SnapshotOptions = {}): Snapshot {
     const now = this.#clock.monotonic()
-    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.#sync
+    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.#link.sync
     const sync = {
       exchanges,
       failures: failed,
@@ -333,11 +337,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
       lastDuration,
       lastError,
       sinceSuccess: succeededAt === undefined ? undefined : now - succeededAt,
-      clockOffset: this.#time.at(now) - this.#clock.now(),
-      clockUncertainty: this.#time.uncertainty(now),
+      clockOffset: this.#link.time.at(now) - this.#clock.now(),
+      clockUncertainty: this.#link.time.uncertainty(now),
     }
-    const degradedFor = this.#state === 'degraded' ? now - this.#degradedAt : 0
-    const about = { node: this.nodeId, state: this.#state, degradedFor, nodes: this.#nodes, sync }
+    const degradedFor = this.#link.state === 'degraded' ? now - this.#link.degradedAt : 0
+    const about = { node: this.nodeId, state: this.#link.state, degradedFor, nodes: this.#link.nodes, sync }
     return this.#snapshots.make(this.#counters, now, about, options)
   }
 
@@ -346,7 +350,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * up to date within two heartbeats; they tell of themselves only while somebody asks.
    */
   cluster(): readonly ClusterNode[] {
-    return this.#watch.nodes(this.snapshot(), this.#clock.monotonic())
+    return this.#link.watch.nodes(this.snapshot(), this.#clock.monotonic())
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
@@ -358,10 +362,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Connects to the store and starts to exchange counts. Not needed: the first decision does it. */
   start(): this {
-    if (this.#state === 'closed') throw closedError()
-    if (this.#state !== 'idle') return this
+    if (this.#link.state === 'closed') throw closedError()
+    if (this.#link.state !== 'idle') return this
     const now = this.#clock.monotonic()
-    this.#state = this.#store === undefined ? 'local' : 'connecting'
+    this.#link.state = this.#store === undefined ? 'local' : 'connecting'
     for (const counter of this.#counters) counter.roll(now)
     if (this.#store === undefined) {
       warnLocal()
@@ -371,7 +375,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const connection = this.#store.open({
       id: this.nodeId,
       clock: this.#clock,
-      announced: (announcement) => this.#announced(announcement),
+      announced: (announcement) => this.#link.announced(announcement),
     })
     this.#loop.start(connection)
     return this
@@ -397,7 +401,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
     const now = this.#clock.monotonic()
-    const running = this.#state !== 'idle'
+    const running = this.#link.state !== 'idle'
     this.#counters = policies.map((policy) => {
       const kept = this.#counters.find((counter) => counter.policy.id === policy.id)
       if (kept === undefined) {
@@ -422,12 +426,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   async #close(): Promise<void> {
-    const was = this.#state
+    const was = this.#link.state
     // All timers and sockets let a process end: it would before this is done.
     const release = this.#clock.hold?.()
     try {
       if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(this.#closeTimeout)
-      this.#state = 'closed'
+      this.#link.state = 'closed'
       for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
       await this.#loop.stop()
     } finally {
@@ -437,8 +441,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Rolls a counter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
   #roll(counter: Counter, now: number): void {
-    if (this.#state === 'closed') throw closedError()
-    if (this.#state === 'idle') this.start()
+    if (this.#link.state === 'closed') throw closedError()
+    if (this.#link.state === 'idle') this.start()
     if (now >= counter.rollAt) counter.roll(now)
   }
 
@@ -446,41 +450,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const now = this.#clock.monotonic()
     for (const counter of this.#counters) if (now >= counter.rollAt) this.#roll(counter, now)
     return now
-  }
-
-  #decideOne(counter: Counter, key: string, cost: number, now: number): PolicyDecision {
-    const slot = counter.locate(key)
-    if (slot < 0) return this.#overflowed(counter, key, now, true)
-    const { policy } = counter
-    if (counter.admits(slot, cost, now)) {
-      counter.take(slot, cost)
-      const left = counter.remaining(slot, now)
-      return new PolicyDecision(true, 'ok', policy, key, left, Math.ceil(counter.resetAfter(slot, now)), cost, counter.ordinal)
-    }
-    return this.#refuse(counter, slot, key, cost, now)
-  }
-
-  #refuse(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-    if (counter.isFull(slot, cost)) {
-      counter.countRefusal(slot, cost, 'limit')
-      const { policy, ordinal } = counter
-      const wait = Math.max(1, Math.ceil(counter.rollAt - now))
-      return new PolicyDecision(policy.dryRun, 'limit', policy, key, counter.remaining(slot, now), wait, 0, ordinal)
-    }
-    const why = counter.refuse(slot, cost, now)
-    counter.countRefusal(slot, cost, why.reason)
-    return refusal(counter, slot, key, why, now)
-  }
-
-  #overflowed(counter: Counter, key: string, now: number, count: boolean): PolicyDecision {
-    const { policy, ordinal } = counter
-    const end = Math.ceil(counter.rollAt - now)
-    if (counter.overflow === 'allow' || policy.dryRun) {
-      const reason = counter.overflow === 'allow' ? 'ok' : 'overflow'
-      return new PolicyDecision(true, reason, policy, key, policy.limit, end, 0, ordinal)
-    }
-    if (count) counter.stats.countRefusal('overflow', LOCAL)
-    return new PolicyDecision(false, 'overflow', policy, key, 0, Math.max(1, end), 0, ordinal)
   }
 
   #checkSlowly(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
@@ -521,88 +490,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
       costs[i] = cost === undefined ? (this.#requestRules.costs[i] as number) : cost
     }
     return scratch
-  }
-
-  /** The policies that would let the request pass by what is known, but are to ask the store first. */
-  #whoMustAsk(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    places: readonly number[] | undefined,
-    applied: number,
-  ): number[] {
-    const asking: number[] = []
-    const now = this.#clock.monotonic()
-    const end = places === undefined ? this.#counters.length : applied
-    for (let at = 0; at < end; at++) {
-      const i = places === undefined ? at : (places[at] as number)
-      const key = keys[i]
-      if (key === undefined) continue
-      const counter = this.#counters[i] as Counter
-      if (now >= counter.rollAt) this.#roll(counter, now)
-      const slot = counter.locate(key)
-      if (slot < 0) continue
-      if (!counter.admits(slot, this.#costOf(costs[i], i), now)) return []
-      if (!counter.policy.dryRun && counter.mustAsk(slot, now)) asking.push(i)
-    }
-    return asking
-  }
-
-  async #decideWithWord(keys: (string | undefined)[], costs: number[], asking: readonly number[]): Promise<Decision<Name>> {
-    const before = this.#counters
-    const asked = await Promise.all(
-      asking.map(async (i) => {
-        const counter = before[i] as Counter
-        const key = keys[i] as string
-        const cost = this.#costOf(costs[i], i)
-        return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
-      }),
-    )
-    const refused = asked.some(({ granted }) => granted === false)
-    // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
-    const { keys: restKeys, costs: restCosts } = this.#newScratch()
-    for (const [i, counter] of before.entries()) {
-      const place = this.#counters.indexOf(counter)
-      if (place < 0 || asked.some((ask) => ask.counter === counter && ask.granted === true)) continue
-      restKeys[place] = keys[i]
-      restCosts[place] = costs[i] as number
-    }
-    const decision = this.#decideAll(restKeys, restCosts, !refused)
-    const now = this.#clock.monotonic()
-    const allowed = !refused && decision.allowed
-    const parts = [...decision.parts] as PolicyDecision[]
-    for (const { counter, key, cost, granted, ordinal } of asked) {
-      const slot = counter.table.find(key)
-      if (granted === true && !allowed) counter.giveBack(key, ordinal, cost, now)
-      if (granted === true && slot >= 0) parts.push(reservedPart(counter, slot, key, allowed ? cost : 0, ordinal, now))
-      if (granted === false && slot >= 0) {
-        const at = parts.findIndex((part) => part.policy === counter.policy)
-        if (at >= 0) parts.splice(at, 1)
-        parts.push(this.#refuse(counter, slot, key, cost, now))
-      }
-    }
-    const order = new Map(this.#policies.map((policy, i) => [policy as Policy, i]))
-    parts.sort((a, b) => (order.get(a.policy as Policy) ?? 0) - (order.get(b.policy as Policy) ?? 0))
-    return (parts.length === 1 ? parts[0] : new CombinedDecision(decisiveOf(parts), parts)) as Decision<Name>
-  }
-
-  /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
-  #ask(counter: Counter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
-    return new Promise((resolve) => {
-      const reservation: Reservation = {
-        slot: counter.locate(key),
-        cost,
-        abandoned: false,
-        answer: (granted, ordinal = counter.ordinal) => {
-          this.#clock.clearTimeout(timer)
-          resolve({ granted, ordinal })
-        },
-      }
-      const timer = this.#clock.setTimeout(() => {
-        reservation.abandoned = true
-        resolve({ granted: undefined, ordinal: counter.ordinal })
-      }, STRICT_DEADLINE)
-      counter.reserve(reservation, this.#clock.monotonic())
-    })
   }
 
   #decideAll(
@@ -648,11 +535,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
         slot < 0 ? counter.overflow === 'block' && !counter.policy.dryRun : !counter.admits(slot, this.#costOf(costs[i], i), now, count)
       ) {
         if (!counter.policy.dryRun) allowed = false
-        if (slot >= 0) slots[i] = -2 - slot
+        if (slot >= 0) slots[i] = refusedSlot(slot)
       }
     }
     if (applying === 0) {
-      if (this.#state === 'closed') throw closedError()
+      if (this.#link.state === 'closed') throw closedError()
       return NO_POLICY as Decision<Name>
     }
     const parts: PolicyDecision[] = []
@@ -660,24 +547,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
       const i = places === undefined ? at : (places[at] as number)
       const key = keys[i]
       if (key === undefined) continue
-      parts.push(this.#part(counters[i] as Counter, slots[i] as number, key, this.#costOf(costs[i], i), now, allowed, count))
+      parts.push(partOf(counters[i] as Counter, slots[i] as number, key, this.#costOf(costs[i], i), now, allowed, count))
     }
-    return (parts.length === 1 ? parts[0] : new CombinedDecision(decisiveOf(parts), parts)) as Decision<Name>
-  }
-
-  /** One policy's part of a decision whose outcome is known. `slot` is below -1 where this policy refused. */
-  #part(counter: Counter, slot: number, key: string, cost: number, now: number, allowed: boolean, count: boolean): PolicyDecision {
-    if (slot === NO_SLOT) return this.#overflowed(counter, key, now, count)
-    if (slot < 0) {
-      const at = -2 - slot
-      if (count) return this.#refuse(counter, at, key, cost, now)
-      return refusal(counter, at, key, counter.explain(at, cost, now), now)
-    }
-    if (allowed && count) counter.take(slot, cost)
-    const taken = allowed && count ? cost : 0
-    const left = Math.max(0, counter.remaining(slot, now) - (allowed && !count ? cost : 0))
-    const reset = Math.ceil(counter.resetAfter(slot, now))
-    return new PolicyDecision(true, 'ok', counter.policy, key, left, reset, taken, counter.ordinal)
+    return combined(parts) as Decision<Name>
   }
 
   #costOf(cost: number | undefined, index: number): number {
@@ -713,13 +585,13 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const self = this
     return {
       get time() {
-        return self.#time
+        return self.#link.time
       },
       get localTime() {
         return self.#localTime
       },
       get nodes() {
-        return self.#nodes
+        return self.#link.nodes
       },
       get connected() {
         return self.#store !== undefined
@@ -728,10 +600,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#loop.degraded
       },
       get recoveredAt() {
-        return self.#recoveredAt
+        return self.#link.recoveredAt
       },
       get foundAt() {
-        return self.#foundAt
+        return self.#link.foundAt
       },
       due: (counter, slot, at) => this.#loop.due(counter, slot, at),
       changeBlock: (counter, change, until) => this.#loop.changeBlock(counter, change, until),
@@ -749,124 +621,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     counter.stats.blocks[cause]++
     if (this.#emitter.has('blocked')) this.#emitter.emit('blocked', { policy: counter.policy.name, key, for: forMs, cause })
   }
-
-  #announced(announcement: Announcement, roundTrip?: number, source: SourceIndex = ANNOUNCED): void {
-    if (this.#state === 'closed') return
-    const now = this.#clock.monotonic()
-    const id = announcement.policyId
-    for (const counter of this.#counters) {
-      if (counter.wire.id !== id) continue
-      if (now >= counter.rollAt) counter.roll(now)
-      if (announcement.type === 'total') counter.announced(announcement, now)
-      else {
-        const slot = announcement.remaining > 0 ? counter.locateWire(announcement.key) : counter.findWire(announcement.key)
-        if (slot >= 0) counter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
-      }
-    }
-  }
-
-  #timeToTell(now: number, heartbeat: boolean): number | undefined {
-    const stepped = this.#time.stepped(now)
-    if (heartbeat) this.#saidStepped = stepped
-    return stepped || (heartbeat && this.#time.measured) ? this.#time.at(now) : undefined
-  }
-
-  #succeeded({ time, heartbeat }: SyncReply, entries: number, sent: number, received: number): void {
-    const first = !this.#time.measured
-    // The store had heard of a step from this node before; another one has said since that there is none.
-    if (heartbeat !== undefined && heartbeat.ahead === undefined && this.#saidBefore) this.#time.catchUp(received)
-    if (heartbeat !== undefined) this.#saidBefore = this.#saidStepped
-    this.#time.observe(sent, received, time, heartbeat?.ahead)
-    for (const counter of this.#counters) {
-      if (first) counter.adoptTime(received)
-      else counter.roll(received)
-    }
-    this.#sync.succeed(entries, received - sent, received)
-    if (this.#emitter.has('sync')) this.#emitter.emit('sync', { entries, duration: received - sent })
-    if (first && this.#state === 'connecting') this.#state = 'synced'
-    if (this.#loop.degraded) this.#recovered(sent, received)
-  }
-
-  #recovered(sent: number, now: number): void {
-    this.#loop.degraded = false
-    this.#state = 'synced'
-    this.#recoveredAt = now
-    this.#foundAt = sent
-    this.#invalidate(now, true)
-    // What was counted meanwhile, and what was under way when the store went away.
-    this.#loop.scanAll({ all: false, resend: false })
-    if (this.#emitter.has('recovered')) this.#emitter.emit('recovered', { after: now - this.#degradedAt })
-  }
-
-  #failed(error: unknown, entries: number, sent: number, received: number): void {
-    const cause = this.#sync.fail(error)
-    if (this.#emitter.has('sync-failed')) this.#emitter.emit('sync-failed', { entries, duration: received - sent, cause, error })
-    if (this.#loop.degraded || this.#state === 'closed') return
-    this.#loop.degraded = true
-    this.#state = 'degraded'
-    this.#degradedAt = received
-    this.#invalidate(received, true)
-    if (this.#emitter.has('degraded')) this.#emitter.emit('degraded', { cause: error })
-    else {
-      // A mistyped address of the store must not go unnoticed because nobody listens.
-      const why = error instanceof Error ? error.message : show(error)
-      const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
-      this.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
-    }
-  }
-
-  #heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
-    this.#watch.heard(reply, received)
-    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat; were it believed at once,
-    // the first nodes to be back would think that they are alone.
-    const filling = received < this.#recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
-    const nodes = filling ? Math.max(reply.nodes, this.#nodes) : reply.nodes
-    if (nodes !== this.#nodes && nodes >= 1) {
-      const before = this.#nodes
-      this.#nodes = nodes
-      this.#invalidate(received, false)
-      if (this.#emitter.has('nodes')) this.#emitter.emit('nodes', { nodes, before })
-    }
-    for (const block of reply.blocks) this.#announced({ type: 'block', ...block }, received - sent, GLOBAL)
-    for (const total of reply.hot) this.#announced(total)
-    if (this.#generation !== undefined && this.#generation !== reply.generation) this.#storeLostData(received)
-    this.#generation = reply.generation
-  }
-
-  /** Counts and blocks that the store held are gone there, not here. */
-  #storeLostData(now: number): void {
-    this.#loop.scanAll({ all: false, resend: true })
-    for (const counter of this.#counters) {
-      for (const [slot, { until }] of counter.blocks) {
-        if (until <= now) continue
-        const change = { policy: counter.wire, key: counter.wireKey(slot), kind: 'restore', remaining: until - now } as const
-        this.#loop.changeBlock(counter, change, until)
-      }
-    }
-  }
-
-  #invalidate(now: number, amnesty: boolean): void {
-    for (const counter of this.#counters) {
-      counter.invalidate(now)
-      if (amnesty) counter.amnesty = counter.ordinal
-    }
-  }
 }
-
-function refusal(counter: Counter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
-  const { policy } = counter
-  const wait = Math.max(1, Math.ceil(retryAfter))
-  return new PolicyDecision(policy.dryRun, reason, policy, key, counter.remaining(slot, now), wait, 0, counter.ordinal)
-}
-
-/** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
-function reservedPart(counter: Counter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
-  const end = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision(true, 'ok', counter.policy, key, counter.remaining(slot, now), end, cost, ordinal)
-}
-
-/** A request waits for the store's word at most this long, in milliseconds. */
-const STRICT_DEADLINE = 50
 
 /** Arrays with one item for each policy. */
 interface Scratch {

@@ -47,7 +47,7 @@ export const FIXED: readonly Mutation[] = [
     file: 'fixed-counter.ts',
     find: 'if (this.own(base) === 0 && active.total === 0) active.hello = true',
     replace: '',
-    also: { file: 'throttler.ts', find: 'for (const total of reply.hot) this.#announced(total)', replace: '' },
+    also: { file: 'store-state.ts', find: 'for (const total of reply.hot) this.announced(total)', replace: '' },
     check: 'nodes doubled',
   },
   {
