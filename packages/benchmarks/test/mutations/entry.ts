@@ -4,14 +4,18 @@ import { format, linesOf } from '../../src/accuracy/report.ts'
 import { MIDDLE, scenarioOf } from '../../src/accuracy/settings.ts'
 import { goalOf } from '../../src/accuracy/task.ts'
 
-/** A short run of one case of a goal; what does not hold, in words. */
-function goal(id: string, name: string, intervals: number, seed = 1): () => Promise<readonly string[]> {
+/**
+ * A short run of one case of a goal; what does not hold, in words.
+ *
+ * @param most - scenarios of the case that are run
+ */
+function goal(id: string, name: string, intervals: number, seed = 1, most = Number.POSITIVE_INFINITY): () => Promise<readonly string[]> {
   return async () => {
     const goal = goalOf(id)
     const one = goal.cases({ intervals, quick: true }).find((candidate) => candidate.name === name)
     if (one === undefined) throw new Error(`Goal ${id} has no case ${name}`)
     const results = []
-    for (const scenario of one.scenarios) results.push(await simulate({ ...scenario, seed }))
+    for (const scenario of one.scenarios.slice(0, most)) results.push(await simulate({ ...scenario, seed }))
     return linesOf(goal, one, one.judge(results))
       .filter((line) => !line.holds)
       .map((line) => format(line).replace(/ +/g, ' '))
@@ -65,8 +69,8 @@ export const checks = {
   'cold flood': goal('7', 'boundary, 1000 per 10 s', 6),
   'nodes doubled': goal('10', '1000 per 10 s', 10),
   'booked where counted': bookedWhereCounted,
-  'the store is back, x100': goal('15', 'x100, uniform, 1000 per 10 s', 13),
-  'the store is away, x100': goal('14', 'x100, uniform, 1000 per 10 s', 13),
+  'the store is back, x100': goal('15', 'x100, uniform, 1000 per 10 s', 10, 1, 1),
+  'the store is away, x100': goal('14', 'x100, uniform, 1000 per 10 s', 10, 1, 1),
   'after a cooldown': goal('16', 'cooldown of 0.5 intervals, uniform, x1.1 to x100, 1000 per 10 s', 6),
   'wrong clocks': goal('17', '±2 s, x2, 1000 per 10 s', 6),
   'hardly any load': goal('18', 'uniform, 1000 per 10 s', 6),
