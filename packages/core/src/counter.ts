@@ -20,6 +20,8 @@ export interface CounterHost {
   readonly connected: boolean
   /** Whether the store is away. */
   readonly degraded: boolean
+  /** The store owes an answer for much longer than usual: it may be away, which only its deadline will tell. */
+  readonly silent: boolean
   /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
   readonly recoveredAt: number
   /** When the exchange was sent that found it, which other nodes do at the same moment. */
@@ -167,6 +169,11 @@ export abstract class Counter implements EntryOwner {
   protected moveTo(ordinal: Ordinal): void {
     this.ordinal = ordinal
     this.tag = ordinal * VERSIONS + this.#version
+  }
+
+  /** Whether decisions are made without the store. By share already when it falls silent: that costs little if it answers. */
+  protected get storeAway(): boolean {
+    return this.host.degraded || (this.host.silent && this.policy.degraded === 'share')
   }
 
   /**

@@ -299,7 +299,7 @@ export abstract class FixedCounter extends Counter {
 
   /** Whether a key is decided without the store. */
   protected decidesAlone(slot: number): boolean {
-    return this.host.degraded || this.activeOf(slot)?.away === true
+    return this.storeAway || this.activeOf(slot)?.away === true
   }
 
   private partAway(slot: number, now: number): void {

@@ -32,7 +32,7 @@ export class FixedProof extends FixedCounter {
       const most = this.mostWhileDegraded(slot, base, now)
       fields[base + GATE] = most
       // The next try was dropped if the whole store went away meanwhile.
-      if (!this.host.degraded && count) this.wantExchange(slot, now, COUNTDOWN)
+      if (!this.storeAway && count) this.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most
     }
     if (active !== undefined && this.host.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false

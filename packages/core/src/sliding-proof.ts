@@ -198,11 +198,11 @@ export class SlidingProof extends Counter {
     const { limit } = this.policy
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     if (this.blockOf(slot, now) !== undefined) return false
-    if (this.host.degraded || key.away) {
+    if (this.storeAway || key.away) {
       const most = this.#mostWhileDegraded(key, known, now)
       fields[base + GATE] = most + key.early
       // The next try was dropped if the whole store went away meanwhile.
-      if (!this.host.degraded && count) this.#wantExchange(slot, key, now, RESEND)
+      if (!this.storeAway && count) this.#wantExchange(slot, key, now, RESEND)
       return known + cost <= most
     }
     if (key.closed) {
@@ -275,7 +275,7 @@ export class SlidingProof extends Counter {
     const key = this.#keyAt(slot)
     const known = this.#known(slot, key)
     const { cooldown, limit } = this.policy
-    if (!this.host.degraded && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
+    if (!this.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
       if (first && key.closed && cooldown > 0 && this.time.at(now) - this.policy.interval >= this.#amnestyEnd(key))
@@ -302,7 +302,7 @@ export class SlidingProof extends Counter {
       const retryAfter = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
     }
-    const alone = this.host.degraded || this.#keyAt(slot).away
+    const alone = this.storeAway || this.#keyAt(slot).away
     return { reason: alone ? 'degraded' : 'limit', retryAfter: this.#opensIn(slot, cost, now) }
   }
 

@@ -89,6 +89,12 @@ export class StoreState {
     if (this.#host.loop.degraded) this.#recovered(sent, received)
   }
 
+  /** Decisions of each key have to be thought of anew. Nobody is told: most likely it is over in a moment. */
+  silence(silent: boolean, now: number): void {
+    if (!silent) this.recoveredAt = now
+    this.#invalidate(now, true)
+  }
+
   #recovered(sent: number, now: number): void {
     this.#host.loop.degraded = false
     this.state = 'synced'

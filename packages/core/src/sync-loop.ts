@@ -13,6 +13,8 @@ export interface SyncObserver {
   failed(error: unknown, entries: number, sent: number, received: number): void
   /** Called at each tick, before anything is sent. Returns when the next one must come at the latest. */
   tick(now: number): number
+  /** The store owes an answer for much longer than usual, or has answered after that. */
+  silence(silent: boolean, now: number): void
   /** The time that the node goes by, where the store needs it. */
   time(now: number, heartbeat: boolean): number | undefined
   /** What a heartbeat is to say of this node. */
@@ -57,6 +59,10 @@ const PROBE = 200
 const HEARTBEATS_MISSED = 4
 /** A span's counts are sent within this part of the next one, at random, so that nodes do not all write at once. */
 const JITTER = 0.1
+/** An answer is overdue after so many milliseconds, or after so many times as long as usual, whichever is later. */
+const OVERDUE = 250
+const OVERDUE_TIMES = 3
+const USUAL_WEIGHT = 0.2
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
@@ -103,6 +109,14 @@ export class SyncLoop {
   #cursor: string | undefined
   #idle: (() => void)[] = []
   degraded = false
+  /** The store owes an answer for much longer than usual. */
+  silent = false
+  /** Since when nothing was heard of the store although something is under way. */
+  #waitingSince = Number.POSITIVE_INFINITY
+  /** Mean time to an answer, in milliseconds. */
+  #usual = 0
+  /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
+  #suspected = false
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
@@ -236,10 +250,41 @@ export class SyncLoop {
     if (!this.#running) return
     const now = this.#clock.monotonic()
     this.#nextTick = this.#observer.tick(now)
+    this.#listen(now)
     for (const counter of this.#counters()) this.#checkSpan(counter, now)
     if (this.#connection === undefined) this.#walkAlone(now)
     else this.#exchange(now)
     this.#schedule(now)
+  }
+
+  /**
+   * A store that hangs is known to be away only at its deadline, which has to be long. Until then nodes would each admit what
+   * is left for all of them, so they decide by share as soon as an answer is overdue.
+   */
+  #listen(now: number): void {
+    if (this.degraded || this.silent || now < this.#overdueAt()) {
+      this.#suspected = false
+      return
+    }
+    if (!this.#suspected) {
+      this.#suspected = true
+      this.#soon()
+      return
+    }
+    this.silent = true
+    this.#observer.silence(true, now)
+  }
+
+  #overdueAt(): number {
+    return this.#answered ? this.#waitingSince + Math.max(OVERDUE, OVERDUE_TIMES * this.#usual) : Number.POSITIVE_INFINITY
+  }
+
+  /** An exchange has come to an end, well or badly. */
+  #heard(now: number): boolean {
+    const was = this.silent
+    this.silent = false
+    this.#waitingSince = this.#inFlight > 0 ? now : Number.POSITIVE_INFINITY
+    return was
   }
 
   #checkSpan(counter: Counter, now: number): void {
@@ -362,6 +407,7 @@ export class SyncLoop {
       }),
     }
     this.#inFlight++
+    this.#waitingSince = Math.min(this.#waitingSince, now)
     this.#entriesSent += batch.entries.length
     if (beat) {
       this.#heartbeatInFlight = true
@@ -377,9 +423,12 @@ export class SyncLoop {
     if (!this.#running) return
     const now = this.#clock.monotonic()
     this.#inFlight--
+    this.#usual = this.#answered ? this.#usual + (now - sent - this.#usual) * USUAL_WEIGHT : now - sent
     this.#answered = true
+    const wasSilent = this.#heard(now)
     if (beat) this.#heartbeatInFlight = false
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
+    if (wasSilent) this.#observer.silence(false, now)
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
       const counter = batch.owners[i] as EntryOwner
@@ -415,6 +464,7 @@ export class SyncLoop {
     if (!this.#running) return
     const now = this.#clock.monotonic()
     this.#inFlight--
+    this.#heard(now)
     if (beat) this.#heartbeatInFlight = false
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
@@ -449,7 +499,7 @@ export class SyncLoop {
   #schedule(now: number): void {
     const maySend = this.#inFlight < MOST_IN_FLIGHT && (this.#answered || this.degraded || this.#connection === undefined)
     if (this.#scans.length > 0 && maySend) this.#soon()
-    let at = this.#nextTick
+    let at = this.degraded || this.silent ? this.#nextTick : Math.min(this.#nextTick, this.#overdueAt())
     for (const counter of this.#counters()) at = Math.min(at, this.#spanAt.get(counter) ?? at, counter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#inFlight === 0)

@@ -133,6 +133,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
           this.#localTime.observe(monotonic, monotonic, this.#clock.now())
           return this.#throttled.tick(this.#counters, monotonic)
         },
+        silence: (silent, now) => this.#link.silence(silent, now),
         time: (monotonic, heartbeat) => this.#link.timeToTell(monotonic, heartbeat),
         about: (monotonic) => this.#link.watch.request(() => this.snapshot(), monotonic),
       },
@@ -598,6 +599,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
       },
       get degraded() {
         return self.#loop.degraded
+      },
+      get silent() {
+        return self.#loop.silent
       },
       get recoveredAt() {
         return self.#link.recoveredAt
