@@ -20,6 +20,7 @@ export {
   LIMIT_FIELDS,
   type MatchOption,
   nodeReader,
+  type PlannedName,
   type PlannedPolicyOptions,
   type PolicyName,
   type Problem,

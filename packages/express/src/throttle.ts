@@ -1,4 +1,13 @@
-import { createGuard, type Decision, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput, type Throttler } from '@weir/core'
+import {
+  createGuard,
+  type Decision,
+  type PlannedName,
+  type PolicyName,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+  type Throttler,
+} from '@weir/core'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 
@@ -23,9 +32,9 @@ export type ThrottleMiddleware<Name extends string = string> = RequestHandler & 
  * @example
  * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
  */
-export function throttle<const Name extends string = string, const Plan extends string = string>(
+export function throttle<const Name extends string = string, const Plan extends string = never>(
   options: ThrottleOptions<Name, Plan>,
-): ThrottleMiddleware<Name> {
+): ThrottleMiddleware<PlannedName<Name, Plan>> {
   const guard = createGuard<Request, ExpressArgs, Name>(options as ThrottleOptions<Name>, expressReader)
 
   const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined) => {

@@ -38,6 +38,27 @@ test('names of policies are a union in decisions', () => {
   expectTypeOf(middleware.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'global' | undefined>()
 })
 
+test('policies with plans have a name for each plan', () => {
+  const one = throttle({
+    name: 'user',
+    interval: '1m',
+    limits: { free: 1, pro: 2 },
+    plan: (req) => (req.secure ? 'pro' : 'free'),
+    onThrottled: (_req, decision) => expectTypeOf(decision.policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>(),
+  })
+  expectTypeOf(one.throttler.check('k').policy?.name).toEqualTypeOf<'user' | 'user:free' | 'user:pro' | undefined>()
+  const several = throttle({
+    policies: [
+      { name: 'user', interval: '1m', limits: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') },
+      { name: 'global', limit: 1, interval: '1m' },
+    ],
+  })
+  const name = several.throttler.check('k').policy?.name
+  expectTypeOf<'user:free' | 'user:pro' | 'global'>().toExtend<NonNullable<typeof name>>()
+  // @ts-expect-error no policy has this name
+  if (name === 'user:golden') return
+})
+
 test('plans are those of the limits', () => {
   throttle({ interval: '1m', limits: { free: 1, pro: 2 }, plan: (req) => (req.secure ? 'pro' : 'free') })
   // @ts-expect-error there is no such plan

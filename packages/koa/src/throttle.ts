@@ -2,6 +2,7 @@ import {
   createGuard,
   type Decision,
   LIMIT_FIELDS,
+  type PlannedName,
   type PolicyName,
   type SetHeader,
   ThrottledError,
@@ -36,9 +37,9 @@ export type ThrottleMiddleware<Name extends string = string> = Middleware & { re
  * @example
  * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
  */
-export function throttle<const Name extends string = string, const Plan extends string = string>(
+export function throttle<const Name extends string = string, const Plan extends string = never>(
   options: ThrottleOptions<Name, Plan>,
-): ThrottleMiddleware<Name> {
+): ThrottleMiddleware<PlannedName<Name, Plan>> {
   const { router, input } = withoutRouter(options as ThrottleOptions<Name>)
   const guard = createGuard<Context, KoaArgs, Name>(input, koaReader(router))
 

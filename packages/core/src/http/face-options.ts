@@ -7,7 +7,7 @@ import type { Throttler } from '../throttler.ts'
 import type { ThrottlerOptions } from '../throttler-options.ts'
 import type { AccessList } from './access-list.ts'
 import type { HeaderStyle } from './headers.ts'
-import { expandPlans, type PlannedPolicyOptions } from './plans.ts'
+import { expandPlans, type PlannedName, type PlannedPolicyOptions } from './plans.ts'
 import type { Refusal } from './refusal.ts'
 import { checkRequestRule } from './rules.ts'
 
@@ -63,11 +63,13 @@ export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOpt
  */
 export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
   | Throttler<Name, Req>
-  | (FaceOptions<Req, Args, Name> & { readonly throttler: Throttler<Name, Req> })
-  | (FaceOptions<Req, Args, Name> &
-      SharedThrottlerOptions<Req, Name> & { readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[] })
-  | (FaceOptions<Req, Args, Name> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
-  | (FaceOptions<Req, Args, Name> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & { readonly throttler: Throttler<Name, Req> })
+  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> &
+      SharedThrottlerOptions<Req, Name> & {
+        readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
+      })
+  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
+  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
 
 // Written as records so that the compiler finds a missing name.
 const FACE: Record<keyof FaceOptions<never, []>, true> = {

@@ -19,6 +19,9 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
   readonly plan: (request: Req) => NoInfer<Plan>
 }
 
+/** The names of policies with plans: those of the policies that stand for one plan each, beside those without. */
+export type PlannedName<Name extends string, Plan extends string> = [Plan] extends [never] ? Name : Name | `${Name}:${Plan}`
+
 /** All plans of one policy. */
 export interface PlanGroup {
   readonly policy: string
