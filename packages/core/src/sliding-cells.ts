@@ -77,6 +77,20 @@ export class SlidingCells {
     return sum
   }
 
+  /** What would be left of all units, of own ones and of those not acknowledged if the window began with `oldest`. */
+  since(oldest: Ordinal): { readonly sum: number; readonly own: number; readonly unsent: number } {
+    let sum = 0
+    let own = 0
+    let unsent = 0
+    for (const bucket of this.#list) {
+      if (bucket.ordinal < oldest) continue
+      own += bucket.taken - bucket.given
+      sum += bucket.others + bucket.taken - bucket.given
+      unsent += bucket.taken - bucket.takenSent
+    }
+    return { sum, own, unsent }
+  }
+
   /** Own net units. */
   own(): number {
     let sum = 0

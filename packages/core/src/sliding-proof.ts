@@ -265,7 +265,7 @@ export class SlidingProof extends Counter {
       return known + limit / spans / live - (key.ownTaken - key.spanTaken)
     }
     const room = Math.max(0, limit - (known - unsent))
-    const most = Math.max(room * key.share.value(live), room > 0 && key.cells.own() === 0 ? 1 : 0)
+    const most = Math.max(room * key.share.beyondChance(live), room > 0 && key.cells.own() === 0 ? 1 : 0)
     key.cap = key.ownTaken - unsent + most
     key.capped = true
     return known - unsent + most
@@ -302,8 +302,27 @@ export class SlidingProof extends Counter {
       const retryAfter = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
     }
-    const alone = this.storeAway || this.#keyAt(slot).away
-    return { reason: alone ? 'degraded' : 'limit', retryAfter: this.#opensIn(slot, cost, now) }
+    const key = this.#keyAt(slot)
+    if (this.storeAway || key.away) return { reason: 'degraded', retryAfter: this.#opensAlone(key, cost, now) }
+    return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
+  }
+
+  /** Milliseconds until this node lets a request of `cost` in by itself, see `#mostWhileDegraded`. */
+  #opensAlone(key: SlidingKey, cost: number, now: number): number {
+    const { limit, degraded, interval } = this.policy
+    const { width, cells } = this.wire
+    const at = this.time.at(now) + this.#margin(now)
+    if (degraded === 'published') return Math.max(0, key.spanEnd - now)
+    if (degraded === 'closed') return endOf(this.ordinal, width) - at
+    const share = key.share.beyondChance(this.host.nodes)
+    for (let ahead = 0; ahead <= cells; ahead++) {
+      const oldest = (this.#oldest() + ahead) as Ordinal
+      const { sum, own, unsent } = key.cells.since(oldest)
+      const room = Math.max(0, limit - (sum - unsent))
+      const most = Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
+      if (unsent + cost <= most) return Math.max(0, startOf((this.ordinal + ahead) as Ordinal, width) - at)
+    }
+    return interval
   }
 
   /** Milliseconds until enough of the window has left, as far as known. */

@@ -84,6 +84,7 @@ export const checks = {
   'sliding: volleys': goal('S8', VOLLEYS, 6),
   'sliding: flood on an idle key': goal('S7', 'x100, straddling, zipf 1, 1000 per 10 s', 8),
   'sliding: room, zipf': goal('S1', 'zipf', 2),
+  'sliding: the store is away': goal('S14', 'x2, 1000 per 10 s', 13),
   'sliding: nodes doubled': goal('S9', 'doubled at x100, 1000 per 10 s', 20),
   'sliding: operations, x100': goal('S12', 'x100, 1000 per 10 s', 6),
   'sliding: operations, x0.1': goal('S12', 'x0.1, 1000 per 10 s', 6),

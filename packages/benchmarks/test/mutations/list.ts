@@ -253,4 +253,11 @@ export const SLIDING: readonly Mutation[] = [
     replace: '',
     check: 'sliding: nodes doubled',
   },
+  {
+    name: 'each node admits all that is left while the store is away',
+    file: 'sliding-proof.ts',
+    find: 'const most = Math.max(room * key.share.beyondChance(live), room',
+    replace: 'const most = Math.max(room, room',
+    check: 'sliding: the store is away',
+  },
 ]
