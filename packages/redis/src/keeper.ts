@@ -4,6 +4,9 @@ import type { Client } from './template.ts'
 /** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
 const RETRY_AFTER = 200
 
+/** How often an attempt is looked at within the patience. */
+const LOOKS = 10
+
 /**
  * Keeps one ioredis client connected. ioredis's own reconnecting grows its delays to seconds, does not give up on a
  * handshake that hangs, and keeps the process alive; so it is switched off, and this does it with the injected clock.
@@ -68,20 +71,27 @@ export class Keeper {
   }
 
   async #attempt(): Promise<void> {
+    const begun = this.#clock.monotonic()
+    let progress = begun
     let heard = -1
     let watchdog: TimerHandle
     const watch = (): void => {
       watchdog = this.#clock.setTimeout(() => {
+        const now = this.#clock.monotonic()
+        const { connecting = false, bytesRead = 0 } = this.#client.stream ?? { connecting: true }
         // A handshake takes several replies: one from a slow server may go on, one that is met with silence may not.
-        const received = this.#client.stream?.bytesRead ?? 0
-        if (received <= heard) {
-          this.#waited = true
-          this.#client.disconnect()
+        if (!connecting && bytesRead > heard) {
+          heard = bytesRead
+          progress = now
+        }
+        const silence = connecting ? (now - begun) / 2 : now - progress
+        if (silence < this.#patience) {
+          watch()
           return
         }
-        heard = received
-        watch()
-      }, this.#patience)
+        this.#waited = true
+        this.#client.disconnect()
+      }, this.#patience / LOOKS)
     }
     watch()
     try {

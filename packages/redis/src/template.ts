@@ -21,7 +21,7 @@ export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | strin
 /** What is used of an ioredis client of our own. */
 export interface Client extends ScriptRunner {
   readonly status: string
-  readonly stream?: { readonly bytesRead?: number; ref?(): unknown; unref?(): unknown } | null
+  readonly stream?: { readonly bytesRead?: number; readonly connecting?: boolean; ref?(): unknown; unref?(): unknown } | null
   connect(): Promise<unknown>
   disconnect(): void
   subscribe(channel: string): Promise<unknown>
