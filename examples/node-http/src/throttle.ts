@@ -29,8 +29,11 @@ export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle 
         return listener(request, response)
       }
       const refusal = guard.refuse(request, decision)
+      response.statusCode = refusal.status
+      for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value)
       if (guard.handle(refusal, [request, response])) return
-      response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
+      response.setHeader('Content-Type', refusal.type)
+      response.end(refusal.body)
     },
     upgrades: (listener) => (request, socket, head) => {
       const decision = guard.check(request)

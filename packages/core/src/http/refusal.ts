@@ -22,7 +22,10 @@ export interface Refusal<Name extends string = string> {
  * @example
  * server.on('upgrade', (request, socket, head) => {
  *   const decision = guard.check(request)
- *   if (decision?.allowed === false) return socket.end(upgradeRefusal(guard.refuse(request, decision)))
+ *   if (decision?.allowed === false) {
+ *     socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
+ *     return socket.end(upgradeRefusal(guard.refuse(request, decision)))
+ *   }
  *   sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
  * })
  */
