@@ -44,8 +44,8 @@ export class Bucket {
   readonly #options: BucketOptions
   readonly #sequence = new Sequence()
   readonly #sequenceKey: string
-  /** Monotonic times at which the calls without an answer were sent. */
   #last: Moment | undefined
+  /** Monotonic times at which the calls without an answer were sent. */
   readonly #pending = new Set<{ readonly since: number }>()
 
   constructor(options: BucketOptions) {
