@@ -7,11 +7,10 @@ import { access, exampleThrottler, port, say } from './throttler.ts'
 const throttler = exampleThrottler()
 
 const app = fastify()
+// The page's own routes are not limited.
+await app.register(weir, { throttler })
 await app.register(dashboard, { prefix: '/weir', throttler, ...access })
-await app.register(async (limited) => {
-  await limited.register(weir, { throttler })
-  limited.get('/', () => 'Hello from Fastify\n')
-})
+app.get('/', () => 'Hello from Fastify\n')
 
 await app.listen({ port, host: '127.0.0.1' })
 say((app.server.address() as AddressInfo).port)

@@ -25,6 +25,8 @@ test.each(['express', 'fastify', 'koa'])('the %s program serves the page beside 
   let refused = 0
   for (let i = 0; i < 65; i++) if ((await fetch(root)).status === 429) refused++
   expect(refused).toBe(5)
+  // Whoever used up the limit can still look.
+  expect((await fetch(page)).status).toBe(200)
   const stream = await fetch(new URL('events', page))
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''

@@ -28,8 +28,9 @@ export const dashboard: FastifyPluginCallback<DashboardPluginOptions> = (instanc
     reply.hijack()
     handle(request.raw, reply.raw)
   }
-  instance.route({ method: ['GET', 'POST'], url: '/', handler: answer })
-  instance.route({ method: ['GET', 'POST'], url: '/*', handler: answer })
+  // Wherever `@weir/fastify` stands, which covers routes before and after it: a limit must not shut operators out.
+  const config: object = { throttle: false }
+  for (const url of ['/', '/*']) instance.route({ method: ['GET', 'POST'], url, config, handler: answer })
   // A server that closes would wait for the streams.
   instance.addHook('preClose', async () => handle.close())
   done()
