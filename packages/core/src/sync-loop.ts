@@ -214,13 +214,22 @@ export class SyncLoop {
     })
   }
 
-  async stop(): Promise<void> {
+  /** Ends all that runs, and waits at most `deadline` milliseconds for the connection to close: what closes it may hang. */
+  async stop(deadline: number): Promise<void> {
     this.#running = false
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
     this.#timer = undefined
     const connection = this.#connection
     this.#connection = undefined
-    await connection?.close()
+    if (connection === undefined) return
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.setTimeout(resolve, deadline)
+      const closed = (): void => {
+        this.#clock.clearTimeout(timer)
+        resolve()
+      }
+      connection.close().then(closed, closed)
+    })
   }
 
   #soon(): void {

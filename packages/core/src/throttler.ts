@@ -428,13 +428,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   async #close(): Promise<void> {
     const was = this.#link.state
+    const begun = this.#clock.monotonic()
     // All timers and sockets let a process end: it would before this is done.
     const release = this.#clock.hold?.()
     try {
       if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(this.#closeTimeout)
       this.#link.state = 'closed'
       for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
-      await this.#loop.stop()
+      await this.#loop.stop(Math.max(LEAVE, this.#closeTimeout - (this.#clock.monotonic() - begun)))
     } finally {
       release?.()
     }
@@ -633,6 +634,9 @@ interface Scratch {
   readonly keys: (string | undefined)[]
   readonly costs: number[]
 }
+
+/** To say goodbye to the store a throttler has this time at least, in milliseconds, however little was left of `closeTimeout`. */
+const LEAVE = 100
 
 function closedError(): WeirError {
   return new WeirError('WEIR_CLOSED', 'The throttler is closed.')

@@ -114,6 +114,25 @@ test('closed while the store is away, an answered probe does not wake it', async
   expect(thrownBy(() => throttler.check('a')).code).toBe('WEIR_CLOSED')
 })
 
+test('a store whose connection never closes is waited for no longer than the deadline', async () => {
+  const { world, store, node } = scene()
+  const open = store.open.bind(store)
+  store.open = (it) => ({ ...open(it), close: () => new Promise(() => {}) })
+  const throttler = node({ limit: 10, interval: 1_000 }, { closeTimeout: 400 })
+  throttler.start()
+  await world.runTo(50)
+  let closed = false
+  const closing = throttler.close().then(() => {
+    closed = true
+  })
+  await world.run(390)
+  expect(closed).toBe(false)
+  await world.run(20)
+  expect(closed).toBe(true)
+  await closing
+  expect(throttler.clock.outstanding).toBe(0)
+})
+
 test('twice is safe, and both wait for the same end', async () => {
   const { node, world } = scene()
   const throttler = node(policy)
