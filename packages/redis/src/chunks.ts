@@ -1,8 +1,11 @@
 import type { BlockChange, StorePolicy, SyncEntry } from '@weir/core'
 import { type BucketKeys, counterKey, escapeKey, escapePolicy, intervalKey, type Keys, nameOf, offenceKey, windowKey } from './keys.ts'
 
-/** Keys of one script call at most: it holds the server for a few milliseconds. */
-const MOST_KEYS = 500
+/** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
+const MOST_WORK = 500
+/** What a key of a sliding window takes, whose cells are all read and handed out, and each of its cells that is sent. */
+const WINDOW_WORK = 4
+const WINDOW_CELL_WORK = 0.25
 /** Characters of callers' keys in one script call at most, for the same reason. */
 const MOST_CHARACTERS = 256 * 1024
 
@@ -18,6 +21,7 @@ export class Chunk {
   readonly #policyPlaces = new Map<StorePolicy, number>()
   readonly #entries: unknown[] = []
   readonly #blocks: unknown[] = []
+  #work = 0
   #characters = 0
 
   constructor(bucket: number, keys: BucketKeys) {
@@ -26,12 +30,13 @@ export class Chunk {
   }
 
   get full(): boolean {
-    return this.keys.length >= 2 * MOST_KEYS || this.#blocks.length >= MOST_KEYS || this.#characters >= MOST_CHARACTERS
+    return this.#work >= MOST_WORK || this.#characters >= MOST_CHARACTERS
   }
 
   addEntry(place: number, { policy, cells, atMost }: SyncEntry, label: string, name: string): void {
     const policyName = escapePolicy(policy.id)
     if (policy.cells > 1) this.keys.push(windowKey(this.#keys, policyName, name))
+    this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1)
     this.#entries.push(this.#policy(policy, policyName), found ? 0 : label, atMost ?? -1, cells.length)
@@ -55,6 +60,7 @@ export class Chunk {
       this.keys.push(offenceKey(this.#keys, policyName, name))
     }
     this.#blocks.push(block)
+    this.#work++
     this.blockPlaces.push(place)
     this.#characters += label.length
   }

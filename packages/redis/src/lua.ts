@@ -48,7 +48,7 @@ local HOUR = 3600000
  * Redis key holds it), atMost or -1, number of cells, and for each ordinal, taken, given.
  *
  * Reply: seconds, microseconds, sequence before, then for each block its remaining time, and for each entry
- * `granted|blocked|ordinal:taken:given,…`, or just the units taken when there is nothing else to say: the script's time
+ * `granted|blocked|cells`, cells being `ordinal,taken,given,…` or `ordinal;taken,taken,…`, or just the units taken when there is nothing else to say: the script's time
  * goes mostly into making texts.
  */
 export const EXCHANGE: string = `${PRELUDE}
@@ -183,7 +183,7 @@ local function write(policy, label, counter, hash, ordinal, taken, given)
 end
 
 local function cellText(ordinal, taken, given)
-  return number(ordinal) .. ':' .. number(taken) .. ':' .. number(given)
+  return number(ordinal) .. ',' .. number(taken) .. ',' .. number(given)
 end
 
 local function fixed(policy, label, atMost, count, entries, place)
@@ -225,6 +225,37 @@ local function insert(list, place, ordinal)
   table.insert(list, place, ordinal)
 end
 
+-- The texts of numbers: the keys of one call have most of theirs in common, and making them is what the script spends its
+-- time on.
+local texts = {}
+
+local function textNumber(value)
+  local text = texts[value]
+  if not text then
+    text = tostring(number(value))
+    texts[value] = text
+  end
+  return text
+end
+
+-- A part of a list as text. Cells that follow each other, nothing given back, are the first one's ordinal and all units
+-- taken: 'ordinal;taken,taken,…'.
+local function textOf(list, first, final)
+  if first > final then return '' end
+  local parts, size = {}, 0
+  local ordinal = list[first]
+  for i = first, final, 3 do
+    if list[i] ~= ordinal + size or list[i + 2] ~= 0 then
+      parts = {}
+      for place = first, final do parts[place - first + 1] = textNumber(list[place]) end
+      return table.concat(parts, ',')
+    end
+    size = size + 1
+    parts[size] = textNumber(list[i + 1])
+  end
+  return textNumber(ordinal) .. ';' .. table.concat(parts, ',')
+end
+
 local function alive(list, width, ttl)
   if (list[1] + 1) * width + ttl > now then return list end
   local kept = {}
@@ -245,13 +276,16 @@ local function sliding(policy, label, atMost, count, entries, place)
   local id, width, span, limit, hot, ttl = policy[1], policy[2], policy[3], policy[4], policy[5], policy[6]
   at = at + 1
   local hash = KEYS[at]
-  local final = place + 3 * count - 1
+  local lastSent = place + 3 * count - 1
   local known = call('HMGET', hash, ':c', request.node, ':a')
   local list = known[1] and cmsgpack.unpack(known[1]) or {}
-  local own = known[2] and cmsgpack.unpack(known[2]) or {}
+  local newest, sends = -math.huge, false
+  for i = place, lastSent, 3 do
+    newest = math.max(newest, entries[i])
+    if entries[i + 1] > 0 or entries[i + 2] > 0 then sends = true end
+  end
+  local own = sends and known[2] and cmsgpack.unpack(known[2]) or {}
 
-  local newest = -math.huge
-  for i = place, final, 3 do newest = math.max(newest, entries[i]) end
   -- Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
   local last = math.max(newest, math.floor(now / width))
   -- The window ends with the newest cell that is seen, so that late counts of an older one meet the running window.
@@ -265,7 +299,7 @@ local function sliding(policy, label, atMost, count, entries, place)
   end
 
   local net, units, grown, changed = total, 0, {}, false
-  for i = place, final, 3 do
+  for i = place, lastSent, 3 do
     local ordinal = entries[i]
     local spot, found = find(own, ordinal)
     local moreTaken = math.max(0, entries[i + 1] - (found and own[spot + 1] or 0))
@@ -319,13 +353,10 @@ local function sliding(policy, label, atMost, count, entries, place)
     if opened or ownOpened then call('PEXPIRE', hash, math.ceil(ttl + width)) end
   end
 
-  local texts = {}
-  for i = 1, #list, 3 do
-    if list[i] > newest - span and list[i] <= last then
-      texts[#texts + 1] = cellText(list[i], list[i + 1], list[i + 2])
-    end
-  end
-  return granted, table.concat(texts, ','), news, hash
+  local first, final = 1, #list
+  while first < final and list[first] <= newest - span do first = first + 3 end
+  while first < final and list[final - 2] > last do final = final - 3 end
+  return granted, textOf(list, first, final), news, hash
 end
 
 local entries = request.entries

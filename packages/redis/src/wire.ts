@@ -36,14 +36,22 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
   return parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
 }
 
-/** `ordinal:taken:given,…` */
+/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back. */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
-  return text.split(',').map((part) => {
-    const [ordinal, taken, given, ...rest] = part.split(':')
-    if (rest.length > 0) throw replyError('a cell')
-    return { ordinal: parseNumber(ordinal) as Ordinal, taken: parseNumber(taken), given: parseNumber(given) }
-  })
+  const [first, following, ...rest] = text.split(';')
+  if (rest.length > 0) throw replyError('a cell')
+  if (following !== undefined) {
+    const ordinal = parseNumber(first)
+    return following.split(',').map((taken, place) => ({ ordinal: (ordinal + place) as Ordinal, taken: parseNumber(taken), given: 0 }))
+  }
+  const numbers = text.split(',')
+  if (numbers.length % 3 !== 0) throw replyError('a cell')
+  const cells: Cell[] = []
+  for (let i = 0; i < numbers.length; i += 3) {
+    cells.push({ ordinal: parseNumber(numbers[i]) as Ordinal, taken: parseNumber(numbers[i + 1]), given: parseNumber(numbers[i + 2]) })
+  }
+  return cells
 }
 
 /** `granted|blocked|cells`, or just the units taken in the one cell that was sent. */
