@@ -58,7 +58,7 @@ export class Share {
 
   /** In (0, 1]; without any traffic 1/nodes. */
   value(nodes: number): number {
-    return Math.min(1, (this.#own + PRIOR / nodes) / (this.#all + PRIOR))
+    return shareOf(this.#own, this.#all, nodes)
   }
 
   /**
@@ -71,6 +71,48 @@ export class Share {
     const chance = (even * (1 - even)) / (this.#all + PRIOR)
     return even + difference * Math.max(0, 1 - (4 * chance) / (difference * difference || 1))
   }
+}
+
+/**
+ * The same for counts of whole intervals. Were they added exchange by exchange, the last ones of an interval would weigh
+ * most: they show mainly others' units, as the first ones show mainly own units, and the shares of all nodes would add up
+ * to less than 1.
+ */
+export class IntervalShare {
+  #own = 0
+  #all = 0
+  #ownBefore = 0
+  #allBefore = 0
+  #fade = 1
+
+  /**
+   * @param own units this node has taken in the running interval
+   * @param all units the cluster has taken in it
+   * @param limit intervals that are over count half each time that the cluster has taken as much as it
+   */
+  see(own: number, all: number, limit: number): void {
+    this.#own = own
+    this.#all = all
+    this.#fade = 2 ** (-all / limit)
+  }
+
+  /** The running interval is over. */
+  endInterval(): void {
+    this.#ownBefore = this.#ownBefore * this.#fade + this.#own
+    this.#allBefore = this.#allBefore * this.#fade + this.#all
+    this.#own = 0
+    this.#all = 0
+    this.#fade = 1
+  }
+
+  /** In (0, 1]; without any traffic 1/nodes. */
+  value(nodes: number): number {
+    return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes)
+  }
+}
+
+function shareOf(own: number, all: number, nodes: number): number {
+  return Math.min(1, (own + PRIOR / nodes) / (all + PRIOR))
 }
 
 const PRIOR = 10

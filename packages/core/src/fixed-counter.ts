@@ -2,7 +2,7 @@ import type { Batch, Ticket } from './batch.ts'
 import { Counter, type CounterHost, FULL, type Refusal, type ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END, STRICT } from './counter-stats.ts'
 import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
-import { Share } from './estimate.ts'
+import { IntervalShare } from './estimate.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
@@ -33,7 +33,7 @@ export class Active {
   away = false
   /** The last interval in which that was so: its excess starts no cooldown. */
   awayIn = -1
-  readonly share: Share = new Share()
+  readonly share: IntervalShare = new IntervalShare()
   /** `degraded: 'share'`: own net units that may be admitted in this interval, and whether that still holds. */
   cap = 0
   capped = false
@@ -151,6 +151,7 @@ export abstract class FixedCounter extends Counter {
 
   /** Side state at the begin of an interval: counts begin anew, what was learned of the key's traffic stays. */
   protected renew(active: Active, now: number): void {
+    active.share.endInterval()
     active.given = 0
     active.givenSent = 0
     active.flight = 0

@@ -263,9 +263,9 @@ export class FixedProof extends FixedCounter {
     const elapsed = now - active.syncedAt
     const learned = Math.max(0, others - (active.total - active.ownThen))
     if (elapsed > 0 && active.syncedAt > Number.NEGATIVE_INFINITY) active.rate = smooth(active.rate, learned / elapsed)
-    active.share.add(Math.max(0, ownNet - active.ownThen), Math.max(0, total - active.total), this.policy.limit)
     active.total = Math.max(active.total, total, before + ownNet)
     active.ownThen = ownNet
+    active.share.see(ownNet, active.total, this.policy.limit)
     active.syncedAt = now
     this.markStale(slot)
     // Units that came while the exchange was under way may make the next one due.
