@@ -99,6 +99,12 @@ export class RedisServer {
     return this.#child?.pid
   }
 
+  /** Whether it was not killed. */
+  get running(): boolean {
+    const child = this.#child
+    return child !== undefined && child.exitCode === null && child.signalCode === null
+  }
+
   get url(): string {
     return `redis://127.0.0.1:${this.port}`
   }

@@ -1,4 +1,4 @@
-import { RedisServer, until } from './redis-servers.ts'
+import { RedisServer, type RedisServerOptions, until } from './redis-servers.ts'
 
 /** Three Sentinels that watch one primary with two replicas. */
 export interface SentinelSetup {
@@ -69,13 +69,19 @@ export interface ClusterSetup {
 /**
  * @param nodeTimeout - milliseconds after which a silent node counts as failed. Long by default: on a busy machine nodes
  * are silent for seconds, and a test that wants no failover must not get one.
+ * @param more - further options of each server
  */
-export async function startCluster(nodeTimeout = 30_000): Promise<ClusterSetup> {
+export async function startCluster(
+  nodeTimeout = 30_000,
+  more: () => RedisServerOptions | Promise<RedisServerOptions> = () => ({}),
+): Promise<ClusterSetup> {
   const servers: RedisServer[] = []
   // One after the other: ports of the bus are not looked for, and so must not be taken by the next server.
   for (let i = 0; i < 6; i++) {
+    const options = await more()
     servers.push(
       await RedisServer.start({
+        ...options,
         arguments: [
           '--cluster-enabled',
           'yes',
@@ -85,6 +91,7 @@ export async function startCluster(nodeTimeout = 30_000): Promise<ClusterSetup> 
           'nodes.conf',
           '--repl-diskless-sync-delay',
           '0',
+          ...(options.arguments ?? []),
         ],
       }),
     )

@@ -1,6 +1,7 @@
 import type { RedisServer } from '@weir/tooling/redis-servers'
 import { until } from '@weir/tooling/redis-servers'
 import type { RemoteNode } from './fleet.ts'
+import { beginMove, endMove } from './moving-slot.ts'
 import type { Rule } from './protocol.ts'
 import type { Stage } from './servers.ts'
 import { type StageName, writable } from './stage.ts'
@@ -197,8 +198,32 @@ const NETWORK: readonly Fault[] = [
   },
 ]
 
-/** Faults of several servers. */
+/** A Cluster's primaries and replicas as they were at the start. */
+const whole = async (servers: readonly RedisServer[]): Promise<void> => {
+  for (const server of servers) {
+    await until(async () => (await server.cli('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
+  }
+}
+const failedOver = (observer: RedisServer, lost: RedisServer): Promise<void> =>
+  until(async () => (await promoted(observer, lost.port)) > 0, 'its replica has taken over', 60_000)
+
+/** Faults of several servers. Those that cost servers come last. */
 const TOPOLOGIES: readonly Fault[] = [
+  {
+    name: 'Sentinel failover: the primary hangs',
+    stage: 'sentinels',
+    lasts: 0,
+    noticed: true,
+    begin: async (stage) => {
+      const old = await stage.primary()
+      old.pause()
+      await until(async () => (await stage.primary()) !== old, 'Sentinels have chosen another primary', 60_000)
+      await old.kill()
+    },
+    end: async (stage) => {
+      await writable((await stage.primary()).port)
+    },
+  },
   {
     name: 'Sentinel failover: the primary is killed',
     stage: 'sentinels',
@@ -214,20 +239,64 @@ const TOPOLOGIES: readonly Fault[] = [
     },
   },
   {
+    name: 'Cluster: a slot in use moves to another primary (ASK, MOVED)',
+    stage: 'cluster',
+    lasts: 2_000,
+    begin: (stage) => beginMove(stage),
+    end: (stage) => endMove(stage),
+  },
+  {
+    name: 'Cluster: a primary without quorum, as all others hang',
+    stage: 'cluster',
+    lasts: 6_000,
+    noticed: true,
+    begin: ({ servers }) => {
+      for (const server of servers.slice(1)) server.pause()
+    },
+    end: async ({ servers }) => {
+      for (const server of servers.slice(1)) server.resume()
+      await whole(servers)
+    },
+  },
+  {
+    name: 'Cluster failover: a primary hangs',
+    stage: 'cluster',
+    lasts: 0,
+    begin: async ({ servers }) => {
+      const hung = await primaryAmong(servers)
+      hung.pause()
+      await failedOver(servers.find((server) => server !== hung) as RedisServer, hung)
+      await hung.kill()
+    },
+    end: ({ servers }) => whole(servers.filter((server) => server.running)),
+  },
+  {
     name: 'Cluster failover: a primary is killed',
     stage: 'cluster',
     lasts: 0,
     begin: async ({ servers }) => {
-      const [killed, other] = servers as [RedisServer, RedisServer]
+      const killed = await primaryAmong(servers)
       await killed.kill()
-      await until(async () => (await promoted(other, killed.port)) > 0, 'its replica has taken over', 60_000)
+      await failedOver(servers.find((server) => server.running) as RedisServer, killed)
     },
-    end: async ({ servers }) => {
-      const other = servers[1] as RedisServer
-      await until(async () => (await other.cli('cluster', 'info')).includes('cluster_state:ok'), 'the Cluster is whole', 60_000)
-    },
+    end: ({ servers }) => whole(servers.filter((server) => server.running)),
+  },
+  {
+    name: 'Cluster with TLS, a user with the documented permissions; its connections are killed',
+    stage: 'secured-cluster',
+    lasts: 0,
+    begin: ({ servers }) => Promise.all(servers.map((server) => server.cli('client', 'kill', 'user', 'weir'))),
+    end: () => {},
   },
 ]
+
+/** A primary that has a replica left. */
+async function primaryAmong(servers: readonly RedisServer[]): Promise<RedisServer> {
+  for (const server of servers) {
+    if (server.running && /^role:master\r?\nconnected_slaves:[1-9]/m.test(await server.cli('info', 'replication'))) return server
+  }
+  throw new Error('No primary has a replica left.')
+}
 
 /** How many failed primaries with this port have lost their slots to another. */
 async function promoted(observer: RedisServer, port: number): Promise<number> {

@@ -26,7 +26,7 @@ export type Target =
       readonly name: string
       readonly [option: string]: unknown
     }
-  | { readonly cluster: readonly { readonly host: string; readonly port: number }[] }
+  | { readonly cluster: readonly { readonly host: string; readonly port: number }[]; readonly options?: object }
 
 /** A throttler, as a node is told to make it. */
 export interface Rule {

@@ -4,43 +4,90 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { freePort, RedisServer } from '@weir/tooling/redis-servers'
+import { startCluster } from '@weir/tooling/redis-topologies'
 import type { Stage } from './servers.ts'
 
 const execute = promisify(execFile)
 const README = new URL('../../../redis/README.md', import.meta.url)
 
 /** The permissions that the documentation of the Redis store gives, as `ACL SETUSER` takes them. */
-export function documentedPermissions(namespace: string): string[] {
+export function documentedPermissions(namespace: string, cluster = false): string[] {
   const text = readFileSync(README, 'utf8')
   const rule = /ACL SETUSER weir on >secret ([^`]+)```/.exec(text)?.[1]
-  if (rule === undefined) throw new Error('The README of @weir/redis names no permissions any more.')
-  return rule
+  const more = /In a Cluster add `([^`]+)`/.exec(text)?.[1]
+  if (rule === undefined || more === undefined) throw new Error('The README of @weir/redis names no permissions any more.')
+  return `${rule} ${cluster ? more : ''}`
     .trim()
     .split(/\s+/)
     .map((word) => word.replace(/^([~&])weir:/, `$1${namespace}`))
 }
 
-/** A server that speaks TLS only, and knows a user who may do what the documentation says and nothing else. */
-export async function startSecured(): Promise<Stage> {
+interface Certificate {
+  readonly file: string
+  readonly ca: string
+  readonly arguments: readonly string[]
+  remove(): void
+}
+
+async function makeCertificate(): Promise<Certificate> {
   const directory = mkdtempSync(join(tmpdir(), 'weir-tls-'))
   const key = join(directory, 'key.pem')
   const cert = join(directory, 'cert.pem')
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1', '-days', '2', '-nodes']
   await execute('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-keyout', key, '-out', cert, ...subject])
-  const port = await freePort()
-  const tls = ['--tls-port', String(port), '--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert]
-  const server = await RedisServer.start({
-    arguments: [...tls, '--tls-auth-clients', 'no', '--requirepass', 'admin'],
-    cli: ['-a', 'admin', '--no-auth-warning'],
-  })
-  await server.cli('acl', 'setuser', 'weir', 'on', '>secret', ...documentedPermissions('*'))
   return {
-    target: { port, host: 'localhost', username: 'weir', password: 'secret', tls: { ca: readFileSync(cert, 'utf8') } },
+    file: cert,
+    ca: readFileSync(cert, 'utf8'),
+    arguments: ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert, '--tls-auth-clients', 'no'],
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  }
+}
+
+const ADMIN = ['-a', 'admin', '--no-auth-warning']
+
+async function addUser(server: RedisServer, cluster = false): Promise<void> {
+  await server.cli('acl', 'setuser', 'weir', 'on', '>secret', ...documentedPermissions('*', cluster))
+}
+
+/** A server that speaks TLS, and knows a user who may do what the documentation says and nothing else. */
+export async function startSecured(): Promise<Stage> {
+  const certificate = await makeCertificate()
+  const port = await freePort()
+  const server = await RedisServer.start({
+    arguments: ['--tls-port', String(port), ...certificate.arguments, '--requirepass', 'admin'],
+    cli: ADMIN,
+  })
+  await addUser(server)
+  return {
+    target: { port, host: 'localhost', username: 'weir', password: 'secret', tls: { ca: certificate.ca } },
     servers: [server],
     primary: async () => server,
     stop: async () => {
       await server.stop()
-      rmSync(directory, { recursive: true, force: true })
+      certificate.remove()
+    },
+  }
+}
+
+/** The same of a Cluster. */
+export async function startSecuredCluster(): Promise<Stage> {
+  const certificate = await makeCertificate()
+  const setup = await startCluster(2_000, async () => {
+    const port = await freePort()
+    // One port for all: servers of a Cluster tell clients no other than the one that they meet on.
+    const tls = ['--port', '0', '--tls-port', String(port), '--tls-cluster', 'yes', '--tls-replication', 'yes', ...certificate.arguments]
+    const passwords = ['--requirepass', 'admin', '--masterauth', 'admin']
+    return { port, arguments: [...tls, ...passwords], cli: ['--tls', '--cacert', certificate.file, ...ADMIN] }
+  })
+  await Promise.all(setup.servers.map((server) => addUser(server, true)))
+  const redisOptions = { username: 'weir', password: 'secret', tls: { ca: certificate.ca } }
+  return {
+    target: { cluster: setup.servers.map(({ port }) => ({ host: '127.0.0.1', port })), options: { redisOptions } },
+    servers: setup.servers,
+    primary: async () => setup.servers[0] as RedisServer,
+    stop: async () => {
+      await setup.stop()
+      certificate.remove()
     },
   }
 }

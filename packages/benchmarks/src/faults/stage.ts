@@ -3,10 +3,10 @@ import { faultProxy } from '@weir/testing'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { startCluster, startSentinels } from '@weir/tooling/redis-topologies'
 import { sleep } from './protocol.ts'
-import { startSecured } from './secured.ts'
+import { startSecured, startSecuredCluster } from './secured.ts'
 import type { Stage } from './servers.ts'
 
-export type StageName = 'server' | 'proxy' | 'sentinels' | 'cluster' | 'secured'
+export type StageName = 'server' | 'proxy' | 'sentinels' | 'cluster' | 'secured' | 'secured-cluster'
 
 const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
   server: async () => {
@@ -44,6 +44,7 @@ const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
     }
   },
   secured: startSecured,
+  'secured-cluster': startSecuredCluster,
 }
 
 export function openStage(name: StageName): Promise<Stage> {
