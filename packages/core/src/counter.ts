@@ -402,6 +402,8 @@ export abstract class Counter implements EntryOwner {
   abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
   /** One exchange of `ticket` failed, or its outcome is unknown. */
   abstract fail(ticket: Ticket, entry: SyncEntry, now: number): void
+  /** One exchange of `ticket` takes much longer than usual. */
+  overdue(_ticket: Ticket): void {}
   /** Totals that the store announced. */
   abstract announced(announcement: TotalAnnouncement, now: number): void
   /** The store lost its data: what was acknowledged counts as unsent. */

@@ -220,6 +220,14 @@ export class FixedProof extends FixedCounter {
     ticket.answer(undefined)
   }
 
+  override overdue(ticket: Ticket): void {
+    const active = typeof ticket === 'number' ? this.activeOf(ticket) : undefined
+    if (active === undefined || this.policy.degraded !== 'share') return
+    active.away = true
+    active.awayIn = this.ordinal
+    this.markStale(ticket as number)
+  }
+
   override undue(slot: number): void {
     super.undue(slot)
     for (const reservation of this.#reservations.take(slot)) reservation.answer(undefined)

@@ -499,6 +499,14 @@ export class SlidingProof extends Counter {
     this.markStale(ticket)
   }
 
+  override overdue(ticket: Ticket): void {
+    if (typeof ticket !== 'number' || this.policy.degraded !== 'share') return
+    const key = this.#keyAt(ticket)
+    key.away = true
+    key.awayIn = this.ordinal
+    this.markStale(ticket)
+  }
+
   override announced({ cells, key: wireKey }: TotalAnnouncement, now: number): void {
     const slot = this.locateWire(wireKey)
     if (slot < 0) return

@@ -39,6 +39,13 @@ interface Scan {
   from: number
 }
 
+/** An exchange that is under way. */
+interface Flight {
+  readonly batch: Batch
+  readonly sent: number
+  overdue: boolean
+}
+
 interface PendingBlock {
   readonly change: BlockChange
   readonly counter: Counter
@@ -113,6 +120,8 @@ export class SyncLoop {
   silent = false
   /** Since when nothing was heard of the store although something is under way. */
   #waitingSince = Number.POSITIVE_INFINITY
+  /** What is under way. */
+  readonly #flights = new Set<Flight>()
   /** Mean time to an answer, in milliseconds. */
   #usual = 0
   /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
@@ -271,7 +280,7 @@ export class SyncLoop {
    * is left for all of them, so they decide by share as soon as an answer is overdue.
    */
   #listen(now: number): void {
-    if (this.degraded || this.silent || now < this.#overdueAt()) {
+    if (this.degraded || now < this.#overdueAt()) {
       this.#suspected = false
       return
     }
@@ -280,12 +289,31 @@ export class SyncLoop {
       this.#soon()
       return
     }
-    this.silent = true
-    this.#observer.silence(true, now)
+    const patience = this.#patience
+    if (!this.silent && now >= this.#waitingSince + patience) {
+      this.silent = true
+      this.#observer.silence(true, now)
+    }
+    // Others may be answered all the same: then a part of the store has fallen silent.
+    for (const flight of this.#flights) {
+      if (flight.overdue || now < flight.sent + patience) continue
+      flight.overdue = true
+      for (let i = 0; i < flight.batch.owners.length; i++) {
+        ;(flight.batch.owners[i] as EntryOwner).overdue(flight.batch.tickets[i] as Batch['tickets'][number])
+      }
+    }
   }
 
+  /** When something must be thought of as overdue next. */
   #overdueAt(): number {
-    return this.#answered ? this.#waitingSince + Math.max(OVERDUE, OVERDUE_TIMES * this.#usual) : Number.POSITIVE_INFINITY
+    if (!this.#answered) return Number.POSITIVE_INFINITY
+    let since = this.silent ? Number.POSITIVE_INFINITY : this.#waitingSince
+    for (const { sent, overdue } of this.#flights) if (!overdue) since = Math.min(since, sent)
+    return since + this.#patience
+  }
+
+  get #patience(): number {
+    return Math.max(OVERDUE, OVERDUE_TIMES * this.#usual)
   }
 
   /** An exchange has come to an end, well or badly. */
@@ -422,9 +450,17 @@ export class SyncLoop {
       this.#heartbeatInFlight = true
       this.#heartbeatAt = now + this.#heartbeatEvery
     }
+    const flight: Flight = { batch, sent: now, overdue: false }
+    this.#flights.add(flight)
     exchange(connection, request).then(
-      (reply) => this.#succeeded(batch, blocks, beat, reply, now),
-      (error: unknown) => this.#failed(batch, blocks, beat, error, now),
+      (reply) => {
+        this.#flights.delete(flight)
+        this.#succeeded(batch, blocks, beat, reply, now)
+      },
+      (error: unknown) => {
+        this.#flights.delete(flight)
+        this.#failed(batch, blocks, beat, error, now)
+      },
     )
   }
 
@@ -508,7 +544,7 @@ export class SyncLoop {
   #schedule(now: number): void {
     const maySend = this.#inFlight < MOST_IN_FLIGHT && (this.#answered || this.degraded || this.#connection === undefined)
     if (this.#scans.length > 0 && maySend) this.#soon()
-    let at = this.degraded || this.silent ? this.#nextTick : Math.min(this.#nextTick, this.#overdueAt())
+    let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#overdueAt())
     for (const counter of this.#counters()) at = Math.min(at, this.#spanAt.get(counter) ?? at, counter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#inFlight === 0)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { SyncReply, SyncRequest } from '../src/store.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 
 const LIMIT = 120
@@ -75,6 +76,40 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
       for (const node of nodes) expect(node.check('b').reason).not.toBe('degraded')
       await world.run(10)
     }
+    await close()
+  })
+
+  test('in one part, as others answer: the keys of that part are decided by share', async () => {
+    const { world, store, node, close } = scene()
+    store.roundTrip = 2
+    const away = { now: false }
+    const open = store.open.bind(store)
+    store.open = (about) => {
+      const connection = open(about)
+      const sync = async (request: SyncRequest): Promise<SyncReply> => {
+        if (!away.now || !request.entries.some(({ key }) => key === 'a')) return connection.sync(request)
+        await new Promise<void>((resolve) => {
+          store.clock.setTimeout(resolve, 1_000)
+        })
+        return { time: store.clock.now(), results: request.entries.map(() => undefined), blocks: [] }
+      }
+      return { sync, close: () => connection.close() }
+    }
+    const nodes = [0, 1, 2].map(() => node({ limit: LIMIT, interval: INTERVAL, window }))
+    for (const one of nodes) one.start()
+    await world.runTo(INTERVAL)
+    await load(nodes, world, INTERVAL)
+    await world.runTo(4 * INTERVAL + 100)
+    away.now = true
+    let admitted = 0
+    for (let passed = 0; passed < 950; passed += 10) {
+      admitted += await load(nodes, world, 10)
+      offer(nodes[0] as Node, 'b', 1)
+    }
+    expect(admitted).toBeGreaterThan(LIMIT * 0.7)
+    expect(admitted).toBeLessThan(LIMIT * 1.2)
+    expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
+    away.now = false
     await close()
   })
 })
