@@ -1,5 +1,5 @@
 import type { RedisServer } from '@weir/tooling/redis-servers'
-import { BOOKS, BOOKS_INTERVAL } from './protocol.ts'
+import { BOOKS } from './protocol.ts'
 
 /** The caller's key in a counter's name; the policy's name has no colon there. */
 const COUNTER = new RegExp(`:c:[^:]*${BOOKS}:(.+):\\d+$`)
@@ -47,7 +47,7 @@ export function differenceOf(
   return { lost, doubled }
 }
 
-/** Keys of Redis that never expire, or not within three of the longest intervals: every key of Weir must go by itself. */
+/** Keys of Redis that never expire, or not within a day: every key of Weir must go by itself. */
 export async function immortalsOf(servers: readonly RedisServer[], namespace: string): Promise<string[]> {
   const found: string[] = []
   for (const server of servers) {
@@ -55,7 +55,7 @@ export async function immortalsOf(servers: readonly RedisServer[], namespace: st
     const names = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((name) => name !== '')
     for (const name of names) {
       const ttl = Number(await server.cli('pttl', name))
-      if (ttl === -1 || ttl > 3 * BOOKS_INTERVAL) found.push(`${name} for ${ttl} ms`)
+      if (ttl === -1 || ttl > 86_400_000) found.push(`${name} for ${ttl} ms`)
     }
   }
   return found

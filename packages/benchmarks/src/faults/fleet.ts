@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { until } from '@weir/tooling/redis-servers'
-import { type Answer, FACES, type Face, type FromNode, type Order, type Rule, type StateChange } from './protocol.ts'
+import { type Answer, booksInterval, FACES, type Face, type FromNode, type Order, type Rule, type StateChange } from './protocol.ts'
 
 const SCRIPT = new URL('./node.ts', import.meta.url)
 /** A busy machine may take long to start a process; one that needs longer is broken. */
@@ -151,6 +151,7 @@ export async function startFleet(count = 3, options: readonly NodeOptions[] = []
 
 /** Makes the throttlers of all nodes anew. */
 export async function renewAll(nodes: readonly RemoteNode[], rule: Rule): Promise<void> {
-  await Promise.all(nodes.map((node) => node.ask({ type: 'renew', rule })))
+  const order = { type: 'renew', rule: { ...rule, books: booksInterval() } } as const
+  await Promise.all(nodes.map((node) => node.ask(order)))
   for (const node of nodes) node.states.length = 0
 }

@@ -9,8 +9,8 @@ import {
   type Answer,
   ARRIVED_HEADER,
   BOOKS,
-  BOOKS_INTERVAL,
   BOOKS_SPANS,
+  booksInterval,
   type Face,
   type FromNode,
   KEY_HEADER,
@@ -43,7 +43,7 @@ function tell(message: FromNode): void {
   else if (process.connected) process.send?.(message, () => {})
 }
 
-function policiesOf({ limit, interval, spans, cooldown, degraded }: Rule): PolicyOptions[] {
+function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
   const key = header(KEY_HEADER)
   return [
     {
@@ -56,7 +56,7 @@ function policiesOf({ limit, interval, spans, cooldown, degraded }: Rule): Polic
       ...(degraded !== undefined && { degraded }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
-    { name: BOOKS, key, limit: 1e9, interval: BOOKS_INTERVAL, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
+    { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
   ]
 }
 

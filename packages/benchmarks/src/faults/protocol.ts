@@ -13,10 +13,16 @@ export const ARRIVED_HEADER = 'x-arrived'
 export const LIMITED = 'limited'
 /** A policy that nobody reaches: its counters tell whether units were lost or doubled. */
 export const BOOKS = 'books'
-/** A day, so that a run is seldom in two of them: after a loss of data nodes send the counts of the running interval again. */
-export const BOOKS_INTERVAL = 86_400_000
-/** Counts are exchanged every 600 ms. */
-export const BOOKS_SPANS = 144_000
+/** Counts are exchanged at least every second. */
+export const BOOKS_SPANS = 1_000
+
+/**
+ * An interval for the books that ends in four minutes at the earliest. When the store loses its data nodes send the counts of the
+ * running interval again, not those of one that is over.
+ */
+export function booksInterval(now: number = Date.now()): number {
+  for (let interval = 600_000; ; interval += 30_000) if (interval - (now % interval) > 240_000) return interval
+}
 
 /** How a node reaches Redis: what `redisStore` takes, as JSON. */
 export type Target =
@@ -39,6 +45,8 @@ export interface Rule {
   readonly cooldown?: number
   readonly degraded?: 'share' | 'published' | 'open' | 'closed'
   readonly closeTimeout?: number
+  /** Interval of the books, milliseconds; chosen when the rule is handed to nodes. */
+  readonly books?: number
   /** A name that does not resolve until the node is told that it does. */
   readonly unresolved?: string
 }
