@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { bookedOf } from '../src/faults/books.ts'
+import { BOOKS, BOOKS_SPANS, booksInterval } from '../src/faults/protocol.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+const INTERVAL = 1_000
+const TICK = 10
+
+let server: RedisServer
+let namespaces = 0
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server.stop())
+
+/** Nodes that come and go before one Redis, under a load that each of them gets a part of. */
+class Cluster {
+  readonly namespace = `changing-${process.pid}-${++namespaces}`
+  readonly nodes: Throttler[] = []
+  admitted = 0
+  /** Units admitted in each interval of the store's clock. */
+  readonly #byInterval = new Map<number, number>()
+  readonly #books = booksInterval()
+  /** How long this process was held up at most, milliseconds. */
+  held = 0
+
+  async add(count: number, limit: number): Promise<void> {
+    const policies: PolicyOptions[] = [
+      { name: 'limited', limit, interval: INTERVAL },
+      { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
+    ]
+    const store = redisStore({ port: server.port }, { namespace: this.namespace })
+    const made = Array.from({ length: count }, () => createThrottler({ policies, store, heartbeat: 100 }).start())
+    this.nodes.push(...made)
+    await vi.waitFor(() => expect(made.every(({ state }) => state === 'synced')).toBe(true), 20_000)
+  }
+
+  async remove(count: number): Promise<void> {
+    await Promise.all(this.nodes.splice(0, count).map((node) => node.close()))
+  }
+
+  /** Each node gets one request every 10 ms, for some intervals. */
+  async load(intervals: number): Promise<void> {
+    const end = performance.now() + intervals * INTERVAL
+    for (let now = performance.now(); now < end; ) {
+      const interval = Math.floor(Date.now() / INTERVAL)
+      for (const node of this.nodes) {
+        if (!node.check('key').allowed) continue
+        this.admitted++
+        this.#byInterval.set(interval, (this.#byInterval.get(interval) ?? 0) + 1)
+      }
+      await sleep(TICK)
+      const then = performance.now()
+      this.held = Math.max(this.held, then - now)
+      now = then
+    }
+  }
+
+  get worst(): number {
+    return Math.max(...this.#byInterval.values())
+  }
+
+  async booked(): Promise<number> {
+    return (await bookedOf([server], this.namespace)).get('key') ?? 0
+  }
+}
+
+test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async () => {
+  const limit = 100
+  const cluster = new Cluster()
+  await cluster.add(3, limit)
+  await cluster.load(1)
+  await cluster.add(9, limit)
+  await cluster.load(2)
+  expect(cluster.nodes.map((node) => node.snapshot().nodes)).toEqual(cluster.nodes.map(() => 12))
+  await cluster.remove(9)
+  await cluster.load(2)
+  await vi.waitFor(() => expect(cluster.nodes.map((node) => node.snapshot().nodes)).toEqual([3, 3, 3]), 5_000)
+  await cluster.remove(3)
+  // What twelve nodes admit before they hear of each other: a unit each, and all that comes while this process is held up.
+  const unheard = (12 * cluster.held) / TICK
+  expect(cluster.worst).toBeLessThanOrEqual(limit * 1.12 + unheard)
+  expect(await cluster.booked()).toBe(cluster.admitted)
+})
+
+test('a rolling restart with another limit: old and new nodes share totals, and each keeps its own limit', async () => {
+  const cluster = new Cluster()
+  await cluster.add(3, 200)
+  await cluster.load(0.5)
+  await cluster.add(1, 50)
+  await cluster.remove(1)
+  await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)
+  await cluster.load(0.9)
+  const [old, , young] = cluster.nodes as [Throttler, Throttler, Throttler]
+  // 90 requests came to each: more than the new limit, less than the old one for two of them.
+  expect(young.peek('key').allowed).toBe(false)
+  expect(old.peek('key').remaining).toBeLessThan(200 - 50)
+  expect(old.snapshot().policies[0]?.admitted).toBeGreaterThan(young.snapshot().policies[0]?.admitted ?? 0)
+  await cluster.add(2, 50)
+  await cluster.remove(2)
+  await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)
+  const before = cluster.admitted
+  await cluster.load(0.8)
+  expect(cluster.admitted - before).toBeGreaterThanOrEqual(45)
+  expect(cluster.admitted - before).toBeLessThanOrEqual(50 * 1.1 + (3 * cluster.held) / TICK)
+  await cluster.remove(3)
+  expect(await cluster.booked()).toBe(cluster.admitted)
+})
