@@ -301,4 +301,4 @@ const ON_PACE = 3 / 4
 /** … or holds less than this part of its share of the limit unsent. */
 const QUIET_UNSENT = 0.05
 /** A request waits for the store's word when less than this many units per node are expected to be left. */
-const STRICT_TAIL = 2
+const STRICT_TAIL = 2.5
