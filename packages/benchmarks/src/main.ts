@@ -3,6 +3,7 @@ import { pnpm } from '@weir/tooling/run'
 import { Command, InvalidArgumentError } from 'commander'
 import { bundle } from './bundle/bench.ts'
 import { decision } from './decision/bench.ts'
+import { flood } from './flood/bench.ts'
 import type { Bench } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
 import { http } from './http/bench.ts'
@@ -12,7 +13,7 @@ import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, bundle }
+const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, flood, bundle }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 function wholeNumber(text: string): number {

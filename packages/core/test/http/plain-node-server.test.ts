@@ -53,6 +53,34 @@ test('a plain node:http server is throttled by a face of twenty lines', async ()
   }
 })
 
+test('header values of a megabyte are keys like any other, of which little is kept', async () => {
+  const { guard, listener } = throttled(
+    { limit: 2, interval: '1h', key: { header: 'x-key' }, clock: new ManualTime(0) },
+    (_request, response) => void response.end('hello'),
+  )
+  const server = createServer({ maxHeaderSize: 8 * 2 ** 20 }, listener)
+  const url = await listen(server)
+  const send = (value: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      const sent = request(url, { headers: { 'x-key': value, accept: value, 'x-forwarded-for': value } }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode))
+      })
+      sent.on('error', reject).end()
+    })
+  try {
+    const long = 'x'.repeat(2 ** 20)
+    const statuses: (number | undefined)[] = []
+    for (const value of [long, long, `${long}y`, long, `${long}y`, `${long}y`, `y${long}`]) statuses.push(await send(value))
+    expect(statuses).toEqual([200, 200, 200, 429, 200, 429, 200])
+    const keys = guard.throttler.snapshot().policies[0]?.top ?? []
+    expect(keys.length).toBe(3)
+    expect(Math.max(...keys.map(({ key }) => key.length))).toBeLessThanOrEqual(256)
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
 test('a request to upgrade is refused on its bare socket', async () => {
   const { guard } = throttled({ limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
   const server = createServer()

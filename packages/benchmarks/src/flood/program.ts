@@ -1,0 +1,112 @@
+import { randomFillSync } from 'node:crypto'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createThrottler, memoryStore, type Overflow } from '@weir/core'
+import { input, report } from '../harness/child.ts'
+
+export interface FloodInput {
+  readonly overflow: Overflow
+  /** Random keys, each seen once. */
+  readonly keys: number
+  readonly maxKeys: number
+}
+
+export interface FloodResult {
+  /** Heap and buffers after a collection, MiB: when the table has just become full, and the most and the least from then on. */
+  readonly full: number
+  readonly most: number
+  readonly least: number
+  /** Delay of the event loop, 99 %, milliseconds: with known keys alone, and in the flood. */
+  readonly before: number
+  readonly during: number
+  /** Part of the keys blocked by hand that still were at the end. */
+  readonly blocked: number
+  /** Known keys that were in use all the time and lost their counts. */
+  readonly forgotten: number
+  /** What a new key is told at the end, and how often one was allowed of a thousand. */
+  readonly reason: string
+  readonly allowed: number
+}
+
+const { overflow, keys, maxKeys } = input<FloodInput>()
+const LIMIT = 1_000
+const BLOCKED = 100
+const KNOWN = 1_000
+/** Decisions in one turn of the event loop. */
+const TURN = 2_000
+const COLLECTIONS = 10
+
+const collect = globalThis.gc
+if (collect === undefined) throw new Error('Run with --expose-gc')
+
+const throttler = createThrottler({ policies: [{ limit: LIMIT, interval: '1h' }], store: memoryStore(), maxKeys, overflow }).start()
+const bytes = new Uint8Array(16 * TURN)
+
+function randomKeys(): string[] {
+  randomFillSync(bytes)
+  const text = Buffer.from(bytes.buffer).toString('latin1')
+  return Array.from({ length: TURN }, (_, i) => text.slice(16 * i, 16 * (i + 1)))
+}
+
+/** Runs turns, with a look at the known keys in each, and tells the delay of the event loop meanwhile. */
+async function turns(count: number, keysOf: () => readonly string[], after: (turn: number) => void = () => {}): Promise<number> {
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  for (let turn = 0; turn < count; turn++) {
+    for (const key of keysOf()) throttler.check(key)
+    throttler.check(`known-${turn % KNOWN}`)
+    await new Promise((resolve) => setImmediate(resolve))
+    after(turn)
+  }
+  delay.disable()
+  return delay.percentile(99) / 1e6
+}
+
+function used(): number {
+  collect?.()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return (heapUsed + arrayBuffers) / 2 ** 20
+}
+
+for (let i = 0; i < BLOCKED; i++) throttler.block(`blocked-${i}`, '1h')
+for (let i = 0; i < KNOWN; i++) for (let unit = 0; unit < LIMIT / 2; unit++) throttler.check(`known-${i}`)
+
+const count = Math.ceil(keys / TURN)
+// As many strings are made, so that the garbage is alike.
+const before = await turns(Math.ceil(count / 10), () => randomKeys().map((_, i) => `known-${i % KNOWN}`))
+
+const memory: number[] = []
+const each = Math.ceil(count / COLLECTIONS)
+let during = 0
+let full = 0
+for (let part = 0; part < COLLECTIONS; part++) {
+  during = Math.max(during, await turns(each, randomKeys))
+  const now = used()
+  if (full === 0 && (part + 1) * each * TURN > maxKeys) full = now
+  else if (full > 0) memory.push(now)
+}
+
+let blocked = 0
+for (let i = 0; i < BLOCKED; i++) if (!throttler.check(`blocked-${i}`).allowed) blocked++
+let forgotten = 0
+for (let i = 0; i < KNOWN; i++) if (throttler.peek(`known-${i}`).remaining > LIMIT / 2) forgotten++
+let allowed = 0
+let reason = ''
+for (let i = 0; i < 1_000; i++) {
+  const decision = throttler.check(`new-${i}`)
+  if (decision.allowed) allowed++
+  reason = decision.reason
+}
+await throttler.close()
+const result: FloodResult = {
+  full,
+  most: Math.max(...memory),
+  least: Math.min(...memory),
+  before,
+  during,
+  blocked: blocked / BLOCKED,
+  forgotten,
+  reason,
+  allowed,
+}
+report(result)
+process.exit(0)
