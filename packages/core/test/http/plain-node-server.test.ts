@@ -72,9 +72,9 @@ test('header values of a megabyte are keys like any other, of which little is ke
     const statuses: (number | undefined)[] = []
     for (const value of [long, long, `${long}y`, long, `${long}y`, `${long}y`, `y${long}`]) statuses.push(await send(value))
     expect(statuses).toEqual([200, 200, 200, 429, 200, 429, 200])
-    const keys = guard.throttler.snapshot().policies[0]?.top ?? []
+    const keys = guard.throttler.snapshot().top
     expect(keys.length).toBe(3)
-    expect(Math.max(...keys.map(({ key }) => key.length))).toBeLessThanOrEqual(256)
+    expect(Math.max(...keys.map(({ key }) => key.length))).toBeLessThan(300)
   } finally {
     server.closeAllConnections()
     server.close()
