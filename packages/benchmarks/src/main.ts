@@ -12,8 +12,9 @@ import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
+import { windows } from './windows/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, flood, bundle }
+const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, flood, windows, bundle }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 function wholeNumber(text: string): number {

@@ -459,13 +459,12 @@ export class SlidingProof extends Counter {
 
   /** Something new is known: what was too little to be sent may not be so any more. */
   #lookAtNews(slot: number, key: SlidingKey, now: number): void {
-    if (key.closed) return
     const known = this.#total(key.cells, now) - this.#early(key.cells, now)
     const unsent = key.cells.unsent()
     if (known + 1 > this.policy.limit) {
       this.#closeIfBlocked(slot, key)
       if (unsent > 0) this.#wantExchange(slot, key, now, PROOF)
-    } else if (unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)
+    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)
   }
 
   /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */

@@ -112,6 +112,26 @@ test.each(['proof', 'published'] as const)(
   },
 )
 
+test('a sliding window that fell idle leaves nothing, neither in its nodes nor in the store', async () => {
+  const { world, store, node, close } = scene()
+  const nodes = [0, 1].map(() => node({ limit: 5, interval: 3_000, window: 'sliding', cooldown: 500 }))
+  for (const one of nodes) one.start()
+  for (let round = 0; round < 5; round++) {
+    // Some reach their limit, some are near it, most are quiet.
+    for (const one of nodes) for (let i = 0; i < 300; i++) offer(one, `key ${i}`, i < 20 ? 5 : i < 40 ? 2 : round === 0 ? 1 : 0)
+    await world.run(300)
+  }
+  expect(nodes.map(keysOf)).toEqual([300, 300])
+  expect(store.hub.size).toBeGreaterThan(100)
+  // A window and a bucket for the nodes, and a span to notice it; the store keeps what it has for two ttls at most.
+  await world.run(4_000)
+  expect(nodes.map(keysOf)).toEqual([0, 0])
+  await world.run(4 * 2 * 3_000)
+  // Both nodes' heartbeats.
+  expect(store.hub.size).toBe(2)
+  await close()
+})
+
 test('a blocked key is kept until its block is over, then freed', async () => {
   const { world, node, close } = scene()
   const throttler = node({ limit: 5, interval: 1_000, cooldown: '20s' })

@@ -11,7 +11,7 @@ const SPACING = 2
 const clusters = fc.record({
   seed: fc.integer({ min: 1, max: 1_000_000 }),
   nodes: fc.integer({ min: 1, max: 16 }),
-  limit: fc.integer({ min: 20, max: 400 }),
+  limit: fc.integer({ min: 5, max: 400 }),
   interval: fc.integer({ min: 1000, max: 10_000 }),
   spans: fc.integer({ min: 2, max: 10 }),
   times: fc.constantFrom(0.5, 0.95, 1.1, 2, 10, 50),
@@ -65,10 +65,7 @@ describe('a cluster with a fixed window', () => {
 describe('a cluster with a sliding window', () => {
   it('never refuses while the window has room, and overshoots it by no more than the bound', async () => {
     await fc.assert(
-      fc.asyncProperty(clusters, async (given) => {
-        // Goals for sliding windows begin at 100 units: of less, `reopen` makes a unit or two, and a node that closes a
-        // millisecond from a bucket's end, by its own clock, may stay closed for a bucket longer.
-        const cluster = { ...given, limit: given.limit + 80, interval: given.interval + 5000 }
+      fc.asyncProperty(clusters, async (cluster) => {
         const { limit, nodes } = cluster
         const scenario = scenarioOf(cluster)
         const held = Math.max(limit / 2, nodes) / limit

@@ -49,35 +49,41 @@ export const FAULTS: readonly Pick[] = [
 export const SLIDING_STEADY: readonly Pick[] = [
   { goal: 'S1', intervals: 2 },
   { goal: 'S2', cases: NO_FLOOD_OF_LARGE, intervals: 6 },
+  { goal: 'S2', cases: LARGE, intervals: 1 },
   { goal: 'S3', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'S3', cases: LARGE, intervals: 2, without: X100 },
-  { goal: 'S4', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: 'S4', cases: NO_FLOOD_OF_LARGE, intervals: 16 },
   { goal: 'S4', cases: LARGE, intervals: 2 },
-  { goal: 'S5', cases: NO_FLOOD_OF_LARGE, intervals: 12 },
-  { goal: 'S6', intervals: 8 },
-  { goal: 'S11', cases: /x(0\.8|0\.9|1\.1|2), 12 nodes, (100|1000) per/, intervals: 16 },
-  { goal: 'S11', cases: /x100, 12 nodes, 1000 per/, intervals: 6 },
+  { goal: 'S5', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'S5', cases: LARGE, intervals: 1 },
+  { goal: 'S6', intervals: 6 },
+  { goal: 'S11', cases: /x(0\.8|1\.1|2), 12 nodes, (100|1000) per|x0\.9, 12 nodes, 1000 per/, intervals: 12 },
+  // 99.1 % in long runs.
+  { goal: 'S11', cases: /x0\.9, 12 nodes, 100 per/, intervals: 16, seed: 5 },
+  { goal: 'S11', cases: /x100, (12|50) nodes, 1000 per/, intervals: 6 },
   { goal: 'S12', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
-  { goal: 'S12', cases: /x(0\.1|0\.9|1\.1|2), 10000/, intervals: 2 },
-  { goal: 'S13', cases: /^(round robin|zipf).* (100|1000) per/, intervals: 8 },
-  { goal: 'S13', cases: /^uniform.* 100 per/, intervals: 8, seed: 2 },
+  { goal: 'S12', cases: LARGE, intervals: 1 },
+  { goal: 'S13', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
 ]
 
 export const SLIDING_ATTACKS: readonly Pick[] = [
-  { goal: 'S8', cases: /^(?!.*10000 per 60 s)(?!.*of 200 )/, intervals: 8 },
+  { goal: 'S7', cases: NO_FLOOD_OF_LARGE, intervals: 6 },
+  { goal: 'S7', cases: /x10, straddling, zipf 1, 10000|x100, random phase, zipf 1, 10000/, intervals: 6 },
+  { goal: 'S8', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'S8', cases: /^bursts.* 10000 per 60 s/, intervals: 3 },
+  { goal: 'S9', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
+  { goal: 'S9', cases: LARGE, intervals: 3 },
   { goal: 'S10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'S10', cases: LARGE, intervals: 1 },
+  { goal: 'S14', intervals: 13 },
   { goal: 'S15', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: 'S15', cases: LARGE, intervals: 6 },
 ]
 
 /** Those that need the most luck with short runs, or the most care in the algorithm. */
 export const HARDEST: readonly Pick[] = [
   { goal: '17', cases: /x100, 1000 per/, intervals: 30 },
-  { goal: 'S11', cases: /x100, 50 nodes, 1000 per 10 s/, intervals: 12 },
   { goal: '11', intervals: 12 },
   { goal: '12', intervals: 12 },
   { goal: '14', intervals: 13 },
-  { goal: 'S7', cases: SMALL, intervals: 8 },
-  { goal: 'S7', cases: /x10, .*1000 per 10 s|x100, (boundary|straddling), .*1000 per 10 s/, intervals: 6 },
-  { goal: 'S9', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
-  { goal: 'S14', cases: /^x2|afterwards, x(1\.1|2)/, intervals: 13 },
 ]

@@ -171,7 +171,7 @@ export const SLIDING: readonly Mutation[] = [
     replace: 'if (key.hello) {',
     also: {
       file: 'sliding-proof.ts',
-      find: '} else if (unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this',
+      find: '} else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this',
       replace: '} else if (known < 0) this',
     },
     check: 'sliding: flood',

@@ -1,0 +1,93 @@
+import type { Ordinal, StoreConnection, StorePolicy, SyncEntry } from '@weir/core'
+import { systemClock } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { Redis } from 'ioredis'
+import { input, report } from '../harness/child.ts'
+
+export interface WindowsInput {
+  readonly port: number
+  readonly keys: number
+}
+
+/** Redis CPU microseconds for each key. */
+export interface WindowsResult {
+  /** One pipelined INCRBY and PEXPIRE. */
+  readonly plain: number
+  /** A key of a fixed window with something to send. */
+  readonly fixed: number
+  /** A key of a sliding window of which all 30 buckets are in use, with something to send. */
+  readonly sliding: number
+  /** The same without: only asking. */
+  readonly asking: number
+}
+
+const { port, keys } = input<WindowsInput>()
+const ROUNDS = 5
+const NODES = 3
+const WIDTH = 2000
+const admin = new Redis({ port, host: '127.0.0.1' })
+
+async function cpu(): Promise<number> {
+  const text = String(await admin.call('INFO', 'cpu'))
+  return ['user', 'sys'].reduce((sum, kind) => sum + Number(new RegExp(`^used_cpu_${kind}:([\\d.]+)`, 'm').exec(text)?.[1]) * 1e6, 0)
+}
+
+/** Microseconds for each key of so many rounds of `run`. */
+async function measure(rounds: number, run: (round: number) => Promise<unknown>): Promise<number> {
+  const before = await cpu()
+  for (let round = 1; round <= rounds; round++) await run(round)
+  return ((await cpu()) - before) / (rounds * keys)
+}
+
+const plain = await measure(ROUNDS, async () => {
+  const pipeline = admin.pipeline()
+  for (let id = 0; id < keys; id++) pipeline.incrby(`plain:user:${id}`, 1).pexpire(`plain:user:${id}`, 120_000)
+  await pipeline.exec()
+})
+
+// Never reached, so that nothing is announced.
+const limits = { limit: 1e6, hot: 1e6 }
+const slidingPolicy: StorePolicy = { id: 'sliding', width: WIDTH, cells: 31, ttl: 60 * WIDTH, ...limits }
+const fixedPolicy: StorePolicy = { id: 'fixed', width: 30 * WIDTH, cells: 1, ttl: 60 * WIDTH, ...limits }
+
+const store = redisStore(admin)
+const connections = Array.from({ length: NODES }, (_, i) => store.open({ id: `node-${i}`, clock: systemClock, announced: () => {} }))
+const inTurn = async (run: (connection: StoreConnection) => Promise<unknown>): Promise<void> => {
+  for (const connection of connections) await run(connection)
+}
+const entries = (policy: StorePolicy, cells: SyncEntry['cells']): SyncEntry[] =>
+  Array.from({ length: keys }, (_, id) => ({ policy, key: `user:${id}`, cells }))
+const exchange = (connection: StoreConnection, list: readonly SyncEntry[]) => connection.sync({ entries: list, blocks: [] })
+
+// Until all are connected.
+await inTurn(async (connection) => {
+  for (let tries = 0; tries < 100; tries++) {
+    const reply = await exchange(connection, []).then(
+      () => true,
+      () => false,
+    )
+    if (reply) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('Redis does not answer')
+})
+
+const now = Math.floor(Date.now() / WIDTH)
+const interval = Math.floor(Date.now() / (30 * WIDTH)) as Ordinal
+const full = Array.from({ length: 30 }, (_, i) => ({ ordinal: (now - 30 + i) as Ordinal, taken: 5, given: 0 }))
+// In parts: a full window for each key at once is no everyday batch.
+await inTurn(async (connection) => {
+  const list = entries(slidingPolicy, full)
+  for (let from = 0; from < list.length; from += 100) await exchange(connection, list.slice(from, from + 100))
+})
+
+const per = (run: (connection: StoreConnection, round: number) => Promise<unknown>) =>
+  measure(ROUNDS, (round) => inTurn((connection) => run(connection, round))).then((micros) => micros / NODES)
+const cell = (ordinal: number, taken: number) => [{ ordinal: ordinal as Ordinal, taken, given: 0 }]
+const fixed = await per((connection, round) => exchange(connection, entries(fixedPolicy, cell(interval, round))))
+const sliding = await per((connection, round) => exchange(connection, entries(slidingPolicy, cell(now, round))))
+const asking = await per((connection) => exchange(connection, entries(slidingPolicy, cell(now, 0))))
+
+const result: WindowsResult = { plain, fixed, sliding, asking }
+report(result)
+process.exit(0)
