@@ -24,8 +24,11 @@ export interface Count {
 
 /** Requests are sent in batches so far apart: timers of a busy machine come late, and what is due is then sent at once. */
 const BATCH = 5
-/** Of what a machine that stood still would have had to send, only the last part: it must not come all at once. */
-const MOST_LATE = 250
+/**
+ * Of what a machine that stood still would have had to send, only the last part: it comes in one turn of the event loop, in
+ * which no node can hear of the others.
+ */
+const MOST_LATE = 25
 
 async function send(task: Task, load: string, perInterval: number): Promise<readonly Count[]> {
   const { limit, interval, from, until } = task
