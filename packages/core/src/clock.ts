@@ -31,7 +31,7 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => {
     const time = hrtime()
-    return time[0] * 1e3 + time[1] / 1e6
+    return time[0] * 1e3 + time[1] * 1e-6
   },
   setTimeout: (callback, delay) => setTimeout(callback, delay).unref(),
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),

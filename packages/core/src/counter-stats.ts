@@ -37,6 +37,7 @@ export const OVERFLOWED = 3
 export type SourceIndex = typeof LOCAL | typeof GLOBAL | typeof ANNOUNCED | typeof OVERFLOWED
 
 const SOURCES = ['local', 'global', 'announcement', 'overflow'] as const
+/** Refusals by limit come first, so a source is the place of its own. */
 const BY_LIMIT = 0
 const BY_COOLDOWN = 4
 const BY_HAND = 8
@@ -83,6 +84,11 @@ export class CounterStats {
   countRefusal(reason: RefusalReason, source: SourceIndex): void {
     const place = placeOf(reason) + (reason === 'degraded' || reason === 'overflow' ? 0 : source)
     this.refusals[place] = (this.refusals[place] as number) + 1
+  }
+
+  /** As `countRefusal` by the most usual reason, without a search for its place. */
+  countByLimit(source: SourceIndex): void {
+    this.refusals[source] = (this.refusals[source] as number) + 1
   }
 
   countExchange(place: number): void {

@@ -1,6 +1,7 @@
 import type { Batch, EntryOwner, Ticket } from './batch.ts'
 import { CounterStats, GLOBAL, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
 import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, TAG } from './counter-table.ts'
+import { type RunningCell, runningCell } from './decision.ts'
 import { Offences } from './offences.ts'
 import type { Policy } from './policy.ts'
 import type { Reservation } from './reservations.ts'
@@ -49,8 +50,8 @@ export interface Block {
 export const NO_SLOT = -1
 
 /**
- * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. Whoever makes
- * room writes another gate or another tag.
+ * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. It tells whose
+ * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
  */
 export const FULL = -1
 
@@ -85,6 +86,8 @@ export abstract class Counter implements EntryOwner {
   readonly maxKeys: number
   /** The running cell (interval or bucket) of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
+  /** `policy` and `ordinal` for decisions to refer to. */
+  cell: RunningCell
   /** `ordinal` and the version of the state that gates were computed for. */
   tag: number = 0
   /** When `roll` must be called next, on the monotonic clock. */
@@ -104,6 +107,7 @@ export abstract class Counter implements EntryOwner {
 
   constructor(policy: Policy, wire: StorePolicy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
     this.policy = policy
+    this.cell = runningCell(policy, this.ordinal)
     this.wire = wire
     this.host = host
     this.time = policy.enforcement === 'published' ? host.localTime : host.time
@@ -118,21 +122,37 @@ export abstract class Counter implements EntryOwner {
     return slot >= 0 ? slot : this.#locateNew(key)
   }
 
+  /** `admits` and `take` in one step where nothing needs to be thought of; false: ask `admits`. `rollAt` must not have passed. */
+  takes(slot: number, cost: number): boolean {
+    const { fields } = this.table
+    const base = baseOf(slot)
+    const known = (fields[base + KNOWN] as number) + cost
+    if (!(known < (fields[base + GATE] as number) && fields[base + TAG] === this.tag)) return false
+    fields[base + KNOWN] = known
+    this.admitted += cost
+    return true
+  }
+
   /** Whether a request of `cost` fits now. `rollAt` must not have passed. Without `count` nothing comes of it. */
   admits(slot: number, cost: number, now: number, count = true): boolean {
     const fields = this.table.fields
     const base = baseOf(slot)
     return (
       ((fields[base + KNOWN] as number) + cost < (fields[base + GATE] as number) && fields[base + TAG] === this.tag) ||
-      (!this.isFull(slot, cost) && this.reconsider(slot, cost, now, count))
+      (this.fullBy(slot, cost) < 0 && this.reconsider(slot, cost, now, count))
     )
   }
 
-  /** Whether `reconsider` found that nothing of `cost` fits until the interval is over, and nothing has happened since. */
-  isFull(slot: number, cost: number): boolean {
+  /**
+   * Whose knowledge it is, if `reconsider` found that nothing of `cost` fits until the interval is over, and nothing has
+   * happened since; else -1.
+   */
+  fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
     const base = baseOf(slot)
-    return fields[base + GATE] === FULL && fields[base + TAG] === this.tag && cost >= 1
+    const gate = fields[base + GATE] as number
+    if (!(gate < 0 && gate >= FULL - OVERFLOWED && fields[base + TAG] === this.tag && cost >= 1)) return -1
+    return cost === 1 ? ((FULL - gate) as SourceIndex) : this.#source(slot, cost)
   }
 
   /** Counts a request that `admits` let pass. */
@@ -168,6 +188,7 @@ export abstract class Counter implements EntryOwner {
 
   protected moveTo(ordinal: Ordinal): void {
     this.ordinal = ordinal
+    this.cell = runningCell(this.policy, ordinal)
     this.tag = ordinal * VERSIONS + this.#version
   }
 
@@ -200,6 +221,7 @@ export abstract class Counter implements EntryOwner {
   /** Takes a changed rule over whose counts are the same: another limit or cooldown, say. Counts and blocks stay. */
   adopt(policy: Policy, now: number): void {
     this.policy = policy
+    this.cell = runningCell(policy, this.ordinal)
     const hot = this.wire.hot === Number.POSITIVE_INFINITY ? this.wire.hot : policy.limit / 4
     this.wire = Object.freeze({ ...this.wire, limit: policy.limit, hot })
     this.invalidate(now)
@@ -340,8 +362,20 @@ export abstract class Counter implements EntryOwner {
 
   /** Counts a refusal, with where the knowledge came from that it rests on. After `refuse`. */
   countRefusal(slot: number, cost: number, reason: RefusalReason): void {
-    const source = reason === 'limit' ? this.sourceOf(slot, cost) : (this.blocks.get(slot)?.source ?? LOCAL)
-    this.stats.countRefusal(reason, slot === this.#sharedSlot ? OVERFLOWED : source)
+    const shared = slot === this.#sharedSlot
+    this.stats.countRefusal(
+      reason,
+      reason === 'limit' ? this.#source(slot, cost) : shared ? OVERFLOWED : (this.blocks.get(slot)?.source ?? LOCAL),
+    )
+  }
+
+  /** The gate of a key that has become full. */
+  protected fullGate(slot: number): number {
+    return FULL - this.#source(slot, 1)
+  }
+
+  #source(slot: number, cost: number): SourceIndex {
+    return slot === this.#sharedSlot ? OVERFLOWED : this.sourceOf(slot, cost)
   }
 
   /** Whose knowledge leaves no room for `cost`. */

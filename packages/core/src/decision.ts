@@ -41,41 +41,51 @@ export interface Decision<Name extends string = string> {
   readonly parts: readonly Decision<Name>[]
 }
 
+/** What requests of a policy are counted in now. One object for all decisions until the policy or its interval changes. */
+export interface RunningCell {
+  readonly policy: Policy | undefined
+  readonly dryRun: boolean
+  readonly ordinal: Ordinal
+}
+
+export function runningCell(policy: Policy, ordinal: Ordinal): RunningCell {
+  return { policy, dryRun: policy.dryRun, ordinal }
+}
+
 /**
- * The decision of one policy. One constant shape, made on each request and retained by nobody here; what follows from other
- * fields is computed when it is asked for. Fields are declared only, since a class field that is also defined is written
- * twice.
+ * The decision of one policy. One constant shape, made on each request and retained by nobody here. Its fields are few, as to
+ * make it is a good part of what a decision costs: what follows from others is computed when it is asked for. They are declared
+ * only, since a class field that is also defined is written twice.
  */
 export class PolicyDecision implements Decision {
-  declare readonly allowed: boolean
   declare readonly reason: DecisionReason
-  declare readonly policy: Policy | undefined
+  declare readonly cell: RunningCell
   declare readonly key: string
   declare readonly remaining: number
   declare readonly resetAfter: number
   /** What of `cost` has not been given back. */
   declare cost: number
-  /** The cell that the cost was taken from. */
-  declare readonly ordinal: Ordinal
 
-  constructor(
-    allowed: boolean,
-    reason: DecisionReason,
-    policy: Policy | undefined,
-    key: string,
-    remaining: number,
-    resetAfter: number,
-    cost: number,
-    ordinal: Ordinal,
-  ) {
-    this.allowed = allowed
+  constructor(reason: DecisionReason, cell: RunningCell, key: string, remaining: number, resetAfter: number, cost: number) {
     this.reason = reason
-    this.policy = policy
+    this.cell = cell
     this.key = key
     this.remaining = remaining
     this.resetAfter = resetAfter
     this.cost = cost
-    this.ordinal = ordinal
+  }
+
+  get allowed(): boolean {
+    return this.reason === 'ok' || this.reason === 'none' || this.cell.dryRun
+  }
+
+  get policy(): Policy | undefined {
+    return this.cell.policy
+  }
+
+  /** The interval or bucket that the cost was taken from. */
+  get ordinal(): Ordinal {
+    return this.cell.ordinal
   }
 
   get limit(): number {
@@ -96,28 +106,94 @@ export class PolicyDecision implements Decision {
 
   /** All of it but `parts`, also for spreading and logs. */
   toJSON(): Omit<Decision, 'parts'> {
-    const { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun } = this
-    return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun }
+    return summary(this)
   }
 }
 
-/** The decision of several policies on one request. */
-export class CombinedDecision extends PolicyDecision {
-  readonly #parts: readonly PolicyDecision[]
+/** The decision of several policies on one request: that of the decisive one, and all of them. */
+export class CombinedDecision implements Decision {
+  declare readonly decisive: PolicyDecision
+  declare readonly parts: readonly PolicyDecision[]
 
   constructor(decisive: PolicyDecision, parts: readonly PolicyDecision[]) {
-    const { allowed, reason, policy, key, remaining, resetAfter, cost, ordinal } = decisive
-    super(allowed, reason, policy, key, remaining, resetAfter, cost, ordinal)
-    this.#parts = parts
+    this.decisive = decisive
+    this.parts = parts
   }
 
-  override get parts(): readonly PolicyDecision[] {
-    return this.#parts
+  get allowed(): boolean {
+    return this.decisive.allowed
   }
+
+  get reason(): DecisionReason {
+    return this.decisive.reason
+  }
+
+  get policy(): Policy | undefined {
+    return this.decisive.policy
+  }
+
+  get key(): string {
+    return this.decisive.key
+  }
+
+  get limit(): number {
+    return this.decisive.limit
+  }
+
+  get remaining(): number {
+    return this.decisive.remaining
+  }
+
+  get resetAfter(): number {
+    return this.decisive.resetAfter
+  }
+
+  get retryAfter(): number {
+    return this.decisive.retryAfter
+  }
+
+  get cost(): number {
+    return this.decisive.cost
+  }
+
+  get dryRun(): boolean {
+    return this.decisive.dryRun
+  }
+
+  toJSON(): Omit<Decision, 'parts'> {
+    return summary(this)
+  }
+}
+
+// What a log shows must not depend on which of these are fields.
+for (const { prototype } of [PolicyDecision, CombinedDecision]) {
+  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value: prototype.toJSON })
+}
+
+function summary({
+  allowed,
+  reason,
+  policy,
+  key,
+  limit,
+  remaining,
+  resetAfter,
+  retryAfter,
+  cost,
+  dryRun,
+}: Decision): Omit<Decision, 'parts'> {
+  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun }
 }
 
 /** For a request to which no policy applies. */
-export const NO_POLICY: PolicyDecision = new PolicyDecision(true, 'none', undefined, '', Number.POSITIVE_INFINITY, 0, 0, 0 as Ordinal)
+export const NO_POLICY: PolicyDecision = new PolicyDecision(
+  'none',
+  { policy: undefined, dryRun: false, ordinal: 0 as Ordinal },
+  '',
+  Number.POSITIVE_INFINITY,
+  0,
+  0,
+)
 
 /** Which of several decisions speaks for the request. */
 function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
@@ -134,6 +210,6 @@ function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
 }
 
 /** The decision that the parts of the policies make. */
-export function combined(parts: readonly PolicyDecision[]): PolicyDecision {
+export function combined(parts: readonly PolicyDecision[]): PolicyDecision | CombinedDecision {
   return parts.length === 1 ? (parts[0] as PolicyDecision) : new CombinedDecision(decisiveOf(parts), parts)
 }

@@ -1,5 +1,5 @@
 import type { Batch, Ticket } from './batch.ts'
-import { Counter, type CounterHost, FULL, type Refusal, type ScanOptions } from './counter.ts'
+import { Counter, type CounterHost, type Refusal, type ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END, STRICT } from './counter-stats.ts'
 import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
 import { IntervalShare } from './estimate.ts'
@@ -185,7 +185,7 @@ export abstract class FixedCounter extends Counter {
         const wasFull = (fields[base + KNOWN] as number) + 1 > this.policy.limit
         this.activate(slot).given += back
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
-        if (fields[base + GATE] === FULL) fields[base + GATE] = Number.NEGATIVE_INFINITY
+        if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
         // Others refuse this key because of units that are free again: tell them soon.
         if (wasFull && this.host.connected && !this.host.degraded) this.wantExchange(slot, now, REFUND)
         return

@@ -1,5 +1,5 @@
 import type { Batch, Ticket } from './batch.ts'
-import { FULL, type Refusal } from './counter.ts'
+import type { Refusal } from './counter.ts'
 import { COUNTDOWN, HELLO, RESEND, STRICT } from './counter-stats.ts'
 import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG } from './counter-table.ts'
 import { divisorFor, smooth, threshold } from './estimate.ts'
@@ -36,7 +36,7 @@ export class FixedProof extends FixedCounter {
       return known + cost <= most
     }
     if (active !== undefined && this.host.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
-    fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? FULL : limit
+    fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
     if (known + cost > limit) return false
     if (!count) {
       // The next request has to think of what this one must not cause.

@@ -1,19 +1,31 @@
 import { type Counter, NO_SLOT, type Refusal } from './counter.ts'
-import { LOCAL } from './counter-stats.ts'
-import { PolicyDecision } from './decision.ts'
+import { LOCAL, type SourceIndex } from './counter-stats.ts'
+import { PolicyDecision, runningCell } from './decision.ts'
 import type { Ordinal } from './time.ts'
 
 /** A decision of one policy by itself: the hot path. `rollAt` must not have passed. */
 export function decideOne(counter: Counter, key: string, cost: number, now: number): PolicyDecision {
   const slot = counter.locate(key)
   if (slot < 0) return overflowed(counter, key, now, true)
-  const { policy } = counter
-  if (counter.admits(slot, cost, now)) {
-    counter.take(slot, cost)
-    const left = counter.remaining(slot, now)
-    return new PolicyDecision(true, 'ok', policy, key, left, Math.ceil(counter.resetAfter(slot, now)), cost, counter.ordinal)
-  }
-  return refuse(counter, slot, key, cost, now)
+  if (counter.takes(slot, cost)) return passed(counter, slot, key, cost, now)
+  const source = counter.fullBy(slot, cost)
+  return source < 0 ? decideSlowly(counter, slot, key, cost, now) : closed(counter, slot, key, source as SourceIndex, now)
+}
+
+function decideSlowly(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+  if (!counter.admits(slot, cost, now)) return refuse(counter, slot, key, cost, now)
+  counter.take(slot, cost)
+  return passed(counter, slot, key, cost, now)
+}
+
+function passed(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+  return new PolicyDecision('ok', counter.cell, key, counter.remaining(slot, now), Math.ceil(counter.resetAfter(slot, now)), cost)
+}
+
+/** Refuses a request to a key that is full by what `source` says. */
+function closed(counter: Counter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
+  counter.stats.countByLimit(source)
+  return new PolicyDecision('limit', counter.cell, key, counter.remaining(slot, now), Math.max(1, Math.ceil(counter.rollAt - now)), 0)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */
@@ -36,7 +48,7 @@ export function partOf(
   const taken = allowed && count ? cost : 0
   const left = Math.max(0, counter.remaining(slot, now) - (allowed && !count ? cost : 0))
   const reset = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision(true, 'ok', counter.policy, key, left, reset, taken, counter.ordinal)
+  return new PolicyDecision('ok', counter.cell, key, left, reset, taken)
 }
 
 /** Marks a slot as one whose policy refused, below `NO_SLOT`; its own inverse. */
@@ -46,12 +58,8 @@ export function refusedSlot(slot: number): number {
 
 /** Refuses a request that the policy has no room for, and counts the refusal. */
 export function refuse(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  if (counter.isFull(slot, cost)) {
-    counter.countRefusal(slot, cost, 'limit')
-    const { policy, ordinal } = counter
-    const wait = Math.max(1, Math.ceil(counter.rollAt - now))
-    return new PolicyDecision(policy.dryRun, 'limit', policy, key, counter.remaining(slot, now), wait, 0, ordinal)
-  }
+  const source = counter.fullBy(slot, cost)
+  if (source >= 0) return closed(counter, slot, key, source as SourceIndex, now)
   const why = counter.refuse(slot, cost, now)
   counter.countRefusal(slot, cost, why.reason)
   return refusal(counter, slot, key, why, now)
@@ -60,22 +68,19 @@ export function refuse(counter: Counter, slot: number, key: string, cost: number
 /** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
 export function reservedPart(counter: Counter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
   const end = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision(true, 'ok', counter.policy, key, counter.remaining(slot, now), end, cost, ordinal)
+  return new PolicyDecision('ok', runningCell(counter.policy, ordinal), key, counter.remaining(slot, now), end, cost)
 }
 
 function overflowed(counter: Counter, key: string, now: number, count: boolean): PolicyDecision {
-  const { policy, ordinal } = counter
+  const { policy, cell } = counter
   const end = Math.ceil(counter.rollAt - now)
   if (counter.overflow === 'allow' || policy.dryRun) {
-    const reason = counter.overflow === 'allow' ? 'ok' : 'overflow'
-    return new PolicyDecision(true, reason, policy, key, policy.limit, end, 0, ordinal)
+    return new PolicyDecision(counter.overflow === 'allow' ? 'ok' : 'overflow', cell, key, policy.limit, end, 0)
   }
   if (count) counter.stats.countRefusal('overflow', LOCAL)
-  return new PolicyDecision(false, 'overflow', policy, key, 0, Math.max(1, end), 0, ordinal)
+  return new PolicyDecision('overflow', cell, key, 0, Math.max(1, end), 0)
 }
 
 function refusal(counter: Counter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
-  const { policy } = counter
-  const wait = Math.max(1, Math.ceil(retryAfter))
-  return new PolicyDecision(policy.dryRun, reason, policy, key, counter.remaining(slot, now), wait, 0, counter.ordinal)
+  return new PolicyDecision(reason, counter.cell, key, counter.remaining(slot, now), Math.max(1, Math.ceil(retryAfter)), 0)
 }

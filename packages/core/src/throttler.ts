@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.ts'
 import { type Counter, type CounterHost, NO_SLOT, UNANSWERED, wireOfKey } from './counter.ts'
 import { type BlockCause, LOCAL } from './counter-stats.ts'
-import { CombinedDecision, combined, type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
+import { combined, type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
 import { type Duration, parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError, warnProcess } from './errors.ts'
 import { Emitter, type EventName, type Listener } from './events.ts'
@@ -244,7 +244,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
       if (now >= counter.rollAt) this.#roll(counter, now)
       counter.giveBack(part.key, part.ordinal, back, now)
     }
-    if (decision instanceof CombinedDecision) decision.cost = Math.max(0, decision.cost - Math.min(units, decision.cost))
   }
 
   /**

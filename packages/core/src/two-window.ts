@@ -28,8 +28,8 @@ export class TwoWindow extends FixedCounter {
       return false
     }
     const most = away === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot, now)
-    // It grows as time passes, so what is below it now stays below it.
-    fields[base + GATE] = most
+    // It grows as time passes, so what is below it now stays below it. Below 0 gates have a meaning of their own.
+    fields[base + GATE] = Math.max(0, most)
     return (fields[base + KNOWN] as number) + cost <= most
   }
 
