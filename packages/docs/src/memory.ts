@@ -1,9 +1,11 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createThrottler, type PolicyOptions, type Store, type SyncRequest } from '@weir/core'
-import { manualClock } from '@weir/testing'
+import { createThrottler, type PolicyOptions, type Store, type SyncRequest, type Throttler } from '@weir/core'
+import { type ManualClock, manualClock } from '@weir/testing'
 
 const KEYS = 50_000
+/** Of keys that hold much more. */
+const BUSY_KEYS = 10_000
 
 /** Agrees to everything and keeps nothing, so that only the node's own memory is measured. */
 const agreeing: Store = {
@@ -21,18 +23,40 @@ const agreeing: Store = {
 }
 
 /** Bytes that a node holds for each key, the key's string not included, after it took so many units of each. */
-export async function bytesPerKey(policy: PolicyOptions, units: number): Promise<number> {
+export function bytesPerKey(policy: PolicyOptions, units: number): Promise<number> {
+  return bytesHeld(policy, KEYS, async (throttler, keys, clock) => {
+    for (const key of keys) throttler.check(key, units)
+    for (let round = 0; round < 10; round++) await clock.advance(200)
+  })
+}
+
+/** The same for keys that take units all the time, in every bucket of a sliding window. */
+export function bytesPerBusyKey(policy: PolicyOptions & { readonly interval: number }): Promise<number> {
+  return bytesHeld(policy, BUSY_KEYS, async (throttler, keys, clock) => {
+    for (let bucket = 0; bucket <= 30; bucket++) {
+      for (const key of keys) throttler.check(key, policy.limit / 40)
+      await clock.advance(policy.interval / 30)
+    }
+  })
+}
+
+async function bytesHeld(
+  policy: PolicyOptions,
+  count: number,
+  use: (throttler: Throttler, keys: readonly string[], clock: ManualClock) => Promise<void>,
+): Promise<number> {
   const clock = manualClock()
-  const keys = Array.from({ length: KEYS }, (_, index) => Buffer.from(`user-${`${index}`.padStart(10, '0')}`).toString('latin1'))
-  const throttler = createThrottler({ policies: [policy], store: agreeing, clock, maxKeys: KEYS })
+  const keys = Array.from({ length: count }, (_, index) => Buffer.from(`user-${`${index}`.padStart(10, '0')}`).toString('latin1'))
+  const throttler = createThrottler({ policies: [policy], store: agreeing, clock, maxKeys: count })
   throttler.start()
   await clock.advance(100)
   const before = memory()
-  for (const key of keys) throttler.check(key, units)
-  for (let round = 0; round < 10; round++) await clock.advance(200)
-  const bytes = (memory() - before) / KEYS
-  // Virtual time stands still from here on, so nobody waits for the end.
-  void throttler.close()
+  await use(throttler, keys, clock)
+  const bytes = (memory() - before) / count
+  // Ended, so that the next one does not find its memory.
+  const closing = throttler.close()
+  await clock.advance(10_000)
+  await closing
   return bytes
 }
 

@@ -1,10 +1,10 @@
 import type { PolicyOptions } from '@weir/core'
 import { poisson, type SimulationResult, simulate } from '@weir/testing'
 import { type Figure, percent, whole } from './figure.ts'
-import { bytesPerKey } from './memory.ts'
+import { bytesPerBusyKey, bytesPerKey } from './memory.ts'
 
 const BASE = { limit: 1000, interval: 10_000 }
-const SHAPES: readonly (readonly [string, Partial<PolicyOptions>])[] = [
+const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'window' | 'enforcement'>])[] = [
   ['`fixed`, `proof` (default)', {}],
   ['`fixed`, `published`', { enforcement: 'published' }],
   ['`sliding`, `proof`', { window: 'sliding' }],
@@ -29,7 +29,18 @@ export const windows: Figure = {
         '×100',
       ],
     ]
-    const costs = [['window', 'operations ×0.1', '×0.9', '×1.1', '×100', 'bytes per quiet key in a node', 'bytes per exchanged key']]
+    const costs = [
+      [
+        'window',
+        'operations ×0.1',
+        '×0.9',
+        '×1.1',
+        '×100',
+        'bytes per quiet key in a node',
+        'bytes per exchanged key',
+        'bytes per key busy all the time',
+      ],
+    ]
     for (const [name, shape] of SHAPES) {
       const policy = { ...BASE, ...shape }
       const [tenth, below, above, double, flood] = await inTurn([0.1, 0.9, 1.1, 2, 100], (times) => run(policy, times))
@@ -44,6 +55,7 @@ export const windows: Figure = {
         ...[tenth, below, above, flood].map((result) => whole(result?.operations ?? 0)),
         whole(await bytesPerKey(policy, 1)),
         whole(await bytesPerKey(policy, 600)),
+        whole(await bytesPerBusyKey(policy)),
       ])
     }
     return { tables: { 'windows-limits': limits, 'windows-costs': costs, reopen: await reopenings() } }
