@@ -311,7 +311,8 @@ export class SlidingProof extends Counter {
   #opensAlone(key: SlidingKey, cost: number, now: number): number {
     const { limit, degraded, interval } = this.policy
     const { width, cells } = this.wire
-    const at = this.time.at(now) + this.#margin(now)
+    // Own units leave when the bucket does by this node's time: no allowance for the store's.
+    const at = this.time.at(now)
     if (degraded === 'published') return Math.max(0, key.spanEnd - now)
     if (degraded === 'closed') return endOf(this.ordinal, width) - at
     const share = key.share.beyondChance(this.host.nodes)
