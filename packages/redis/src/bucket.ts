@@ -70,7 +70,8 @@ export class Bucket {
       const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL, now })
       const { log, ends, keep, hot } = this.keys
       const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, ...keys], argument))
-      const middle = (call.since + clock.monotonic()) / 2
+      link.heardAt = clock.monotonic()
+      const middle = (call.since + link.heardAt) / 2
       const [seconds, microseconds, before, ...rest] = reply
       const moment = { time: parseTime(seconds, microseconds), middle }
       if (before === undefined) throw replyError('too short')
@@ -94,7 +95,8 @@ export class Bucket {
       if (now - since <= timeout) continue
       const long = now - since > 3 * timeout
       if (long) this.#pending.clear()
-      link.silent(long)
+      // Where others have answered since, a part of a Cluster hangs: its slots will move, and connections to the others are good.
+      link.silent(long && link.heardAt <= since)
       throw timedOut(timeout)
     }
   }

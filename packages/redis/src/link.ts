@@ -21,6 +21,8 @@ const PATIENCE = 0.5
 
 /** One node's connections: one for scripts, and one that listens to announcements. */
 export class Link {
+  /** When a server answered last, on the node's monotonic clock. */
+  heardAt: number = Number.NEGATIVE_INFINITY
   readonly #commands: Client
   readonly #cluster: ClusterClient | undefined
   readonly #keepers: Keeper[]

@@ -4,7 +4,8 @@ import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { redisFixture } from './fixtures.ts'
+import { documentedUser, redisFixture } from './fixtures.ts'
+import { TestNode } from './test-node.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -53,4 +54,13 @@ test('an instance of a Cluster is a template: it stays unconnected', async ({ ex
   await connection.sync({ entries: [], blocks: [] })
   await connection.close()
   expect(client.status).toBe('wait')
+})
+
+test('the permissions in the README suffice in a Cluster', async ({ expect }) => {
+  for (const server of cluster.servers) await server.cli('acl', 'setuser', ...documentedUser('acl', true))
+  const options = { redisOptions: { username: 'weir', password: 'secret' } }
+  const node = new TestNode(redisStore({ cluster: startupNodes(), options }, { namespace: 'acl' }))
+  for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await node.eventually(() => node.count(key, 1))).toBe(1)
+  expect((await node.beat()).nodes).toBe(1)
+  await node.close()
 })

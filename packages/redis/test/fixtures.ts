@@ -1,8 +1,22 @@
+import { readFileSync } from 'node:fs'
 import type { Store } from '@weir/core'
 import type { StoreContractFixture } from '@weir/testing'
 import type { RedisServer } from '@weir/tooling/redis-servers'
 
+const README = new URL('../README.md', import.meta.url)
 let count = 0
+
+/** The user that the README shows, for `ACL SETUSER`, with another namespace. */
+export function documentedUser(namespace: string, cluster = false): string[] {
+  const text = readFileSync(README, 'utf8')
+  const rule = /ACL SETUSER (weir on >secret [^`]+)```/.exec(text)?.[1]
+  const more = /In a Cluster add `([^`]+)`/.exec(text)?.[1]
+  if (rule === undefined || more === undefined) throw new Error('The README names no permissions any more.')
+  return `${rule} ${cluster ? more : ''}`
+    .trim()
+    .split(/\s+/)
+    .map((word) => word.replace(/^([~&])weir:/, `$1${namespace}:`))
+}
 
 /** A namespace that no other test uses, so that tests share a server and nothing else. */
 export function freshNamespace(): string {

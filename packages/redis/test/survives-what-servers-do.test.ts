@@ -4,6 +4,7 @@ import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
+import { documentedUser } from './fixtures.ts'
 import { POLICY, TestNode } from './test-node.ts'
 
 let server: RedisServer
@@ -117,9 +118,7 @@ test('a wrong password is an answer, not a crash', async () => {
 })
 
 test('the permissions in the README suffice', async () => {
-  const acl =
-    'user weir on >secret resetkeys ~acl:* resetchannels &acl:* -@all +evalsha +eval +time +get +set +incrby +hmget +hset +hgetall +hdel +pexpire +pttl +exists +zadd +zrem +zscore +zincrby +zcard +zrangebyscore +zremrangebyscore +publish +subscribe +hello +info +ping +client|setname +select'
-  await admin.call('ACL', 'SETUSER', ...acl.split(' ').slice(1))
+  await admin.call('ACL', 'SETUSER', ...documentedUser('acl'))
   const [a, b] = [1, 2].map(
     () => new TestNode(redisStore({ port: server.port, username: 'weir', password: 'secret' }, { namespace: 'acl' })),
   )

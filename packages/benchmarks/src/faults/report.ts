@@ -55,8 +55,9 @@ ${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 
 While the store is away each process admits its share, so a key whose requests fall unevenly on the processes is admitted less
 than its limit, and units that were counted but not yet exchanged when the fault began come on top of it. A store that falls
-silent is known to be away only when the exchange's deadline (\`timeout\`, 1 s) has passed; until then each process admits up to
-the whole limit, which shows where an interval is as short as here. Processes that have never reached the store do not know
-how many they are: each admits the whole limit.
+silent is known to be away only when the exchange's deadline (\`timeout\`, 1 s) has passed; but as soon as an answer is overdue,
+by 250 ms and three times as long as usual, processes decide by share already. A store that is slow all the time is not
+silent: what its round trip costs is the bound of [accuracy](../guides/accuracy.md#the-distance-to-the-store), here three times the limit's rate for 200 ms of 2 s, and what
+is counted but not sent. Processes that have never reached the store do not know how many they are: each admits the whole limit.
 `
 }
