@@ -34,7 +34,8 @@ const FIRST_CAPACITY = 64
 export class CounterTable {
   fields: Float64Array
   flags: Uint8Array
-  readonly keys: (string | undefined)[] = []
+  /** As long as the table has room for, so that it grows with the buffers and has no slack of its own. */
+  keys: (string | undefined)[] = emptyKeys(FIRST_CAPACITY)
   readonly #slots = new Map<string, number>()
   readonly #maxKeys: number
   #free = -1
@@ -111,7 +112,7 @@ export class CounterTable {
   /** When the last key has gone, so does all memory. */
   #reset(): void {
     if (this.flags.length === FIRST_CAPACITY || this.keys.some((key) => key !== undefined)) return
-    this.keys.length = 0
+    this.keys = emptyKeys(FIRST_CAPACITY)
     this.#free = -1
     this.#used = 0
     this.fields = new Float64Array(FIRST_CAPACITY * STRIDE)
@@ -126,7 +127,14 @@ export class CounterTable {
     const flags = new Uint8Array(capacity)
     flags.set(this.flags)
     this.flags = flags
+    this.keys.length = capacity
   }
+}
+
+function emptyKeys(capacity: number): (string | undefined)[] {
+  const keys: (string | undefined)[] = []
+  keys.length = capacity
+  return keys
 }
 
 /** Index of a slot's first field. */

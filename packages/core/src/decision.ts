@@ -198,15 +198,23 @@ export const NO_POLICY: PolicyDecision = new PolicyDecision(
 /** Which of several decisions speaks for the request. */
 function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
   let best = parts[0] as PolicyDecision
+  let allowed = best.allowed
+  // The smallest counts: the part of the limit that is left, or the time until it is over, negative.
+  let least = weight(best, allowed)
   for (let i = 1; i < parts.length; i++) {
     const part = parts[i] as PolicyDecision
-    if (part.allowed !== best.allowed) {
-      if (!part.allowed) best = part
-    } else if (part.allowed) {
-      if (part.remaining / part.limit < best.remaining / best.limit) best = part
-    } else if (part.retryAfter > best.retryAfter) best = part
+    if (!allowed && part.allowed) continue
+    const mine = weight(part, part.allowed)
+    if (part.allowed === allowed && mine >= least) continue
+    best = part
+    allowed = part.allowed
+    least = mine
   }
   return best
+}
+
+function weight(part: PolicyDecision, allowed: boolean): number {
+  return allowed ? part.remaining / part.limit : -part.resetAfter
 }
 
 /** The decision that the parts of the policies make. */

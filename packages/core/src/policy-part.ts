@@ -38,17 +38,19 @@ export function partOf(
   allowed: boolean,
   count: boolean,
 ): PolicyDecision {
+  if (slot >= 0 && allowed && count) {
+    counter.take(slot, cost)
+    return passed(counter, slot, key, cost, now)
+  }
   if (slot === NO_SLOT) return overflowed(counter, key, now, count)
   if (slot < 0) {
     const at = refusedSlot(slot)
     if (count) return refuse(counter, at, key, cost, now)
     return refusal(counter, at, key, counter.explain(at, cost, now), now)
   }
-  if (allowed && count) counter.take(slot, cost)
-  const taken = allowed && count ? cost : 0
-  const left = Math.max(0, counter.remaining(slot, now) - (allowed && !count ? cost : 0))
-  const reset = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision('ok', counter.cell, key, left, reset, taken)
+  // Nothing is counted; who only looks is told what would be left.
+  const left = Math.max(0, counter.remaining(slot, now) - (allowed ? cost : 0))
+  return new PolicyDecision('ok', counter.cell, key, left, Math.ceil(counter.resetAfter(slot, now)), 0)
 }
 
 /** Marks a slot as one whose policy refused, below `NO_SLOT`; its own inverse. */

@@ -30,14 +30,13 @@ export class StrictDecisions {
   }
 
   /** The places of the policies that would let the request pass by what is known, but are to ask the store first. */
-  whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[] | undefined, applied: number): number[] {
+  whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { counters } = host
     const asking: number[] = []
     const now = host.clock.monotonic()
-    const end = places === undefined ? counters.length : applied
-    for (let at = 0; at < end; at++) {
-      const i = places === undefined ? at : (places[at] as number)
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
       const key = keys[i]
       if (key === undefined) continue
       const counter = counters[i] as Counter

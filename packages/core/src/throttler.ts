@@ -5,6 +5,7 @@ import { combined, type Decision, NO_POLICY, PolicyDecision } from './decision.t
 import { type Duration, parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError, warnProcess } from './errors.ts'
 import { Emitter, type EventName, type Listener } from './events.ts'
+import { ALL_KEY } from './http/key-source.ts'
 import { nodeReader } from './http/node-reader.ts'
 import type { PlannedPolicyOptions } from './http/plans.ts'
 import type { RequestReader } from './http/reader.ts'
@@ -66,14 +67,20 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #strictly: StrictDecisions
   readonly #localTime: StoreTime
   readonly #closeTimeout: number
-  #ownScratch: Scratch = { slots: [], keys: [], costs: [] }
+  /** The places of all policies. */
+  #places: readonly number[] = []
+  /** The place of a request's key in each counter, while it is decided about. */
+  #slots: number[] = []
   #deciding = false
   readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
   #requestRules: Rules<Req> | undefined
-  /** The only policy's static cost. */
+  /** For each policy whether all requests share one counter, and what a request costs that nobody says the cost of. */
+  #shared: readonly boolean[] = []
+  #costs: readonly number[] = []
+  /** The only policy's cost. */
   #fixedCost = 1
 
   constructor(options: ThrottlerOptions<Req, Name>) {
@@ -175,15 +182,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   check(subject: string | Req, cost?: number): Decision<Name> {
     const counter = this.#single
-    if (counter === undefined || typeof subject !== 'string' || cost !== undefined) return this.#checkSlowly(subject, cost, true)
+    if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
     const now = this.#clock.monotonic()
     if (now >= counter.rollAt) this.#roll(counter, now)
-    return decideOne(counter, subject, this.#fixedCost, now) as Decision<Name>
+    return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
   }
 
   /** As `check`, but nothing is counted and no cooldown starts. */
   peek(subject: string | Req, cost?: number): Decision<Name> {
-    return this.#checkSlowly(subject, cost, false)
+    return this.#checkEach(subject, cost, false)
   }
 
   /**
@@ -194,12 +201,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * the first `applied` hold
    * @throws WeirError `WEIR_CLOSED` after `close`
    */
-  decide(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying?: readonly number[],
-    applied: number = applying?.length ?? 0,
-  ): Decision<Name> {
+  decide(keys: readonly (string | undefined)[], costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
@@ -208,8 +210,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * the policy's `degraded` choice decides.
    */
   async checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    const { keys, costs } = this.#fill(subject, cost)
-    return this.decideAsync(keys, costs)
+    if (typeof subject !== 'string') {
+      const { keys, costs } = this.#read(subject, cost)
+      return this.decideAsync(keys, costs)
+    }
+    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
+    return this.decideAsync(keys, this.#costsOf(cost))
   }
 
   /** As `decide` for policies with `strict`. A promise only when a request must wait. */
@@ -217,9 +223,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     keys: readonly (string | undefined)[],
     costs: readonly number[],
     applying?: readonly number[],
-    applied: number = applying?.length ?? 0,
+    applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const asking = this.#strict ? this.#strictly.whoMustAsk(keys, costs, applying, applied) : []
+    const asking = this.#strict ? this.#strictly.whoMustAsk(keys, costs, applying ?? this.#places, applied) : []
     if (asking.length > 0) return this.#strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
     return this.#decideAll(keys, costs, true, applying, applied)
   }
@@ -255,7 +261,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   charge(decision: Decision, units: number): void {
     if (this.#link.state === 'closed') return
-    if (!(typeof units === 'number' && units > 0 && units < Number.POSITIVE_INFINITY)) {
+    if (!isCost(units)) {
       if (units !== 0)
         this.warn(
           new WeirError('WEIR_INVALID_COST', `A charge of ${show(units)} counts as nothing; it must be a finite number > 0.`),
@@ -414,13 +420,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
       if (!running) kept.rollAt = Number.NEGATIVE_INFINITY
       return kept
     })
-    this.#single = this.#counters.length === 1 && rules[0]?.key !== 'all' ? this.#counters[0] : undefined
-    this.#ownScratch = this.#newScratch()
+    this.#single = this.#counters.length === 1 && rules[0]?.key !== ALL_KEY ? this.#counters[0] : undefined
+    this.#slots = this.#counters.map(() => NO_SLOT)
+    this.#places = this.#slots.map((_, place) => place)
     this.#policies = policies
     this.#rules = rules
     this.#strict = policies.some((policy) => policy.strict)
-    const cost = rules[0]?.cost
-    this.#fixedCost = typeof cost === 'number' ? cost : 1
+    this.#shared = rules.map(({ key }) => key === ALL_KEY)
+    this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
+    this.#fixedCost = this.#costs[0] ?? 1
     this.#requestRules = undefined
     this.#version++
   }
@@ -453,108 +461,89 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return now
   }
 
-  #checkSlowly(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
-    const { keys, costs } = this.#fill(subject, cost)
+  #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
+    if (typeof subject === 'string') return this.#decideAll(subject, this.#costsOf(cost), count)
+    const { keys, costs } = this.#read(subject, cost)
     return this.#decideAll(keys, costs, count)
   }
 
-  #newScratch(): Scratch {
-    return { slots: this.#counters.map(() => NO_SLOT), keys: this.#counters.map(() => undefined), costs: this.#counters.map(() => 1) }
+  /** A cost for each policy: the given one, or its own. */
+  #costsOf(cost: number | undefined): readonly number[] {
+    return cost === undefined ? this.#costs : this.#costs.map(() => cost)
   }
 
-  /** Arrays to work with. A listener that asks for a decision while another one is being made gets others. */
-  #scratch(): Scratch {
-    return this.#deciding ? this.#newScratch() : this.#ownScratch
-  }
-
-  /** Keys and costs of a subject. */
-  #fill(subject: string | Req, cost: number | undefined): Scratch {
-    const scratch = this.#scratch()
-    const { keys, costs } = scratch
-    if (typeof subject === 'string') {
-      for (let i = 0; i < this.#counters.length; i++) {
-        const rule = this.#rules[i]
-        keys[i] = rule?.key === 'all' ? 'all' : subject
-        costs[i] = cost === undefined ? (typeof rule?.cost === 'number' ? rule.cost : 1) : cost
-      }
-      return scratch
-    }
-    if (typeof subject !== 'object' || subject === null) {
-      throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(subject)}.`)
+  /** A key and a cost for each policy, as its rule finds them in a request. */
+  #read(request: Req, cost: number | undefined): { keys: readonly (string | undefined)[]; costs: readonly number[] } {
+    if (typeof request !== 'object' || request === null) {
+      throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(request)}.`)
     }
     this.#requestRules ??= new Rules(this.#rules, nodeReader as unknown as RequestReader<Req>, {
       report: (error, about) => this.warn(error, about),
     })
-    this.#requestRules.evaluate(subject)
-    for (let i = 0; i < this.#counters.length; i++) {
-      keys[i] = this.#requestRules.keys[i]
-      costs[i] = cost === undefined ? (this.#requestRules.costs[i] as number) : cost
-    }
-    return scratch
+    this.#requestRules.evaluate(request)
+    // Copies, since a listener may ask about another request while this one is decided about.
+    const { keys, costs } = this.#requestRules
+    return { keys: [...keys], costs: cost === undefined ? [...costs] : this.#costsOf(cost) }
   }
 
+  /**
+   * @param keys a key for each policy, or one for all of them
+   * @param places those of the policies that apply, of which the first `applied` hold
+   */
   #decideAll(
-    keys: readonly (string | undefined)[],
+    keys: string | readonly (string | undefined)[],
     costs: readonly number[],
     count: boolean,
-    places?: readonly number[],
-    applied = 0,
+    places: readonly number[] = this.#places,
+    applied: number = places.length,
   ): Decision<Name> {
     const nested = this.#deciding
-    const { slots } = this.#scratch()
+    // A listener that asks for a decision while another one is being made must not change its slots.
+    const slots = nested ? [] : this.#slots
     this.#deciding = true
     try {
-      return this.#decideEach(keys, costs, count, slots, places, applied)
+      const counters = this.#counters
+      const now = this.#clock.monotonic()
+      let applying = 0
+      let allowed = true
+      for (let at = 0; at < applied; at++) {
+        const i = places[at] as number
+        const key = this.#keyOf(keys, i)
+        if (key === undefined) continue
+        applying++
+        const counter = counters[i] as Counter
+        if (now >= counter.rollAt) this.#roll(counter, now)
+        const slot = this.#shared[i] === true ? counter.locateAgain(key) : counter.locate(key)
+        slots[i] = slot
+        if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
+        if (slot < 0 ? counter.overflow === 'block' : !counter.admits(slot, costs[i] as number, now, count)) {
+          if (!counter.policy.dryRun) allowed = false
+          if (slot >= 0) slots[i] = refusedSlot(slot)
+        }
+      }
+      if (applying === 0) {
+        if (this.#link.state === 'closed') throw closedError()
+        return NO_POLICY as Decision<Name>
+      }
+      const parts: PolicyDecision[] = new Array(applying)
+      for (let at = 0, made = 0; made < applying; at++) {
+        const i = places[at] as number
+        const key = this.#keyOf(keys, i)
+        if (key === undefined) continue
+        parts[made++] = partOf(counters[i] as Counter, slots[i] as number, key, costs[i] as number, now, allowed, count)
+      }
+      return combined(parts) as Decision<Name>
     } finally {
       this.#deciding = nested
     }
   }
 
-  #decideEach(
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    count: boolean,
-    slots: number[],
-    places: readonly number[] | undefined,
-    applied: number,
-  ): Decision<Name> {
-    const counters = this.#counters
-    const now = this.#clock.monotonic()
-    const end = places === undefined ? counters.length : applied
-    let applying = 0
-    let allowed = true
-    for (let at = 0; at < end; at++) {
-      const i = places === undefined ? at : (places[at] as number)
-      const key = keys[i]
-      if (key === undefined) continue
-      applying++
-      const counter = counters[i] as Counter
-      if (now >= counter.rollAt) this.#roll(counter, now)
-      const slot = counter.locate(key)
-      slots[i] = slot
-      if (
-        slot < 0 ? counter.overflow === 'block' && !counter.policy.dryRun : !counter.admits(slot, this.#costOf(costs[i], i), now, count)
-      ) {
-        if (!counter.policy.dryRun) allowed = false
-        if (slot >= 0) slots[i] = refusedSlot(slot)
-      }
-    }
-    if (applying === 0) {
-      if (this.#link.state === 'closed') throw closedError()
-      return NO_POLICY as Decision<Name>
-    }
-    const parts: PolicyDecision[] = []
-    for (let at = 0; at < end; at++) {
-      const i = places === undefined ? at : (places[at] as number)
-      const key = keys[i]
-      if (key === undefined) continue
-      parts.push(partOf(counters[i] as Counter, slots[i] as number, key, this.#costOf(costs[i], i), now, allowed, count))
-    }
-    return combined(parts) as Decision<Name>
+  #keyOf(keys: string | readonly (string | undefined)[], place: number): string | undefined {
+    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
   }
 
   #costOf(cost: number | undefined, index: number): number {
-    if (typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY) return cost
+    if (isCost(cost)) return cost
     this.warn(
       new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
       this.#policies[index]?.name,
@@ -627,18 +616,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 }
 
-/** Arrays with one item for each policy. */
-interface Scratch {
-  readonly slots: number[]
-  readonly keys: (string | undefined)[]
-  readonly costs: number[]
-}
-
 /** To say goodbye to the store a throttler has this time at least, in milliseconds, however little was left of `closeTimeout`. */
 const LEAVE = 100
 
 function closedError(): WeirError {
   return new WeirError('WEIR_CLOSED', 'The throttler is closed.')
+}
+
+function isCost(cost: unknown): cost is number {
+  return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
 }
 
 let saidLocal = false
