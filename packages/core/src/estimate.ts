@@ -60,17 +60,6 @@ export class Share {
   value(nodes: number): number {
     return shareOf(this.#own, this.#all, nodes)
   }
-
-  /**
-   * As `value`, but drawn towards 1/nodes as far as the difference may be chance: (1 − 4σ²/d²)⁺ of the difference d is
-   * kept, with σ² = p(1 − p)/n for n units and p = 1/nodes (the positive-part estimator of James and Stein 1961).
-   */
-  beyondChance(nodes: number): number {
-    const even = 1 / nodes
-    const difference = this.value(nodes) - even
-    const chance = (even * (1 - even)) / (this.#all + PRIOR)
-    return even + difference * Math.max(0, 1 - (4 * chance) / (difference * difference || 1))
-  }
 }
 
 /**

@@ -265,7 +265,7 @@ export class SlidingProof extends Counter {
       return known + limit / spans / live - (key.ownTaken - key.spanTaken)
     }
     const room = Math.max(0, limit - (known - unsent))
-    const most = Math.max(room * key.share.beyondChance(live), room > 0 && key.cells.own() === 0 ? 1 : 0)
+    const most = Math.max(room * key.share.value(live), room > 0 && key.cells.own() === 0 ? 1 : 0)
     key.cap = key.ownTaken - unsent + most
     key.capped = true
     return known - unsent + most
@@ -315,7 +315,7 @@ export class SlidingProof extends Counter {
     const at = this.time.at(now)
     if (degraded === 'published') return Math.max(0, key.spanEnd - now)
     if (degraded === 'closed') return endOf(this.ordinal, width) - at
-    const share = key.share.beyondChance(this.host.nodes)
+    const share = key.share.value(this.host.nodes)
     for (let ahead = 0; ahead <= cells; ahead++) {
       const oldest = (this.#oldest() + ahead) as Ordinal
       const { sum, own, unsent } = key.cells.since(oldest)

@@ -256,7 +256,7 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'each node admits all that is left while the store is away',
     file: 'sliding-proof.ts',
-    find: 'const most = Math.max(room * key.share.beyondChance(live), room',
+    find: 'const most = Math.max(room * key.share.value(live), room',
     replace: 'const most = Math.max(room, room',
     check: 'sliding: the store is away',
   },
