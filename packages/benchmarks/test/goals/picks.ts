@@ -75,7 +75,9 @@ export const SLIDING_ATTACKS: readonly Pick[] = [
   { goal: 'S9', cases: LARGE, intervals: 3 },
   { goal: 'S10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
   { goal: 'S10', cases: LARGE, intervals: 1 },
-  { goal: 'S14', intervals: 13 },
+  { goal: 'S14', cases: /x(100|1\.1|2),/, intervals: 13 },
+  // Outages are few: fewer intervals say little of it.
+  { goal: 'S14', cases: /^x0\.9/, intervals: 80 },
   { goal: 'S15', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
   { goal: 'S15', cases: LARGE, intervals: 6 },
 ]
