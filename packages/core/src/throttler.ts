@@ -202,6 +202,16 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_CLOSED` after `close`
    */
   decide(keys: readonly (string | undefined)[], costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
+    if (applied === 1 && applying !== undefined) {
+      const place = applying[0] as number
+      const key = keys[place]
+      const counter = this.#counters[place]
+      if (key !== undefined && counter !== undefined) {
+        const now = this.#clock.monotonic()
+        if (now >= counter.rollAt) this.#roll(counter, now)
+        return decideOne(counter, key, this.#costOf(costs[place], place), now) as Decision<Name>
+      }
+    }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 

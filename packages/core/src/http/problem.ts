@@ -47,10 +47,10 @@ function detail(retryAfter: number): string {
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The body of a refusal in the form that the client prefers: a problem in JSON, a page, or plain text for all others. */
-export function problemBody(accept: string | undefined, decision: Decision, status: number, retryAfter: number): Body {
+/** The body of a refusal in a form: a problem in JSON, a page, or plain text for all others. */
+export function problemBody(form: Form, decision: Decision, status: number, retryAfter: number): Body {
   const text = decision.policy === undefined ? `${DENIED}.` : detail(retryAfter)
-  switch (preferredForm(accept)) {
+  switch (form) {
     case 'json':
       return { type: 'application/problem+json', text: problemText(decision, status, retryAfter) }
     case 'html':

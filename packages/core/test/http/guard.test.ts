@@ -99,6 +99,25 @@ describe('a refusal', () => {
     expect(guard.check({})?.allowed).toBe(true)
   })
 
+  test('repeats an earlier one only where that is true of it', () => {
+    const clock = new ManualTime(12_345)
+    const { guard } = guardOf({ ...one, clock, key: 'ip' })
+    const refused = (request: FakeRequest) => guard.refuse(request, guard.check(request) as Decision)
+    guard.check({ ip: '192.0.2.1' })
+    const first = refused({ ip: '192.0.2.1' })
+    const headers = { ...first.headers }
+    // A handler may add to what it gets.
+    Object.assign(first.headers, { 'Retry-After': 'never' })
+    expect(refused({ ip: '192.0.2.1' })).toMatchObject({ headers, body: first.body })
+    expect(refused({ ip: '192.0.2.1', headers: { accept: 'text/html' } })).toMatchObject({ headers, type: 'text/html; charset=utf-8' })
+    clock.advance(10_000)
+    const later = refused({ ip: '192.0.2.1' })
+    expect(later.headers).toMatchObject({ 'Retry-After': '38', RateLimit: '"default";r=0;t=38' })
+    expect(later.body).toContain('in 38 seconds')
+    guard.throttler.block('192.0.2.1', '5m')
+    expect(refused({ ip: '192.0.2.1' }).headers['Retry-After']).toBe('300')
+  })
+
   test.each<[unknown, string, string]>([
     ['Slow down', 'text/plain; charset=utf-8', 'Slow down'],
     [{ error: 'slow' }, 'application/json; charset=utf-8', '{"error":"slow"}'],

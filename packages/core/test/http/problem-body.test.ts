@@ -17,7 +17,7 @@ const refused = () => {
 }
 
 test('a problem names the policies that refused', () => {
-  const body = problemBody('application/json', refused(), 429, 12)
+  const body = problemBody('json', refused(), 429, 12)
   expect(body.type).toBe('application/problem+json')
   expect(JSON.parse(body.text)).toEqual({
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
