@@ -1,8 +1,9 @@
 import type { Batch, Ticket } from './batch.ts'
-import { Counter, type CounterHost, type Refusal, type ScanOptions } from './counter.ts'
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END, STRICT } from './counter-stats.ts'
-import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
+import type { CounterHost, Refusal, ScanOptions } from './counter.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from './counter-stats.ts'
+import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
 import { IntervalShare } from './estimate.ts'
+import { ExchangedCounter } from './exchanged-counter.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
@@ -49,19 +50,15 @@ export class Active {
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
-/** Slots that a new key in a full table looks at for an idle one. */
-const EVICT_STEP = 1_000
 /** Idle intervals after which a key is forgotten: what it taught (share, rate) is of use for one interval more. */
 const IDLE_INTERVALS = 2
 /** Counts of short intervals are kept for so many milliseconds: an event loop may have been held for seconds. */
 const KEEP_LATE = 10_000
 
 /** What fixed windows have in common, whatever they enforce: counts per interval of the epoch. */
-export abstract class FixedCounter extends Counter {
+export abstract class FixedCounter extends ExchangedCounter {
   readonly actives: Map<number, Active> = new Map()
   readonly late: LateCounts = new LateCounts()
-  #hand = 0
-  #handOrdinal = -1
 
   constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
     const wire: StorePolicy = Object.freeze({
@@ -196,30 +193,14 @@ export abstract class FixedCounter extends Counter {
     if (late !== undefined && !late.done) late.given = Math.min(late.taken, late.given + units)
   }
 
-  /** Queues the key for an exchange; spacing and a flight under way are taken into account. */
-  protected wantExchange(slot: number, now: number, reason: number): void {
-    const flags = this.table.flags[slot] as number
-    if ((flags & (IN_FLIGHT | DUE)) !== 0) return
-    // Each waiting request is counted when it is sent.
-    if (reason !== STRICT) this.stats.countExchange(reason)
-    this.table.flags[slot] = flags | DUE
-    const active = this.activate(slot)
-    this.host.due(this, slot, Math.max(now, active.sentAt + SPACING))
+  protected override sentAt(slot: number): number {
+    return this.activate(slot).sentAt
   }
 
-  override undue(slot: number): void {
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~DUE
-    this.markStale(slot)
-  }
-
-  override collect(slot: number, now: number, batch: Batch): void {
-    const flags = (this.table.flags[slot] as number) & ~DUE
-    this.table.flags[slot] = flags
-    if ((flags & IN_FLIGHT) !== 0 || this.table.keys[slot] === undefined) return
+  protected override sendDue(slot: number, now: number, batch: Batch): void {
     const base = baseOf(slot)
     const ordinal = this.ordinalOf(base)
-    if (ordinal !== this.ordinal) return
-    this.send(slot, base, ordinal, now, batch)
+    if (ordinal === this.ordinal) this.send(slot, base, ordinal, now, batch)
   }
 
   protected send(slot: number, base: number, ordinal: Ordinal, now: number, batch: Batch): void {
@@ -307,10 +288,7 @@ export abstract class FixedCounter extends Counter {
     const active = this.activate(slot)
     active.away = true
     active.awayIn = this.ordinal
-    const flags = this.table.flags[slot] as number
-    if ((flags & DUE) !== 0 || this.table.keys[slot] === undefined) return
-    this.table.flags[slot] = flags | DUE
-    this.host.due(this, slot, now + RETRY_ALONE)
+    this.retryAlone(slot, now)
   }
 
   override lost(slot: number): void {
@@ -368,23 +346,12 @@ export abstract class FixedCounter extends Counter {
     return end >= table.end ? -1 : end
   }
 
-  /** A clock hand goes round the table once per interval at most; after that every key in it is in use. */
-  protected override evict(): boolean {
-    const { table } = this
-    if (this.#handOrdinal !== this.ordinal) {
-      this.#handOrdinal = this.ordinal
-      this.#hand = 0
-    }
-    const end = Math.min(table.end, this.#hand + EVICT_STEP)
-    for (; this.#hand < end; this.#hand++) {
-      const slot = this.#hand
-      const base = baseOf(slot)
-      if (table.keys[slot] === undefined || this.ordinalOf(base) === this.ordinal) continue
-      if (((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) !== 0) continue
-      this.leave(slot, base, this.ordinalOf(base))
-      this.forget(slot)
-    }
-    return !table.full
+  protected override mayForget(slot: number): boolean {
+    const base = baseOf(slot)
+    const ordinal = this.ordinalOf(base)
+    if (ordinal === this.ordinal) return false
+    this.leave(slot, base, ordinal)
+    return true
   }
 
   protected override forget(slot: number): void {
@@ -476,13 +443,3 @@ export abstract class FixedCounter extends Counter {
     fields[base + GATE] = Number.NEGATIVE_INFINITY
   }
 }
-
-/** Shortest time between two exchanges of one key, in milliseconds. */
-const SPACING = 2
-/** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
-const RETRY_ALONE = 200
-/**
- * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
- * period and some round trips.
- */
-export const SETTLE = 250

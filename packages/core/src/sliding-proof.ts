@@ -1,9 +1,9 @@
 import type { Batch, Ticket } from './batch.ts'
-import { Counter, type CounterHost, type Refusal, type ScanOptions } from './counter.ts'
+import type { CounterHost, Refusal, ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, COUNTDOWN, GLOBAL, HELLO, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from './counter-stats.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from './counter-table.ts'
 import { Share, threshold } from './estimate.ts'
-import { SETTLE } from './fixed-counter.ts'
+import { ExchangedCounter, SETTLE } from './exchanged-counter.ts'
 import type { Policy } from './policy.ts'
 import { type Bucket, SlidingCells } from './sliding-cells.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
@@ -46,11 +46,8 @@ class SlidingKey {
 }
 
 const SCAN_STEP = 5_000
-const EVICT_STEP = 1_000
-const SPACING = 2
 /** c of the countdown, for all but small limits. */
 const DIVISOR = 1.5
-const RETRY_ALONE = 200
 /** The oldest bucket counts in full but for this part of the limit, which is released as the bucket leaves. */
 const EARLY_RELEASE = 0.02
 /** The clock's uncertainty is allowed for up to this part of a bucket. */
@@ -68,10 +65,8 @@ const MOST_MARGIN = 0.1
  * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
  * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
  */
-export class SlidingProof extends Counter {
+export class SlidingProof extends ExchangedCounter {
   readonly #keys = new Map<number, SlidingKey>()
-  #hand = 0
-  #handOrdinal = -1
 
   constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
     const width = policy.interval / policy.buckets
@@ -202,7 +197,7 @@ export class SlidingProof extends Counter {
       const most = this.#mostWhileDegraded(key, known, now)
       fields[base + GATE] = most + key.early
       // The next try was dropped if the whole store went away meanwhile.
-      if (!this.storeAway && count) this.#wantExchange(slot, key, now, RESEND)
+      if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
       return known + cost <= most
     }
     if (key.closed) {
@@ -212,14 +207,14 @@ export class SlidingProof extends Counter {
     const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // A proof is worth telling: others may not know yet.
-      if (count && this.host.connected && idle && key.cells.unsent() > 0) this.#wantExchange(slot, key, now, PROOF)
+      if (count && this.host.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
     }
     // What the others admitted while the store was away has left the window.
     if (key.capped && now > this.host.recoveredAt + this.policy.interval) key.capped = false
     if (key.capped) {
       // As for a fixed window: see `admitsCapped` there.
-      if (count) this.#wantExchange(slot, key, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
+      if (count) this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
       return key.ownTaken + cost <= key.cap
     }
     if (!count) return true
@@ -232,7 +227,7 @@ export class SlidingProof extends Counter {
     const unsent = key.cells.unsent()
     const due = this.#dueAt(key, this.#known(slot, key), now)
     if (unsent + cost >= due || key.hello) {
-      this.#wantExchange(slot, key, now, key.hello ? HELLO : COUNTDOWN)
+      this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
       return
     }
     const next = key.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
@@ -372,12 +367,8 @@ export class SlidingProof extends Counter {
     return Math.max(1, startOf(((first as Bucket).ordinal + this.wire.cells) as Ordinal, this.wire.width) - this.time.at(now))
   }
 
-  #wantExchange(slot: number, key: SlidingKey, now: number, reason: number): void {
-    const flags = this.table.flags[slot] as number
-    if ((flags & (IN_FLIGHT | DUE)) !== 0) return
-    this.stats.countExchange(reason)
-    this.table.flags[slot] = flags | DUE
-    this.host.due(this, slot, Math.max(now, key.sentAt + SPACING))
+  protected override sentAt(slot: number): number {
+    return this.#keyAt(slot).sentAt
   }
 
   override giveBack(name: string, takenIn: Ordinal, units: number, now: number): void {
@@ -395,18 +386,10 @@ export class SlidingProof extends Counter {
     this.#refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
     if (wasFull) key.closed = false
-    if (wasFull && this.host.connected && !this.host.degraded) this.#wantExchange(slot, key, now, REFUND)
+    if (wasFull && this.host.connected && !this.host.degraded) this.wantExchange(slot, now, REFUND)
   }
 
-  override undue(slot: number): void {
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~DUE
-    this.markStale(slot)
-  }
-
-  override collect(slot: number, now: number, batch: Batch): void {
-    const flags = (this.table.flags[slot] as number) & ~DUE
-    this.table.flags[slot] = flags
-    if ((flags & IN_FLIGHT) !== 0 || this.table.keys[slot] === undefined) return
+  protected override sendDue(slot: number, now: number, batch: Batch): void {
     this.#send(slot, this.#keyAt(slot), now, batch)
   }
 
@@ -464,8 +447,8 @@ export class SlidingProof extends Counter {
     const unsent = key.cells.unsent()
     if (known + 1 > this.policy.limit) {
       this.#closeIfBlocked(slot, key)
-      if (unsent > 0) this.#wantExchange(slot, key, now, PROOF)
-    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#wantExchange(slot, key, now, COUNTDOWN)
+      if (unsent > 0) this.wantExchange(slot, now, PROOF)
+    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)
   }
 
   /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
@@ -492,9 +475,7 @@ export class SlidingProof extends Counter {
     if (alone) {
       key.away = true
       key.awayIn = this.ordinal
-      // Tried again as often as a store that is away altogether.
-      key.sentAt = now + RETRY_ALONE - SPACING
-      this.#wantExchange(ticket, key, now, RESEND)
+      this.retryAlone(ticket, now)
     }
     this.markStale(ticket)
   }
@@ -623,19 +604,7 @@ export class SlidingProof extends Counter {
     super.forget(slot)
   }
 
-  protected override evict(): boolean {
-    const { table } = this
-    if (this.#handOrdinal !== this.ordinal) {
-      this.#handOrdinal = this.ordinal
-      this.#hand = 0
-    }
-    const end = Math.min(table.end, this.#hand + EVICT_STEP)
-    for (; this.#hand < end; this.#hand++) {
-      const slot = this.#hand
-      const idle = this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells
-      if (table.keys[slot] === undefined || !idle) continue
-      if (((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) === 0 && this.#isIdle(slot)) this.forget(slot)
-    }
-    return !table.full
+  protected override mayForget(slot: number): boolean {
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells && this.#isIdle(slot)
   }
 }

@@ -52,14 +52,14 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: '6: exchanges 20 ms apart',
-    file: 'fixed-counter.ts',
+    file: 'exchanged-counter.ts',
     find: 'const SPACING = 2',
     replace: 'const SPACING = 20',
     check: 'flood',
   },
   {
     name: '6: several exchanges of a key under way at once, without spacing',
-    file: 'fixed-counter.ts',
+    file: 'exchanged-counter.ts',
     find: 'if ((flags & (IN_FLIGHT | DUE)) !== 0) return\n    // Each',
     replace: 'if ((flags & DUE) !== 0) return\n    // Each',
     also: {
@@ -178,7 +178,7 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: 'exchanges 20 ms apart',
-    file: 'sliding-proof.ts',
+    file: 'exchanged-counter.ts',
     find: 'const SPACING = 2',
     replace: 'const SPACING = 20',
     check: 'sliding: flood',
@@ -228,7 +228,7 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'a proof is not told to the others',
     file: 'sliding-proof.ts',
-    find: 'if (unsent > 0) this.#wantExchange(slot, key, now, PROOF)',
+    find: 'if (unsent > 0) this.wantExchange(slot, now, PROOF)',
     replace: '',
     check: 'sliding: volleys',
   },
