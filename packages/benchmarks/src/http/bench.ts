@@ -8,7 +8,7 @@ import { median, spread } from '../harness/statistics.ts'
 import { Load } from './load.ts'
 import type { ServerInput } from './server.ts'
 
-const CONTENDERS = ['bare', 'bare again', 'weir', 'weir, Redis', 'peer', 'peer, Redis'] as const
+const CONTENDERS = ['bare', 'bare again', 'fields alone', 'weir', 'weir, Redis', 'peer', 'peer, Redis'] as const
 const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', koa: 'koa-ratelimit' } as const
 const CONNECTIONS = 16
 

@@ -16,7 +16,7 @@ import { input, report } from '../harness/child.ts'
 
 export interface ServerInput {
   readonly framework: 'express' | 'fastify' | 'koa'
-  readonly contender: 'bare' | 'bare again' | 'weir' | 'weir, Redis' | 'peer' | 'peer, Redis'
+  readonly contender: 'bare' | 'bare again' | 'fields alone' | 'weir' | 'weir, Redis' | 'peer' | 'peer, Redis'
   /** Requests per hour and key. */
   readonly limit: number
   readonly redis?: number
@@ -28,6 +28,26 @@ const client = contender.endsWith('Redis') ? new Redis({ port: redis as number, 
 const store = client === undefined ? {} : { store: redisStore(client) }
 const policy = { limit, interval: '1h', key: 'ip', ...store } as const
 
+// What any limiter pays that tells clients of their limits: the same fields and the same problem, with no decision behind them.
+const byHand = contender === 'fields alone'
+const refusing = byHand && limit === 1
+const problem = JSON.stringify({
+  type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+  title: 'Request cannot be satisfied as assigned quota has been exceeded',
+  status: 429,
+  detail: 'Too many requests. Try again in 3600 seconds.',
+  'violated-policies': ['default'],
+})
+let left = limit
+function writeFields(set: (name: string, value: string) => unknown): void {
+  set('RateLimit-Policy', '"default";q=1000000000;w=3600')
+  set('RateLimit', `"default";r=${refusing ? 0 : left--};t=3600`)
+  if (!refusing) return
+  set('Retry-After', '3600')
+  set('Cache-Control', 'no-store')
+  set('Content-Type', 'application/problem+json')
+}
+
 const servers = {
   express: async (): Promise<Server> => {
     const app = express()
@@ -36,6 +56,14 @@ const servers = {
       const sendCommand = (command: string, ...args: string[]) => (client as Redis).call(command, ...args) as Promise<number>
       const shared = client === undefined ? {} : { store: new RedisStore({ sendCommand }) }
       app.use(rateLimit({ windowMs: HOUR, limit, standardHeaders: 'draft-8', legacyHeaders: false, ...shared }))
+    }
+    if (byHand) {
+      app.use((_, response, next) => {
+        writeFields((name, value) => response.setHeader(name, value))
+        if (!refusing) return next()
+        response.setHeader('Content-Length', problem.length)
+        response.writeHead(429).end(problem)
+      })
     }
     app.get('/', (_, response) => {
       response.send('Hello, world')
@@ -46,6 +74,13 @@ const servers = {
     const app = fastify()
     if (contender.startsWith('weir')) await app.register(weir, policy)
     if (contender.startsWith('peer')) await app.register(fastifyRateLimit, { max: limit, timeWindow: HOUR, redis: client })
+    if (byHand) {
+      app.addHook('onRequest', (_, reply, next) => {
+        writeFields((name, value) => reply.header(name, value))
+        if (!refusing) return next()
+        reply.code(429).send(problem)
+      })
+    }
     app.get('/', (_, reply) => {
       reply.send('Hello, world')
     })
@@ -58,6 +93,15 @@ const servers = {
     if (contender.startsWith('peer')) {
       const db = client === undefined ? ({ driver: 'memory', db: new Map() } as const) : ({ driver: 'redis', db: client as never } as const)
       app.use(koaRatelimit({ ...db, duration: HOUR, max: limit }))
+    }
+    if (byHand) {
+      app.use((ctx, next) => {
+        writeFields((name, value) => ctx.res.setHeader(name, value))
+        if (!refusing) return next()
+        ctx.status = 429
+        ctx.body = problem
+        return undefined
+      })
     }
     app.use((ctx) => {
       ctx.body = 'Hello, world'
