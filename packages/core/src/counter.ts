@@ -53,7 +53,7 @@ export const NO_SLOT = -1
  * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. It tells whose
  * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
  */
-export const FULL = -1
+const FULL = -1
 
 /** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the counter's own. */
 const VERSIONS = 1024
