@@ -120,7 +120,9 @@ export class CounterTable {
   }
 
   #grow(): void {
-    const capacity = this.flags.length * 2
+    const { length } = this.flags
+    // Twice as many, but no more than will ever be held; then only the shared counter and blocks by hand need room.
+    const capacity = length < this.#maxKeys ? Math.min(2 * length, this.#maxKeys) : length + FEW
     const fields = new Float64Array(capacity * STRIDE)
     fields.set(this.fields)
     this.fields = fields
@@ -130,6 +132,9 @@ export class CounterTable {
     this.keys.length = capacity
   }
 }
+
+/** Slots by which a full table grows. */
+const FEW = 64
 
 function emptyKeys(capacity: number): (string | undefined)[] {
   const keys: (string | undefined)[] = []

@@ -59,7 +59,7 @@ if (contender === 'plain window') {
 } else if (contender.startsWith('weir')) {
   const idle = contender === 'weir, after they fell idle'
   const policies: PolicyOptions[] = [{ limit: 100, interval: idle ? '1s' : '1h' }]
-  const throttler = createThrottler({ policies, maxKeys: 2 * keys })
+  const throttler = createThrottler({ policies, maxKeys: keys })
   for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
   if (idle) {
     for (let i = 0; i < 100 && throttler.snapshot().policies[0]?.keys !== 0; i++) await new Promise((resolve) => setTimeout(resolve, 200))
