@@ -7,8 +7,6 @@ import { input, report } from '../harness/child.ts'
 export interface SyncInput {
   readonly port: number
   readonly keys: number
-  /** Units of each key, of a limit of 100. */
-  readonly units: number
 }
 
 export interface SyncResult {
@@ -31,7 +29,7 @@ export interface SyncResult {
   readonly keys: number
 }
 
-const { port, keys, units } = input<SyncInput>()
+const { port, keys } = input<SyncInput>()
 const admin = new Redis({ port, host: '127.0.0.1' })
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -72,9 +70,9 @@ const sent = () => entries
 throttler.start()
 for (let i = 0; i < 100 && throttler.state !== 'synced'; i++) await pause(20)
 if (throttler.state !== 'synced') throw new Error('Redis does not answer')
-// Too much for its first span to be quiet, too little for an exchange before the span's end.
+// Enough of the limit that a key is not quiet, too little for an exchange before the span's end.
 for (let id = 0; id < keys; ) {
-  for (const end = Math.min(keys, id + 5000); id < end; id++) if (!throttler.check(`user:${id}`, units).allowed) throw new Error('refused')
+  for (const end = Math.min(keys, id + 5000); id < end; id++) if (!throttler.check(`user:${id}`, 30).allowed) throw new Error('refused')
   await pause(0)
 }
 const before = await info()
