@@ -53,7 +53,7 @@ interface PendingBlock {
 }
 
 /** Most entries of one batch: building and settling one takes about a millisecond. */
-const BATCH = 1_000
+const BATCH = 200
 /** Batches under way at once; keys that fall due meanwhile wait for one of them to return. */
 const MOST_IN_FLIGHT = 4
 /**

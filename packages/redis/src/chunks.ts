@@ -2,7 +2,7 @@ import type { BlockChange, StorePolicy, SyncEntry } from '@weir/core'
 import { type BucketKeys, counterKey, escapeKey, escapePolicy, intervalKey, type Keys, nameOf, offenceKey, windowKey } from './keys.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
-const MOST_WORK = 200
+const MOST_WORK = 40
 /** What a key of a sliding window takes, whose cells are all read and handed out, and each of its cells that is sent. */
 const WINDOW_WORK = 4
 const WINDOW_CELL_WORK = 0.25
