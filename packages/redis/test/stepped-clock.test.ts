@@ -4,13 +4,12 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 
 /** The server's clock can't be stepped, so what the scripts read of it is. */
-vi.mock('../src/lua.ts', async (original) => {
-  const { EXCHANGE, HEARTBEAT } = await original<typeof import('../src/lua.ts')>()
-  const stepped = (text: string): string => {
-    const [before, after] = text.split("local clock = call('TIME')\n")
-    return `${before}local clock = call('TIME')\nclock[1] = clock[1] + (tonumber(call('GET', 'clock-step')) or 0)\n${after}`
-  }
-  return { EXCHANGE: stepped(EXCHANGE), HEARTBEAT: stepped(HEARTBEAT) }
+vi.mock('../src/lua-prelude.ts', async (original) => {
+  const { PRELUDE } = await original<typeof import('../src/lua-prelude.ts')>()
+  const [before, after] = PRELUDE.split("local clock = call('TIME')\n")
+  if (after === undefined) throw new Error('The scripts read the clock in another way now.')
+  const step = "clock[1] = clock[1] + (tonumber(call('GET', 'clock-step')) or 0)\n"
+  return { PRELUDE: `${before}local clock = call('TIME')\n${step}${after}` }
 })
 
 const HOUR = 3_600
