@@ -13,7 +13,7 @@ afterAll(() => server.stop())
 function node(namespace: string) {
   const throttler = createThrottler({
     store: redisStore(server.url, { namespace, buckets: 4 }),
-    policies: [{ name: 'user', limit: 100, interval: '1m' }],
+    policies: [{ name: 'user', limit: 100, interval: '1h' }],
     heartbeat: 100,
   })
   onTestFinished(() => throttler.close())
