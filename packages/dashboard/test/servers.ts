@@ -8,7 +8,7 @@ export function throttlerFor(hub: Hub = new Hub(systemClock)): Throttler {
   const throttler = createThrottler({
     store: memoryStore(hub),
     policies: [
-      { name: 'user', limit: 100, interval: '1m', cooldown: '10m' },
+      { name: 'user', limit: 100, interval: '1h', cooldown: '10m' },
       { name: 'tenant', limit: 1_000, interval: '1h', window: 'sliding' },
     ],
   })
