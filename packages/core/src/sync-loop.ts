@@ -1,10 +1,13 @@
 import { Batch, type EntryOwner } from './batch.ts'
+import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import type { Clock, TimerHandle } from './clock.ts'
 import type { Counter, ScanOptions } from './counter.ts'
+import { DueKeys } from './due-keys.ts'
 import { WeirError } from './errors.ts'
+import { type Flight, Flights } from './flights.ts'
+import { SpanWalks } from './span-walks.ts'
 import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from './store.ts'
 import type { StoreTime } from './store-time.ts'
-import { spanEnd } from './time.ts'
 
 /** What happens to a sync, as its throttler is told. Times are of the monotonic clock. */
 export interface SyncObserver {
@@ -32,26 +35,6 @@ export interface SyncLoopOptions {
   readonly observer: SyncObserver
 }
 
-/** A walk over a counter's slots at the end of a span. */
-interface Scan {
-  readonly counter: Counter
-  readonly options: ScanOptions
-  from: number
-}
-
-/** An exchange that is under way. */
-interface Flight {
-  readonly batch: Batch
-  readonly sent: number
-  overdue: boolean
-}
-
-interface PendingBlock {
-  readonly change: BlockChange
-  readonly counter: Counter
-  readonly until: number
-}
-
 /** Most entries of one batch: building and settling one takes about a millisecond. */
 const BATCH = 200
 /** Batches under way at once; keys that fall due meanwhile wait for one of them to return. */
@@ -64,12 +47,6 @@ const MOST_IN_FLIGHT = 4
 const PROBE = 200
 /** A node that is not heard of for so many heartbeats no longer counts as live. */
 const HEARTBEATS_MISSED = 4
-/** A span's counts are sent within this part of the next one, at random, so that nodes do not all write at once. */
-const JITTER = 0.1
-/** An answer is overdue after so many milliseconds, or after so many times as long as usual, whichever is later. */
-const OVERDUE = 250
-const OVERDUE_TIMES = 3
-const USUAL_WEIGHT = 0.2
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
@@ -79,7 +56,6 @@ const LONGEST_TIMER = 2 ** 31 - 1
  */
 export class SyncLoop {
   readonly #clock: Clock
-  readonly #random: () => number
   readonly #counters: () => readonly Counter[]
   readonly #heartbeatEvery: number
   readonly #time: StoreTime
@@ -89,23 +65,10 @@ export class SyncLoop {
   #timerAt = Number.POSITIVE_INFINITY
   #deferred = false
   #running = false
-  /** Keys that fell due: parallel arrays, in the order in which they did. */
-  #dueCounters: Counter[] = []
-  #dueSlots: number[] = []
-  #dueTimes: number[] = []
-  readonly #spanAt = new Map<Counter, number>()
-  #scans: Scan[] = []
-  /** A walk that was to send everything again came to a key while the store was away. */
-  #resendLater = false
-  /** Changes of blocks to send, by policy and key: only the newest of a key counts. Oldest first. */
-  readonly #blocks = new Map<string, PendingBlock>()
-  /** The newest change of each key that the store has not answered yet: waiting or under way. Older ones no longer count. */
-  readonly #newestBlocks = new Map<string, PendingBlock>()
-  /** Not before this time: part of the store (one slot of a cluster) did not take the last ones. */
-  #blocksAt = Number.NEGATIVE_INFINITY
-  #inFlight = 0
-  /** The store has answered once, so its time is known. */
-  #answered = false
+  readonly #dueKeys = new DueKeys()
+  readonly #walks: SpanWalks
+  readonly #blocks = new BlockChanges()
+  readonly #flights = new Flights()
   /** When the observer wants to be called next. */
   #nextTick = Number.POSITIVE_INFINITY
   #entriesSent = 0
@@ -116,20 +79,10 @@ export class SyncLoop {
   #cursor: string | undefined
   #idle: (() => void)[] = []
   degraded = false
-  /** The store owes an answer for much longer than usual. */
-  silent = false
-  /** Since when nothing was heard of the store although something is under way. */
-  #waitingSince = Number.POSITIVE_INFINITY
-  /** What is under way. */
-  readonly #flights = new Set<Flight>()
-  /** Mean time to an answer, in milliseconds. */
-  #usual = 0
-  /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
-  #suspected = false
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
-    this.#random = options.random
+    this.#walks = new SpanWalks(options.random)
     this.#counters = options.counters
     this.#heartbeatEvery = options.heartbeat
     this.#time = options.time
@@ -142,11 +95,14 @@ export class SyncLoop {
     this.#tick()
   }
 
+  /** The store owes an answer for much longer than usual. */
+  get silent(): boolean {
+    return this.#flights.silent
+  }
+
   /** Asks for an exchange of a key at `at`, or as soon after it as a batch is free. */
   due(counter: Counter, slot: number, at: number): void {
-    this.#dueCounters.push(counter)
-    this.#dueSlots.push(slot)
-    this.#dueTimes.push(at)
+    this.#dueKeys.add(counter, slot, at)
     if (at <= this.#clock.monotonic()) this.#soon()
     else this.#wake(at)
   }
@@ -157,29 +113,19 @@ export class SyncLoop {
   }
 
   changeBlock(counter: Counter, change: BlockChange, until: number): void {
-    const id = blockId(change)
-    const pending = { counter, change, until }
-    this.#blocks.delete(id)
-    this.#blocks.set(id, pending)
-    this.#newestBlocks.set(id, pending)
+    this.#blocks.add({ counter, change, until })
     this.#soon()
   }
 
   /** Walks over all keys of all policies now: after an outage, or when the store lost its data. */
   scanAll(options: ScanOptions): void {
-    // What a walk that is not over yet was to send again must still be sent again.
-    const resend = options.resend || this.#resendLater || this.#scans.some((scan) => scan.options.resend)
-    this.#resendLater = false
-    this.#scans = this.#counters().map((counter) => ({ counter, options: { ...options, resend }, from: 0 }))
+    this.#walks.beginAll(this.#counters(), options)
     this.#soon()
   }
 
   /** Sends what is left of counters that are no longer used. */
   retire(counters: readonly Counter[]): void {
-    for (const counter of counters) {
-      this.#spanAt.delete(counter)
-      this.#scans.push({ counter, options: { all: true, resend: false }, from: 0 })
-    }
+    for (const counter of counters) this.#walks.retire(counter)
     this.#soon()
   }
 
@@ -203,7 +149,7 @@ export class SyncLoop {
         await this.#pause(Math.min(LOOK_AGAIN, left))
         continue
       }
-      sent = this.#inFlight > 0 ? -1 : this.#entriesSent
+      sent = this.#flights.size > 0 ? -1 : this.#entriesSent
       this.scanAll({ all: true, resend: false })
       await new Promise<void>((resolve) => {
         const timer = this.#clock.setTimeout(resolve, left)
@@ -269,161 +215,39 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
-    for (const counter of this.#counters()) this.#checkSpan(counter, now)
-    if (this.#connection === undefined) this.#walkAlone(now)
+    for (const counter of this.#counters()) this.#walks.look(counter, now)
+    if (this.#connection === undefined) this.#walks.walkAlone(now, BATCH)
     else this.#exchange(now)
     this.#schedule(now)
   }
 
-  /**
-   * A store that hangs is known to be away only at its deadline, which has to be long. Until then nodes would each admit what
-   * is left for all of them, so they decide by share as soon as an answer is overdue.
-   */
   #listen(now: number): void {
-    if (this.degraded || now < this.#overdueAt()) {
-      this.#suspected = false
-      return
-    }
-    if (!this.#suspected) {
-      this.#suspected = true
-      this.#soon()
-      return
-    }
-    const patience = this.#patience
-    if (!this.silent && now >= this.#waitingSince + patience) {
-      this.silent = true
-      this.#observer.silence(true, now)
-    }
-    // Others may be answered all the same: then a part of the store has fallen silent.
-    for (const flight of this.#flights) {
-      if (flight.overdue || now < flight.sent + patience) continue
-      flight.overdue = true
-      for (let i = 0; i < flight.batch.owners.length; i++) {
-        ;(flight.batch.owners[i] as EntryOwner).overdue(flight.batch.tickets[i] as Batch['tickets'][number])
-      }
-    }
-  }
-
-  /** When something must be thought of as overdue next. */
-  #overdueAt(): number {
-    if (!this.#answered) return Number.POSITIVE_INFINITY
-    let since = this.silent ? Number.POSITIVE_INFINITY : this.#waitingSince
-    for (const { sent, overdue } of this.#flights) if (!overdue) since = Math.min(since, sent)
-    return since + this.#patience
-  }
-
-  get #patience(): number {
-    return Math.max(OVERDUE, OVERDUE_TIMES * this.#usual)
-  }
-
-  /** An exchange has come to an end, well or badly. */
-  #heard(now: number): boolean {
     const was = this.silent
-    this.silent = false
-    this.#waitingSince = this.#inFlight > 0 ? now : Number.POSITIVE_INFINITY
-    return was
-  }
-
-  #checkSpan(counter: Counter, now: number): void {
-    if (now >= counter.rollAt) counter.roll(now)
-    const at = this.#spanAt.get(counter)
-    if (at !== undefined && now < at) return
-    const { interval, spans } = counter.policy
-    const end = counter.time.monotonicAt(spanEnd(counter.time.at(now), interval, spans))
-    const jitter = counter.policy.enforcement === 'proof' ? this.#random() * JITTER * (interval / spans) : 0
-    this.#spanAt.set(counter, Math.max(end + jitter, now + 1))
-    if (at === undefined || this.#scans.some((scan) => scan.counter === counter && scan.from === 0)) return
-    this.#scans.push({ counter, options: { all: false, resend: false }, from: 0 })
-  }
-
-  /** Without a store a span's end only frees idle keys. */
-  #walkAlone(now: number): void {
-    const scan = this.#scans[0]
-    if (scan === undefined) return
-    if (scan.options.resend) this.#resendLater = true
-    scan.from = scan.counter.scan(scan.from, now, new Batch(BATCH), scan.options)
-    if (scan.from < 0) this.#scans.shift()
+    if (this.#flights.listen(now, this.degraded)) this.#soon()
+    if (this.silent && !was) this.#observer.silence(true, now)
   }
 
   #exchange(now: number): void {
     const beat = now >= this.#heartbeatAt && !this.#heartbeatInFlight
     if (this.degraded) {
       // Nothing but probes until the store answers; spans still end, and keys still fall idle.
-      this.#dropDue()
-      this.#walkAlone(now)
-      if (beat && this.#inFlight === 0) this.#send(new Batch(0), [], true, now)
+      this.#dueKeys.drop()
+      this.#walks.walkAlone(now, BATCH)
+      if (beat && this.#flights.size === 0) this.#send(new Batch(0), [], true, now)
       return
     }
-    if (!this.#answered) {
+    if (!this.#flights.answered) {
       // What is counted by this node's own clock may have to move to another interval, so nothing is sent yet.
       if (beat) this.#send(new Batch(0), [], true, now)
       return
     }
-    if (this.#inFlight >= MOST_IN_FLIGHT) return
+    if (this.#flights.size >= MOST_IN_FLIGHT) return
     const batch = new Batch(BATCH)
-    this.#takeDue(batch, now)
-    while (!batch.full && this.#scans.length > 0) {
-      const scan = this.#scans[0] as Scan
-      scan.from = scan.counter.scan(scan.from, now, batch, scan.options)
-      if (scan.from < 0) this.#scans.shift()
-      else break
-    }
-    const blocks = this.#takeBlocks(now)
+    this.#dueKeys.collect(now, batch)
+    this.#walks.collect(now, batch)
+    const blocks = this.#blocks.take(now, BATCH)
     if (batch.entries.length > 0 || blocks.length > 0 || beat) this.#send(batch, blocks, beat, now)
     this.#checkIdle()
-  }
-
-  #takeBlocks(now: number): PendingBlock[] {
-    const taken: PendingBlock[] = []
-    if (now < this.#blocksAt) return taken
-    for (const [id, pending] of this.#blocks) {
-      if (taken.length === BATCH) break
-      taken.push(pending)
-      this.#blocks.delete(id)
-    }
-    return taken
-  }
-
-  /** Whether the store's answer to a change still counts; then it is done with. */
-  #finishBlock(pending: PendingBlock): boolean {
-    const id = blockId(pending.change)
-    return this.#newestBlocks.get(id) === pending && this.#newestBlocks.delete(id)
-  }
-
-  /** Queues a change that did not reach the store again, unless a newer one of its key has come, or its time is over. */
-  #sendBlockAgain(pending: PendingBlock, now: number): void {
-    const id = blockId(pending.change)
-    if (this.#newestBlocks.get(id) !== pending) return
-    if (pending.until > now || pending.change.kind === 'lift') this.#blocks.set(id, pending)
-    else this.#newestBlocks.delete(id)
-  }
-
-  #takeDue(batch: Batch, now: number): void {
-    const counters = this.#dueCounters
-    const slots = this.#dueSlots
-    const times = this.#dueTimes
-    if (counters.length === 0) return
-    this.#dueCounters = []
-    this.#dueSlots = []
-    this.#dueTimes = []
-    for (let i = 0; i < counters.length; i++) {
-      const counter = counters[i] as Counter
-      const slot = slots[i] as number
-      const at = times[i] as number
-      if (at <= now + EPSILON && !batch.full) counter.collect(slot, now, batch)
-      else {
-        this.#dueCounters.push(counter)
-        this.#dueSlots.push(slot)
-        this.#dueTimes.push(at)
-      }
-    }
-  }
-
-  #dropDue(): void {
-    for (let i = 0; i < this.#dueCounters.length; i++) (this.#dueCounters[i] as Counter).undue(this.#dueSlots[i] as number)
-    this.#dueCounters = []
-    this.#dueSlots = []
-    this.#dueTimes = []
   }
 
   #send(batch: Batch, blocks: PendingBlock[], beat: boolean, now: number): void {
@@ -433,7 +257,7 @@ export class SyncLoop {
     const request: SyncRequest = {
       ...(time !== undefined && { time }),
       entries: batch.entries,
-      blocks: blocks.map(({ change, until }) => ({ ...change, remaining: change.remaining === 0 ? 0 : Math.max(1, until - now) })),
+      blocks: blocks.map((pending) => changeAt(pending, now)),
       ...(beat && {
         heartbeat: {
           ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
@@ -443,34 +267,23 @@ export class SyncLoop {
         },
       }),
     }
-    this.#inFlight++
-    this.#waitingSince = Math.min(this.#waitingSince, now)
     this.#entriesSent += batch.entries.length
     if (beat) {
       this.#heartbeatInFlight = true
       this.#heartbeatAt = now + this.#heartbeatEvery
     }
-    const flight: Flight = { batch, sent: now, overdue: false }
-    this.#flights.add(flight)
+    const flight = this.#flights.begin(batch, now)
     exchange(connection, request).then(
-      (reply) => {
-        this.#flights.delete(flight)
-        this.#succeeded(batch, blocks, beat, reply, now)
-      },
-      (error: unknown) => {
-        this.#flights.delete(flight)
-        this.#failed(batch, blocks, beat, error, now)
-      },
+      (reply) => this.#succeeded(flight, blocks, beat, reply),
+      (error: unknown) => this.#failed(flight, blocks, beat, error),
     )
   }
 
-  #succeeded(batch: Batch, blocks: PendingBlock[], beat: boolean, reply: SyncReply, sent: number): void {
+  #succeeded(flight: Flight, blocks: PendingBlock[], beat: boolean, reply: SyncReply): void {
     if (!this.#running) return
     const now = this.#clock.monotonic()
-    this.#inFlight--
-    this.#usual = this.#answered ? this.#usual + (now - sent - this.#usual) * USUAL_WEIGHT : now - sent
-    this.#answered = true
-    const wasSilent = this.#heard(now)
+    const { batch, sent } = flight
+    const wasSilent = this.#flights.succeeded(flight, now)
     if (beat) this.#heartbeatInFlight = false
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
     if (wasSilent) this.#observer.silence(false, now)
@@ -485,37 +298,27 @@ export class SyncLoop {
         counter.fail(ticket, entry, now, true)
       } else counter.settle(ticket, entry, result, sent, now)
     }
-    blocks.forEach((pending, i) => {
-      const remaining = reply.blocks[i]
-      if (remaining === undefined) {
-        this.#blocksAt = now + PROBE
-        this.#sendBlockAgain(pending, now)
-      } else if (this.#finishBlock(pending) && pending.change.kind !== 'lift' && remaining > 0) {
-        // The first node's end holds for all: this node's own may have to move.
-        const slot = pending.counter.locateWire(pending.change.key)
-        if (slot >= 0) pending.counter.blockAnswered(slot, remaining, now, now - sent)
-      }
-    })
+    this.#blocks.answered(blocks, reply.blocks, sent, now, PROBE)
     if (beat && reply.heartbeat !== undefined) {
       this.#cursor = reply.heartbeat.cursor
       this.#observer.heartbeat(reply.heartbeat, sent, now)
     }
     this.#soonIfBusy()
     if (!this.#heartbeatInFlight) this.#wake(Math.max(this.#heartbeatAt, now))
-    if (this.#blocks.size > 0) this.#wake(Math.max(this.#blocksAt, now))
+    if (this.#blocks.waiting) this.#wake(Math.max(this.#blocks.notBefore, now))
   }
 
-  #failed(batch: Batch, blocks: PendingBlock[], beat: boolean, error: unknown, sent: number): void {
+  #failed(flight: Flight, blocks: PendingBlock[], beat: boolean, error: unknown): void {
     if (!this.#running) return
     const now = this.#clock.monotonic()
-    this.#inFlight--
-    this.#heard(now)
+    const { batch, sent } = flight
+    this.#flights.failed(flight, now)
     if (beat) this.#heartbeatInFlight = false
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
       ;(batch.owners[i] as EntryOwner).fail(batch.tickets[i] as Batch['tickets'][number], entry, now)
     }
-    for (const pending of blocks) this.#sendBlockAgain(pending, now)
+    this.#blocks.failed(blocks, now)
     // Spaced by the moment of sending: a store that refuses at once and one that hangs are probed alike.
     this.#heartbeatAt = Math.max(this.#probeAfter(sent), now)
     this.#observer.failed(error, batch.entries.length, sent, now)
@@ -530,41 +333,33 @@ export class SyncLoop {
   }
 
   #soonIfBusy(): void {
-    const blocks = this.#blocks.size > 0 && this.#clock.monotonic() >= this.#blocksAt
-    if (this.#scans.length > 0 || blocks || this.#dueSlots.length > 0) this.#soon()
+    const blocks = this.#blocks.waiting && this.#clock.monotonic() >= this.#blocks.notBefore
+    if (this.#walks.waiting || blocks || this.#dueKeys.waiting) this.#soon()
     else this.#checkIdle()
   }
 
   #checkIdle(): void {
-    if (this.#idle.length === 0 || this.#inFlight > 0) return
-    if (!this.degraded && (this.#scans.length > 0 || this.#blocks.size > 0)) return
+    if (this.#idle.length === 0 || this.#flights.size > 0) return
+    if (!this.degraded && (this.#walks.waiting || this.#blocks.waiting)) return
     for (const resolve of this.#idle.splice(0)) resolve()
   }
 
   #schedule(now: number): void {
-    const maySend = this.#inFlight < MOST_IN_FLIGHT && (this.#answered || this.degraded || this.#connection === undefined)
-    if (this.#scans.length > 0 && maySend) this.#soon()
-    let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#overdueAt())
-    for (const counter of this.#counters()) at = Math.min(at, this.#spanAt.get(counter) ?? at, counter.rollAt)
+    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
+    if (this.#walks.waiting && maySend) this.#soon()
+    let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
+    for (const counter of this.#counters()) at = Math.min(at, this.#walks.endOf(counter) ?? at, counter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
-    const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#inFlight === 0)
+    const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
     if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)
-    if (this.#blocks.size > 0 && !this.degraded && maySend) at = Math.min(at, this.#blocksAt)
-    if (maySend) for (const due of this.#dueTimes) at = Math.min(at, due)
+    if (this.#blocks.waiting && !this.degraded && maySend) at = Math.min(at, this.#blocks.notBefore)
+    if (maySend) at = Math.min(at, this.#dueKeys.next)
     this.#wake(Math.max(at, now))
   }
 }
 
 /** While a flush waits for the store it looks for its return this often, in milliseconds. */
 const LOOK_AGAIN = 10
-
-/** Timers fire on whole milliseconds; what is due within this time travels along. */
-const EPSILON = 0.5
-
-/** Neither half contains NUL before the first one of the other, so no two changes share an id unless they are of one key. */
-function blockId({ policy, key }: BlockChange): string {
-  return `${policy.id}\u0000${key}`
-}
 
 /** A store that breaks its contract (throws, answers nonsense) counts as one that failed: it must not end the process. */
 async function exchange(connection: StoreConnection, request: SyncRequest): Promise<SyncReply> {

@@ -71,7 +71,7 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: '7: all nodes write at the same moment',
-    file: 'sync-loop.ts',
+    file: 'span-walks.ts',
     find: 'const JITTER = 0.1',
     replace: 'const JITTER = 0',
     check: 'writes are spread',
