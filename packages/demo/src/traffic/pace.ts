@@ -25,7 +25,7 @@ export async function pace<T extends Timed>(
   }
 }
 
-/** Waits; returns early when the signal is aborted. */
+/** Waits, not at all when the time is over; returns early when the signal is aborted. */
 export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve()
@@ -34,7 +34,8 @@ export function sleep(milliseconds: number, signal: AbortSignal): Promise<void> 
       signal.removeEventListener('abort', done)
       resolve()
     }
-    const timer = setTimeout(done, milliseconds)
+    // Node.js 26 warns of a negative time.
+    const timer = setTimeout(done, Math.max(0, milliseconds))
     signal.addEventListener('abort', done)
   })
 }
