@@ -1,4 +1,4 @@
-import type { BlockChange, StorePolicy, SyncEntry } from '@weir/core'
+import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core'
 import { type BucketKeys, counterKey, escapeKey, escapePolicy, intervalKey, type Keys, nameOf, offenceKey, windowKey } from './keys.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
@@ -9,18 +9,37 @@ const WINDOW_CELL_WORK = 0.25
 /** Characters of callers' keys in one script call at most, for the same reason. */
 const MOST_CHARACTERS = 256 * 1024
 
+/** A policy in a script call: its name in Redis keys, and its number in the list of policies. */
+interface PolicyPlace {
+  readonly name: string
+  readonly number: number
+}
+
+/** Entries of one policy and cell of which only units taken are sent. */
+interface PlainGroup {
+  readonly policy: number
+  readonly ordinal: number
+  readonly names: Set<string>
+  readonly taken: string[]
+  readonly places: number[]
+  readonly counters: string[]
+  readonly cells: string[]
+}
+
 /** One script call's worth of a request, for one bucket. */
 export class Chunk {
   readonly bucket: number
-  /** Which entries, and which blocks, of the request these are. */
-  readonly entryPlaces: number[] = []
+  /** Which blocks of the request these are. */
   readonly blockPlaces: number[] = []
-  readonly keys: string[] = []
   readonly #keys: BucketKeys
   readonly #policies: unknown[] = []
-  readonly #policyPlaces = new Map<StorePolicy, number>()
-  readonly #entries: unknown[] = []
+  readonly #policyPlaces = new Map<StorePolicy, PolicyPlace>()
+  readonly #offences: string[] = []
   readonly #blocks: unknown[] = []
+  readonly #groups: PlainGroup[] = []
+  readonly #entries: unknown[] = []
+  readonly #entryKeys: string[] = []
+  readonly #entryPlaces: number[] = []
   #work = 0
   #characters = 0
 
@@ -33,31 +52,60 @@ export class Chunk {
     return this.#work >= MOST_WORK || this.#characters >= MOST_CHARACTERS
   }
 
+  /** Which entries of the request these are, in the order of the script's results. */
+  get entryPlaces(): number[] {
+    return [...this.#groups.flatMap(({ places }) => places), ...this.#entryPlaces]
+  }
+
+  /** The Redis keys of the script call. */
+  get keys(): string[] {
+    return [...this.#offences, ...this.#groups.flatMap(({ counters, cells }) => [...counters, ...cells]), ...this.#entryKeys]
+  }
+
   addEntry(place: number, { policy, cells, atMost }: SyncEntry, label: string, name: string): void {
-    const policyName = escapePolicy(policy.id)
-    if (policy.cells > 1) this.keys.push(windowKey(this.#keys, policyName, name))
+    const policyPlace = this.#policy(policy)
+    this.#characters += label.length
+    const [cell] = cells
+    const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label
+    if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
+
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1)
-    this.#entries.push(this.#policy(policy, policyName), found ? 0 : label, atMost ?? -1, cells.length)
-    for (const { ordinal, taken, given } of cells) {
-      if (policy.cells === 1) {
-        this.keys.push(counterKey(this.#keys, policyName, name, ordinal))
-        this.keys.push(intervalKey(this.#keys, policyName, name, ordinal))
-      }
-      this.#entries.push(ordinal, taken, given)
+    this.#entries.push(policyPlace.number, found ? 0 : label, atMost ?? -1, cells.length)
+    for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, taken, given)
+    if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
+    else {
+      for (const { ordinal } of cells) this.#entryKeys.push(counterKey(this.#keys, policyPlace.name, name, ordinal))
+      for (const { ordinal } of cells) this.#entryKeys.push(intervalKey(this.#keys, policyPlace.name, name, ordinal))
     }
-    this.entryPlaces.push(place)
-    this.#characters += label.length
+    this.#entryPlaces.push(place)
+  }
+
+  /** False if the group has the key already: a script reads all keys of a group before it writes any. */
+  #addPlain(place: number, policy: PolicyPlace, name: string, { ordinal, taken }: Cell): boolean {
+    let group = this.#groups.at(-1)
+    if (group === undefined || group.policy !== policy.number || group.ordinal !== ordinal) {
+      group = { policy: policy.number, ordinal, names: new Set(), taken: [], places: [], counters: [], cells: [] }
+      this.#groups.push(group)
+    }
+    if (group.names.has(name)) return false
+    group.names.add(name)
+    group.taken.push(String(taken))
+    group.places.push(place)
+    group.counters.push(counterKey(this.#keys, policy.name, name, ordinal))
+    group.cells.push(intervalKey(this.#keys, policy.name, name, ordinal))
+    this.#work++
+    return true
   }
 
   addBlock(place: number, { policy, kind, remaining, growth }: BlockChange, label: string, name: string): void {
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
-    const policyName = escapePolicy(policy.id)
-    const block: unknown[] = [this.#policy(policy, policyName), label, kind, wanted]
+    const { number, name: policyName } = this.#policy(policy)
+    const block: unknown[] = [number, label, kind, wanted]
     if (growth !== undefined) {
       block.push(finite(growth.factor), finite(growth.max), growth.memory)
-      this.keys.push(offenceKey(this.#keys, policyName, name))
+      this.#offences.push(offenceKey(this.#keys, policyName, name))
     }
     this.#blocks.push(block)
     this.#work++
@@ -67,14 +115,22 @@ export class Chunk {
 
   /** The script's argument. */
   argument(common: object): string {
-    return JSON.stringify({ ...common, prefix: this.#keys.prefix, policies: this.#policies, blocks: this.#blocks, entries: this.#entries })
+    return JSON.stringify({
+      ...common,
+      prefix: this.#keys.prefix,
+      policies: this.#policies,
+      blocks: this.#blocks,
+      plain: this.#groups.flatMap(({ policy, ordinal, taken }) => [policy, ordinal, taken.length, ...taken]),
+      entries: this.#entries,
+    })
   }
 
-  #policy(policy: StorePolicy, name: string): number {
+  #policy(policy: StorePolicy): PolicyPlace {
     let place = this.#policyPlaces.get(policy)
     if (place === undefined) {
       const { width, cells, limit, hot, ttl } = policy
-      place = this.#policies.push([name, width, cells, finite(limit), finite(hot), ttl])
+      const name = escapePolicy(policy.id)
+      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), ttl]) }
       this.#policyPlaces.set(policy, place)
     }
     return place

@@ -5,7 +5,7 @@ import type { Keys } from './keys.ts'
 import { Link } from './link.ts'
 import type { CheckedOptions } from './options.ts'
 import type { Template } from './template.ts'
-import { parseAnnouncement } from './wire.ts'
+import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
 /** Part of the deadline within which a server that is being probed must answer. */
 const PROBE_PATIENCE = 0.5
@@ -120,15 +120,15 @@ export class RedisConnection implements StoreConnection {
   }
 
   #received(message: string): void {
-    if (this.#closed) return
-    let announcement: ReturnType<typeof parseAnnouncement>
+    if (this.#closed || isOwnAnnouncement(message, this.#node.id)) return
+    let announcements: ReturnType<typeof parseAnnouncements>
     try {
-      announcement = parseAnnouncement(message)
+      announcements = parseAnnouncements(message)
     } catch {
       // Not ours, or of a version that is not known here. Announcements may be lost, so this one is.
       return
     }
-    this.#node.announced(announcement)
+    for (const announcement of announcements) this.#node.announced(announcement)
   }
 }
 

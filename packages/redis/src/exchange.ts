@@ -116,15 +116,17 @@ export class Exchange {
     const bucket = this.#context.buckets[place] as Bucket
     for (const chunk of chunks) {
       const { rest, setBack } = await this.#call(bucket, chunk)
-      const blocks = rest.slice(0, chunk.blockPlaces.length).map((value) => Math.max(0, parseNumber(value) - setBack))
-      const results = rest
-        .slice(chunk.blockPlaces.length)
-        .map((value, i) => parseResult(value, this.#request.entries[chunk.entryPlaces[i] as number]?.cells ?? []))
-        .map((result) => (setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result))
-      chunk.blockPlaces.forEach((at, i) => {
+      const { blockPlaces, entryPlaces } = chunk
+      const blocks = blockPlaces.map((_, i) => Math.max(0, parseNumber(rest[i]) - setBack))
+      const results = entryPlaces.map((at, i) => {
+        const result = parseResult(rest[blockPlaces.length + i], this.#request.entries[at]?.cells ?? [])
+        return setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result
+      })
+      // All or nothing: a reply that is not understood is of no use.
+      blockPlaces.forEach((at, i) => {
         this.#blocks[at] = blocks[i]
       })
-      chunk.entryPlaces.forEach((at, i) => {
+      entryPlaces.forEach((at, i) => {
         this.#results[at] = results[i]
       })
     }
@@ -241,7 +243,7 @@ export class Exchange {
 
   async #ask(bucket: Bucket): Promise<void> {
     const { moment } = await bucket.call(exchangeScript, [], (common) =>
-      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], entries: [] }),
+      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [] }),
     )
     this.#answeredBy(bucket, moment)
   }

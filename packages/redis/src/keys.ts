@@ -43,6 +43,9 @@ export function nameOf(escaped: string): string {
   return escaped.length <= LONGEST_NAME ? escaped : `%#${createHash('sha256').update(escaped).digest('base64url')}`
 }
 
+/** Hot keys that a bucket holds, and hands to a node that starts: to forget a million at once would hold the server. */
+export const MOST_HOT = 10_000
+
 /** Redis keys of one bucket that are not of a single caller's key. All in the bucket's slot. */
 export interface BucketKeys {
   readonly prefix: string
@@ -52,7 +55,7 @@ export interface BucketKeys {
   readonly ends: string
   /** Sorted set: block → until when its changes are handed out. */
   readonly keep: string
-  /** Sorted set: key that is hot → until when. */
+  /** Sorted set: key that is hot → until when. About `MOST_HOT` of them. */
   readonly hot: string
   /** Sorted set: node → until when it counts as live. In the first bucket only. */
   readonly nodes: string
@@ -104,7 +107,7 @@ export function counterKey(bucket: BucketKeys, policy: string, name: string, ord
   return `${bucket.prefix}c:${policy}:${name}:${ordinal}`
 }
 
-/** What each node said of one interval, and the sums. */
+/** What each node said of one interval, and the sum, as one text. */
 export function intervalKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
   return `${bucket.prefix}n:${policy}:${name}:${ordinal}`
 }

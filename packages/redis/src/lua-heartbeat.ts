@@ -1,3 +1,4 @@
+import { MOST_HOT } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
 
 /**
@@ -84,6 +85,6 @@ local left = call('PTTL', LOG)
 if left >= 0 and left < HOUR then call('PEXPIRE', LOG, HOUR) end
 
 local hot = {}
-if request.hot then hot = call('ZRANGEBYSCORE', HOT, '(' .. number(now), '+inf', 'LIMIT', 0, 10000) end
+if request.hot then hot = call('ZRANGEBYSCORE', HOT, '(' .. number(now), '+inf', 'LIMIT', 0, ${MOST_HOT}) end
 return { clock[1], clock[2], before or '', nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead }
 `

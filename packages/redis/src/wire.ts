@@ -76,12 +76,25 @@ export function parseMember(value: unknown): { policyId: string; key: string; or
   }
 }
 
-/** `t` (total) or `b` (block), policy, label and content, on four lines. */
-export function parseAnnouncement(message: string): Announcement {
-  const [type, policy, label, content, ...rest] = message.split('\n')
-  if (policy === undefined || label === undefined || content === undefined || rest.length > 0) throw replyError('a message')
-  const about = { policyId: unescapeText(policy), key: unescapeText(label) }
-  if (type === 't') return { type: 'total', ...about, cells: parseCells(content) }
-  if (type === 'b') return { type: 'block', ...about, remaining: Math.max(0, parseNumber(content)) }
-  throw replyError('a message')
+/**
+ * What one script call announces of one policy: `t` (totals) or `b` (blocks), the node that caused it and the policy,
+ * then label and content of each key; all on lines of their own.
+ */
+export function parseAnnouncements(message: string): Announcement[] {
+  const [type, node, policy, ...news] = message.split('\n')
+  if ((type !== 't' && type !== 'b') || node === undefined || policy === undefined || news.length % 2 !== 0) throw replyError('a message')
+  const policyId = unescapeText(policy)
+  const announcements: Announcement[] = []
+  for (let i = 0; i < news.length; i += 2) {
+    const key = unescapeText(news[i] as string)
+    const content = news[i + 1] as string
+    if (type === 't') announcements.push({ type: 'total', policyId, key, cells: parseCells(content) })
+    else announcements.push({ type: 'block', policyId, key, remaining: Math.max(0, parseNumber(content)) })
+  }
+  return announcements
+}
+
+/** Whether a node itself caused an announcement. Its reply tells it the same, so it need not be read. */
+export function isOwnAnnouncement(message: string, node: string): boolean {
+  return message.startsWith(node, 2) && message[node.length + 2] === '\n'
 }

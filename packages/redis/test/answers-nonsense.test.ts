@@ -4,7 +4,7 @@ import { systemClock, WeirError } from '@weir/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { parseAnnouncement, parseMember, parseResult } from '../src/wire.ts'
+import { parseAnnouncements, parseMember, parseResult } from '../src/wire.ts'
 import { POLICY } from './test-node.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -112,7 +112,7 @@ test('whatever a server answers, an exchange ends with results that make sense, 
 test('messages, members and results that are no such thing are told apart, without a crash', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), text), (content) => {
-      for (const parse of [parseAnnouncement, parseMember, (found: string) => parseResult(found, [])]) {
+      for (const parse of [parseAnnouncements, parseMember, (found: string) => parseResult(found, [])]) {
         try {
           expect(parse(content)).toBeTypeOf('object')
         } catch (error) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type RedisTarget, redisStore } from '../src/index.ts'
-import { parseAnnouncement, parseMember, parseResult, parseTime } from '../src/wire.ts'
+import { parseAnnouncements, parseMember, parseResult, parseTime } from '../src/wire.ts'
 
 test.each([
   ['no target', undefined],
@@ -53,7 +53,7 @@ test('a server that answers nonsense is told apart', () => {
   )
   fc.assert(
     fc.property(fc.string(), (nonsense) => {
-      expect(() => parseAnnouncement(nonsense)).toThrow(expect.objectContaining({ code: 'WEIR_STORE_REPLY' }))
+      expect(() => parseAnnouncements(nonsense)).toThrow(expect.objectContaining({ code: 'WEIR_STORE_REPLY' }))
     }),
   )
 })

@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createThrottler } from '@weir/core'
+import { createThrottler, type Throttler } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'
@@ -7,6 +7,8 @@ import { input, report } from '../harness/child.ts'
 export interface SyncInput {
   readonly port: number
   readonly keys: number
+  /** Whether each key passes a quarter of its limit, so that it is announced and marked as hot. */
+  readonly hot: boolean
 }
 
 export interface SyncResult {
@@ -15,7 +17,7 @@ export interface SyncResult {
   /** Longest time for which the event loop was held, milliseconds: in all, and 99.9 % of the time. */
   readonly held: number
   readonly mostlyHeld: number
-  /** Most CPU milliseconds of one turn of the event loop: what holds it on a machine that does nothing else. */
+  /** Most CPU milliseconds of the process, its threads for garbage included, while the event loop was held once. */
   readonly turn: number
   /** Redis CPU microseconds for each key, ours and those of a pipelined INCRBY and PEXPIRE. */
   readonly redis: number
@@ -29,9 +31,17 @@ export interface SyncResult {
   readonly keys: number
 }
 
-const { port, keys } = input<SyncInput>()
+const { port, keys, hot } = input<SyncInput>()
 const admin = new Redis({ port, host: '127.0.0.1' })
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+const INTERVAL = 120_000
+const SPANS = 6
+const LIMIT = 100
+/** With 4 nodes, less than a quarter of the limit in all, but so much at this one that it is not quiet, nor due before its span's end. */
+const USUAL = { units: 8, idleNodes: 3 }
+/** More than a quarter of the limit at the only node. */
+const HOT = { units: 30, idleNodes: 0 }
+const { units, idleNodes } = hot ? HOT : USUAL
 
 async function info(): Promise<{ cpu: number; memory: number; calls: number }> {
   const text = String(await admin.call('INFO', 'everything'))
@@ -50,31 +60,41 @@ for (let id = 0; id < keys; ) {
   const pipeline = admin.pipeline()
   for (const end = Math.min(keys, id + 1000); id < end; id++) {
     pipeline.incrby(`plain:user:${id}:28000000`, 1)
-    pipeline.pexpire(`plain:user:${id}:28000000`, 120_000)
+    pipeline.pexpire(`plain:user:${id}:28000000`, INTERVAL)
   }
   await pipeline.exec()
 }
 const plainAfter = await info()
 await admin.flushall()
 
-const throttler = createThrottler({
-  policies: [{ limit: 100, interval: '2m', spans: 6 }],
-  store: redisStore(admin),
-  maxKeys: keys + 1,
-})
+function open(maxKeys: number): Throttler {
+  const throttler = createThrottler({ policies: [{ limit: LIMIT, interval: INTERVAL, spans: SPANS }], store: redisStore(admin), maxKeys })
+  return throttler.start()
+}
+const throttler = open(keys + 1)
+const idle = Array.from({ length: idleNodes }, () => open(1000))
 let entries = 0
 throttler.on('sync', (exchange) => {
   entries += exchange.entries
 })
 const sent = () => entries
-throttler.start()
-for (let i = 0; i < 100 && throttler.state !== 'synced'; i++) await pause(20)
-if (throttler.state !== 'synced') throw new Error('Redis does not answer')
-// Enough of the limit that a key is not quiet, too little for an exchange before the span's end.
+const ready = () => throttler.state === 'synced' && throttler.snapshot().nodes === 1 + idle.length
+for (let i = 0; i < 300 && !ready(); i++) await pause(20)
+if (!ready()) throw new Error('Redis does not answer')
+// When what the last span left has been sent, and all keys can be counted before the next one ends. Not in an interval's last
+// span, after which another interval runs.
+const SPAN = INTERVAL / SPANS
+const spanNow = () => Math.floor(Date.now() / SPAN)
+const intoSpan = () => (Date.now() % SPAN) / SPAN
+while (intoSpan() < 0.12 || intoSpan() > 0.4 || spanNow() % SPANS === SPANS - 1) await pause(20)
+const span = spanNow()
 for (let id = 0; id < keys; ) {
-  for (const end = Math.min(keys, id + 5000); id < end; id++) if (!throttler.check(`user:${id}`, 30).allowed) throw new Error('refused')
+  for (const end = Math.min(keys, id + 5000); id < end; id++) {
+    if (!throttler.check(`user:${id}`, units).allowed) throw new Error('refused')
+  }
   await pause(0)
 }
+if (spanNow() !== span) throw new Error('It took longer than a span to count the keys.')
 const before = await info()
 if (sent() > keys / 10) throw new Error(`${sent()} keys were sent too early`)
 const already = sent()
@@ -83,19 +103,16 @@ const cpu = process.cpuUsage()
 const begin = performance.now()
 const delays = monitorEventLoopDelay({ resolution: 1 })
 delays.enable()
+// CPU between two firings of a timer. It rests in between: a loop that spins would take the second core from Redis.
 let turn = 0
-let spinning = true
 let last = process.cpuUsage()
-// Round and round: each turn of the loop is one step.
-const step = () => {
+const turns = setInterval(() => {
   const { user, system } = process.cpuUsage(last)
   turn = Math.max(turn, (user + system) / 1000)
   last = process.cpuUsage()
-  if (spinning) setImmediate(step)
-}
-step()
+}, 1)
 for (let i = 0; i < 2400 && sent() < keys; i++) await pause(50)
-spinning = false
+clearInterval(turns)
 delays.disable()
 const seconds = (performance.now() - begin) / 1000
 const { user, system } = process.cpuUsage(cpu)
