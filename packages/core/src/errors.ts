@@ -38,6 +38,10 @@ export function invalidOption(option: string, given: unknown, allowed: string): 
   return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(given)}; it must be ${allowed}.`)
 }
 
+export function closedError(): WeirError {
+  return new WeirError('WEIR_CLOSED', 'The throttler is closed.')
+}
+
 /** A value as it appears in a message: short, on one line, without control characters. */
 export function show(value: unknown): string {
   let text: string

@@ -39,6 +39,7 @@ export { Hub } from './hub.ts'
 export { type IpcService, serveIpc } from './ipc-serve.ts'
 export { type IpcStoreOptions, ipcStore } from './ipc-store.ts'
 export type { Logger } from './logger.ts'
+export type { BlockOptions } from './manual-blocks.ts'
 export { connectToHub, memoryStore } from './memory-store.ts'
 export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
 export type { Degraded, Enforcement, GrowingCooldown, Policy, PolicyOptions, WindowShape } from './policy.ts'
@@ -65,10 +66,6 @@ export type {
 } from './store.ts'
 export type { ThrottlerState } from './store-state.ts'
 export type { SyncFailureCause } from './sync-stats.ts'
-export {
-  type BlockOptions,
-  createThrottler,
-  Throttler,
-} from './throttler.ts'
+export { createThrottler, Throttler } from './throttler.ts'
 export type { Overflow, ThrottlerOptions } from './throttler-options.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from './time.ts'

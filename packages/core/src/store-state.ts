@@ -4,6 +4,7 @@ import { ANNOUNCED, GLOBAL, type SourceIndex } from './counter-stats.ts'
 import { show, WeirError } from './errors.ts'
 import type { Emitter } from './events.ts'
 import { SETTLE } from './exchanged-counter.ts'
+import type { Snapshot } from './snapshot.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from './store.ts'
 import { StoreTime } from './store-time.ts'
 import type { SyncLoop } from './sync-loop.ts'
@@ -153,6 +154,23 @@ export class StoreState {
         this.#host.loop.changeBlock(counter, change, until)
       }
     }
+  }
+
+  /** What a snapshot tells of the store. */
+  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'> {
+    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.sync
+    const sync = {
+      exchanges,
+      failures: failed,
+      failuresByCause: { ...failures },
+      entries,
+      lastDuration,
+      lastError,
+      sinceSuccess: succeededAt === undefined ? undefined : now - succeededAt,
+      clockOffset: this.time.at(now) - this.#host.clock.now(),
+      clockUncertainty: this.time.uncertainty(now),
+    }
+    return { state: this.state, degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
   }
 
   #invalidate(now: number, amnesty: boolean): void {

@@ -1,11 +1,11 @@
 import type { Clock } from './clock.ts'
-import type { Duration } from './duration.ts'
+import { type Duration, parseDuration } from './duration.ts'
 import { invalidOption, show, WeirError } from './errors.ts'
 import { expandPlans, type PlannedPolicyOptions } from './http/plans.ts'
 import { checkRequestRule } from './http/rules.ts'
 import { checkLogger, type Logger } from './logger.ts'
 import { nearest } from './nearest.ts'
-import { isPolicyOption } from './parse-policy.ts'
+import { isPolicyOption, oneOf } from './parse-policy.ts'
 import type { PolicyOptions } from './policy.ts'
 import type { Store } from './store.ts'
 
@@ -52,8 +52,27 @@ export function requestRules<Req, Name extends string>(
   return rules as readonly PolicyOptions<Req, Name>[]
 }
 
+/** The options of a throttler itself, checked; times in milliseconds. */
+export interface ThrottlerSettings {
+  readonly maxKeys: number
+  readonly overflow: Overflow
+  readonly heartbeat: number
+  readonly closeTimeout: number
+}
+
 /** @throws WeirError for options that can't be used, naming the option */
-export function checkOptions(options: object): void {
+export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSettings {
+  checkOptions(options)
+  const { maxKeys = 250_000 } = options
+  if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalidOption('maxKeys', maxKeys, 'a whole number of at least 1')
+  const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'block'])
+  const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
+  if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
+  const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0)
+  return { maxKeys, overflow, heartbeat, closeTimeout }
+}
+
+function checkOptions(options: object): void {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }

@@ -1,35 +1,26 @@
 import { type Clock, systemClock } from './clock.ts'
-import { type Counter, type CounterHost, NO_SLOT, UNANSWERED, wireOfKey } from './counter.ts'
-import { type BlockCause, LOCAL } from './counter-stats.ts'
-import { combined, type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
-import { type Duration, parseDuration } from './duration.ts'
-import { invalidOption, show, WeirError, warnProcess } from './errors.ts'
+import type { Counter, CounterHost } from './counter.ts'
+import { hostOfCounters } from './counter-host.ts'
+import type { Decision } from './decision.ts'
+import type { Duration } from './duration.ts'
+import { closedError, show, WeirError, warnProcess } from './errors.ts'
 import { Emitter, type EventName, type Listener } from './events.ts'
-import { ALL_KEY } from './http/key-source.ts'
-import { nodeReader } from './http/node-reader.ts'
 import type { PlannedPolicyOptions } from './http/plans.ts'
-import type { RequestReader } from './http/reader.ts'
-import { Rules } from './http/rules.ts'
 import { logEvents } from './logger.ts'
 import { makeCounter } from './make-counter.ts'
+import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
 import type { ClusterNode } from './node-status.ts'
-import { oneOf, parsePolicies } from './parse-policy.ts'
+import { parsePolicies } from './parse-policy.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
-import { decideOne, partOf, refusedSlot } from './policy-part.ts'
+import { charge, refund } from './refunds.ts'
+import { isCost, RequestPath } from './request-path.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from './snapshot.ts'
 import type { Store } from './store.ts'
 import { StoreState, type ThrottlerState } from './store-state.ts'
 import { StoreTime } from './store-time.ts'
-import { StrictDecisions } from './strict-decisions.ts'
 import { SyncLoop } from './sync-loop.ts'
 import { ThrottledReport } from './throttled-report.ts'
-import { checkOptions, newNodeId, type Overflow, requestRules, type ThrottlerOptions } from './throttler-options.ts'
-
-/** Which policies a block is of. */
-export interface BlockOptions {
-  /** A policy's name. Default: all policies. */
-  readonly policy?: string
-}
+import { newNodeId, type Overflow, requestRules, type ThrottlerOptions, throttlerSettings } from './throttler-options.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -60,41 +51,26 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #version = 0
   #strict = false
   #counters: readonly Counter[] = []
-  #single: Counter | undefined
   readonly #emitter: Emitter
   readonly #loop: SyncLoop
   readonly #link: StoreState
-  readonly #strictly: StrictDecisions
+  readonly #path: RequestPath<Name, Req>
+  readonly #blocks: ManualBlocks
   readonly #localTime: StoreTime
   readonly #closeTimeout: number
-  /** The places of all policies. */
-  #places: readonly number[] = []
-  /** The place of a request's key in each counter, while it is decided about. */
-  #slots: number[] = []
-  #deciding = false
   readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
-  #requestRules: Rules<Req> | undefined
-  /** For each policy whether all requests share one counter, and what a request costs that nobody says the cost of. */
-  #shared: readonly boolean[] = []
-  #costs: readonly number[] = []
-  /** The only policy's cost. */
-  #fixedCost = 1
 
   constructor(options: ThrottlerOptions<Req, Name>) {
-    checkOptions(options)
+    const { maxKeys, overflow, heartbeat, closeTimeout } = throttlerSettings(options)
     const rules = requestRules(options.policies)
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
-    const { maxKeys = 250_000 } = options
-    if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalidOption('maxKeys', maxKeys, 'a whole number of at least 1')
-    this.#maxKeys = maxKeys
-    this.#overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'block'])
-    const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
-    if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
-    this.#closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0)
     const { random = Math.random, clock = systemClock } = options
+    this.#maxKeys = maxKeys
+    this.#overflow = overflow
+    this.#closeTimeout = closeTimeout
     this.#clock = clock
     this.#store = options.store
     this.nodeId = newNodeId(random)
@@ -115,16 +91,35 @@ export class Throttler<Name extends string = string, Req = unknown> {
       },
       warn: (error) => this.warn(error),
     })
-    this.#strictly = new StrictDecisions({
+    this.#path = new RequestPath({
       clock,
+      get closed() {
+        return self.#link.state === 'closed'
+      },
+      roll: (counter, now) => this.#roll(counter, now),
+      warn: (error, subject) => this.warn(error, subject),
+    })
+    this.#blocks = new ManualBlocks({
       get counters() {
         return self.#counters
       },
-      roll: (counter, at) => this.#roll(counter, at),
-      costOf: (cost, index) => this.#costOf(cost, index),
-      decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
+      now: () => this.#now(),
+      blocked: (counter, key, forMs, cause) => this.#host.blocked(counter, key, forMs, cause),
+      unblocked: (counter, key, cause) => this.#host.unblocked(counter, key, cause),
+      changeBlock: (counter, key, kind, remaining, now) => {
+        if (this.#store === undefined) return
+        this.#loop.changeBlock(counter, { policy: counter.wire, key, kind, remaining }, now + remaining)
+      },
     })
-    this.#host = this.#makeHost()
+    this.#host = hostOfCounters({
+      link: this.#link,
+      localTime: this.#localTime,
+      connected: this.#store !== undefined,
+      emitter: this.#emitter,
+      get loop() {
+        return self.#loop
+      },
+    })
     this.#adopt(rules, policies)
     this.#loop = new SyncLoop({
       clock: this.#clock,
@@ -181,16 +176,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_INVALID_KEY` when the subject is neither, `WEIR_CLOSED` after `close`
    */
   check(subject: string | Req, cost?: number): Decision<Name> {
-    const counter = this.#single
-    if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
-    const now = this.#clock.monotonic()
-    if (now >= counter.rollAt) this.#roll(counter, now)
-    return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
+    return this.#path.check(subject, cost)
   }
 
   /** As `check`, but nothing is counted and no cooldown starts. */
   peek(subject: string | Req, cost?: number): Decision<Name> {
-    return this.#checkEach(subject, cost, false)
+    return this.#path.peek(subject, cost)
   }
 
   /**
@@ -202,30 +193,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_CLOSED` after `close`
    */
   decide(keys: readonly (string | undefined)[], costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
-    if (applied === 1 && applying !== undefined) {
-      const place = applying[0] as number
-      const key = keys[place]
-      const counter = this.#counters[place]
-      if (key !== undefined && counter !== undefined) {
-        const now = this.#clock.monotonic()
-        if (now >= counter.rollAt) this.#roll(counter, now)
-        return decideOne(counter, key, this.#costOf(costs[place], place), now) as Decision<Name>
-      }
-    }
-    return this.#decideAll(keys, costs, true, applying, applied)
+    return this.#path.decide(keys, costs, applying, applied)
   }
 
   /**
    * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
    * the policy's `degraded` choice decides.
    */
-  async checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    if (typeof subject !== 'string') {
-      const { keys, costs } = this.#read(subject, cost)
-      return this.decideAsync(keys, costs)
-    }
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
-    return this.decideAsync(keys, this.#costsOf(cost))
+  checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
+    return this.#path.checkAsync(subject, cost)
   }
 
   /** As `decide` for policies with `strict`. A promise only when a request must wait. */
@@ -235,9 +211,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const asking = this.#strict ? this.#strictly.whoMustAsk(keys, costs, applying ?? this.#places, applied) : []
-    if (asking.length > 0) return this.#strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
-    return this.#decideAll(keys, costs, true, applying, applied)
+    return this.#path.decideAsync(keys, costs, applying, applied)
   }
 
   /**
@@ -249,17 +223,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#link.state === 'closed') return
-    const now = this.#clock.monotonic()
-    for (const part of decision.parts) {
-      if (!(part instanceof PolicyDecision) || part.policy === undefined) continue
-      const back = Math.min(units, part.cost)
-      const { id } = part.policy
-      const counter = this.#counters.find(({ policy }) => policy.id === id)
-      if (!(back > 0) || counter === undefined) continue
-      part.cost -= back
-      if (now >= counter.rollAt) this.#roll(counter, now)
-      counter.giveBack(part.key, part.ordinal, back, now)
-    }
+    refund(decision, units, this.#counters, this.#clock.monotonic(), (counter, now) => this.#roll(counter, now))
   }
 
   /**
@@ -279,14 +243,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    const now = this.#now()
-    for (const part of decision.parts) {
-      const counter = part.policy === undefined ? undefined : this.#counterOf(part.policy.name)
-      const slot = counter?.locate(part.key) ?? NO_SLOT
-      if (counter === undefined || slot < 0 || !part.allowed || part.dryRun) continue
-      counter.admits(slot, units, now)
-      counter.take(slot, units)
-    }
+    charge(decision, units, this.#counters, this.#now())
   }
 
   /**
@@ -295,15 +252,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`
    */
   block(key: string, duration: Duration, options: BlockOptions = {}): void {
-    const ms = parseDuration(duration, 'duration', 1)
-    const now = this.#now()
-    for (const counter of this.#counterList(key, options)) {
-      const slot = counter.locateAlways(key)
-      counter.reconsider(slot, 1, now, false)
-      counter.setBlock(slot, now + ms, true, LOCAL, UNANSWERED)
-      this.#changeBlock(counter, counter.wireKey(slot), 'set', ms, now)
-      this.#emitBlocked(counter, key, ms, 'manual')
-    }
+    this.#blocks.block(key, duration, options)
   }
 
   /**
@@ -312,16 +261,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`
    */
   unblock(key: string, options: BlockOptions = {}): void {
-    const now = this.#now()
-    for (const counter of this.#counterList(key, options)) {
-      const slot = counter.table.find(key)
-      const was = slot < 0 ? undefined : counter.blockOf(slot, now)
-      if (was !== undefined) counter.clearBlock(slot)
-      // Also where this node knows of no block: the others may.
-      this.#changeBlock(counter, wireOfKey(key), 'lift', 0, now)
-      if (was !== undefined && this.#emitter.has('unblocked'))
-        this.#emitter.emit('unblocked', { policy: counter.policy.name, key, cause: 'manual' })
-    }
+    this.#blocks.unblock(key, options)
   }
 
   /**
@@ -344,20 +284,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
   snapshot(options: SnapshotOptions = {}): Snapshot {
     const now = this.#clock.monotonic()
-    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.#link.sync
-    const sync = {
-      exchanges,
-      failures: failed,
-      failuresByCause: { ...failures },
-      entries,
-      lastDuration,
-      lastError,
-      sinceSuccess: succeededAt === undefined ? undefined : now - succeededAt,
-      clockOffset: this.#link.time.at(now) - this.#clock.now(),
-      clockUncertainty: this.#link.time.uncertainty(now),
-    }
-    const degradedFor = this.#link.state === 'degraded' ? now - this.#link.degradedAt : 0
-    const about = { node: this.nodeId, state: this.#link.state, degradedFor, nodes: this.#link.nodes, sync }
+    const about = { node: this.nodeId, ...this.#link.about(now) }
     return this.#snapshots.make(this.#counters, now, about, options)
   }
 
@@ -430,16 +357,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
       if (!running) kept.rollAt = Number.NEGATIVE_INFINITY
       return kept
     })
-    this.#single = this.#counters.length === 1 && rules[0]?.key !== ALL_KEY ? this.#counters[0] : undefined
-    this.#slots = this.#counters.map(() => NO_SLOT)
-    this.#places = this.#slots.map((_, place) => place)
+    this.#path.adopt(rules, this.#counters)
     this.#policies = policies
     this.#rules = rules
     this.#strict = policies.some((policy) => policy.strict)
-    this.#shared = rules.map(({ key }) => key === ALL_KEY)
-    this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
-    this.#fixedCost = this.#costs[0] ?? 1
-    this.#requestRules = undefined
     this.#version++
   }
 
@@ -470,172 +391,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
     for (const counter of this.#counters) if (now >= counter.rollAt) this.#roll(counter, now)
     return now
   }
-
-  #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
-    if (typeof subject === 'string') return this.#decideAll(subject, this.#costsOf(cost), count)
-    const { keys, costs } = this.#read(subject, cost)
-    return this.#decideAll(keys, costs, count)
-  }
-
-  /** A cost for each policy: the given one, or its own. */
-  #costsOf(cost: number | undefined): readonly number[] {
-    return cost === undefined ? this.#costs : this.#costs.map(() => cost)
-  }
-
-  /** A key and a cost for each policy, as its rule finds them in a request. */
-  #read(request: Req, cost: number | undefined): { keys: readonly (string | undefined)[]; costs: readonly number[] } {
-    if (typeof request !== 'object' || request === null) {
-      throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(request)}.`)
-    }
-    this.#requestRules ??= new Rules(this.#rules, nodeReader as unknown as RequestReader<Req>, {
-      report: (error, about) => this.warn(error, about),
-    })
-    this.#requestRules.evaluate(request)
-    // Copies, since a listener may ask about another request while this one is decided about.
-    const { keys, costs } = this.#requestRules
-    return { keys: [...keys], costs: cost === undefined ? [...costs] : this.#costsOf(cost) }
-  }
-
-  /**
-   * @param keys a key for each policy, or one for all of them
-   * @param places those of the policies that apply, of which the first `applied` hold
-   */
-  #decideAll(
-    keys: string | readonly (string | undefined)[],
-    costs: readonly number[],
-    count: boolean,
-    places: readonly number[] = this.#places,
-    applied: number = places.length,
-  ): Decision<Name> {
-    const nested = this.#deciding
-    // A listener that asks for a decision while another one is being made must not change its slots.
-    const slots = nested ? [] : this.#slots
-    this.#deciding = true
-    try {
-      const counters = this.#counters
-      const now = this.#clock.monotonic()
-      let applying = 0
-      let allowed = true
-      for (let at = 0; at < applied; at++) {
-        const i = places[at] as number
-        const key = this.#keyOf(keys, i)
-        if (key === undefined) continue
-        applying++
-        const counter = counters[i] as Counter
-        if (now >= counter.rollAt) this.#roll(counter, now)
-        const slot = this.#shared[i] === true ? counter.locateAgain(key) : counter.locate(key)
-        slots[i] = slot
-        if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
-        if (slot < 0 ? counter.overflow === 'block' : !counter.admits(slot, costs[i] as number, now, count)) {
-          if (!counter.policy.dryRun) allowed = false
-          if (slot >= 0) slots[i] = refusedSlot(slot)
-        }
-      }
-      if (applying === 0) {
-        if (this.#link.state === 'closed') throw closedError()
-        return NO_POLICY as Decision<Name>
-      }
-      const parts: PolicyDecision[] = new Array(applying)
-      for (let at = 0, made = 0; made < applying; at++) {
-        const i = places[at] as number
-        const key = this.#keyOf(keys, i)
-        if (key === undefined) continue
-        parts[made++] = partOf(counters[i] as Counter, slots[i] as number, key, costs[i] as number, now, allowed, count)
-      }
-      return combined(parts) as Decision<Name>
-    } finally {
-      this.#deciding = nested
-    }
-  }
-
-  #keyOf(keys: string | readonly (string | undefined)[], place: number): string | undefined {
-    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
-  }
-
-  #costOf(cost: number | undefined, index: number): number {
-    if (isCost(cost)) return cost
-    this.warn(
-      new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
-      this.#policies[index]?.name,
-    )
-    return 1
-  }
-
-  #counterOf(name: string): Counter | undefined {
-    return this.#counters.find((counter) => counter.policy.name === name)
-  }
-
-  #counterList(key: string, options: BlockOptions): readonly Counter[] {
-    if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
-    if (options.policy === undefined) return this.#counters
-    const counter = this.#counterOf(options.policy)
-    if (counter === undefined) {
-      const names = this.#policies.map(({ name }) => show(name)).join(', ')
-      throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(options.policy)}; there is ${names}.`)
-    }
-    return [counter]
-  }
-
-  #changeBlock(counter: Counter, key: string, kind: 'set' | 'lift', remaining: number, now: number): void {
-    if (this.#store === undefined) return
-    this.#loop.changeBlock(counter, { policy: counter.wire, key, kind, remaining }, now + remaining)
-  }
-
-  #makeHost(): CounterHost {
-    const self = this
-    return {
-      get time() {
-        return self.#link.time
-      },
-      get localTime() {
-        return self.#localTime
-      },
-      get nodes() {
-        return self.#link.nodes
-      },
-      get connected() {
-        return self.#store !== undefined
-      },
-      get degraded() {
-        return self.#loop.degraded
-      },
-      get silent() {
-        return self.#loop.silent
-      },
-      get recoveredAt() {
-        return self.#link.recoveredAt
-      },
-      get foundAt() {
-        return self.#link.foundAt
-      },
-      due: (counter, slot, at) => this.#loop.due(counter, slot, at),
-      changeBlock: (counter, change, until) => this.#loop.changeBlock(counter, change, until),
-      blocked: (counter, key, forMs, cause) => this.#emitBlocked(counter, key, forMs, cause),
-      unblocked: (counter, key, cause) => {
-        if (this.#emitter.has('unblocked')) this.#emitter.emit('unblocked', { policy: counter.policy.name, key, cause })
-      },
-      overflow: (counter) => {
-        if (this.#emitter.has('overflow')) this.#emitter.emit('overflow', { policy: counter.policy.name, maxKeys: counter.maxKeys })
-      },
-    }
-  }
-
-  #emitBlocked(counter: Counter, key: string, forMs: number, cause: BlockCause): void {
-    counter.stats.blocks[cause]++
-    if (this.#emitter.has('blocked')) this.#emitter.emit('blocked', { policy: counter.policy.name, key, for: forMs, cause })
-  }
 }
 
 /** To say goodbye to the store a throttler has this time at least, in milliseconds, however little was left of `closeTimeout`. */
 const LEAVE = 100
-
-function closedError(): WeirError {
-  return new WeirError('WEIR_CLOSED', 'The throttler is closed.')
-}
-
-function isCost(cost: unknown): cost is number {
-  return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
-}
 
 let saidLocal = false
 
