@@ -1,4 +1,4 @@
-import type { DecisionReason } from './decision.ts'
+import type { DecisionReason } from './outcome.ts'
 
 /** Why a request was refused. */
 export type RefusalReason = Exclude<DecisionReason, 'ok' | 'none'>

@@ -1,8 +1,8 @@
 import type { Batch, EntryOwner, Ticket } from './batch.ts'
 import { CounterStats, GLOBAL, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
-import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, TAG } from './counter-table.ts'
-import { type RunningCell, runningCell } from './decision.ts'
+import { BLOCKED, baseOf, CounterTable, GATE, TAG } from './counter-table.ts'
 import { Offences } from './offences.ts'
+import { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import type { Reservation } from './reservations.ts'
 import type { BlockChange, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
@@ -54,6 +54,7 @@ export const NO_SLOT = -1
  * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
  */
 const FULL = -1
+const LEAST_FULL = FULL - OVERFLOWED
 
 /** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the counter's own. */
 const VERSIONS = 1024
@@ -86,7 +87,7 @@ export abstract class Counter implements EntryOwner {
   readonly maxKeys: number
   /** The running cell (interval or bucket) of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
-  /** `policy` and `ordinal` for decisions to refer to. */
+  /** `policy` and `ordinal`, for decisions to refer to. */
   cell: RunningCell
   /** `ordinal` and the version of the state that gates were computed for. */
   tag: number = 0
@@ -108,7 +109,7 @@ export abstract class Counter implements EntryOwner {
 
   constructor(policy: Policy, wire: StorePolicy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
     this.policy = policy
-    this.cell = runningCell(policy, this.ordinal)
+    this.cell = new RunningCell(policy, this.ordinal)
     this.wire = wire
     this.host = host
     this.time = policy.enforcement === 'published' ? host.localTime : host.time
@@ -129,13 +130,20 @@ export abstract class Counter implements EntryOwner {
     return this.#lastSlot
   }
 
+  /** As `locateAgain`, but -1 for a key that is new. */
+  findAgain(key: string): number {
+    return this.table.keys[this.#lastSlot] === key ? this.#lastSlot : this.table.find(key)
+  }
+
+  // A record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `CounterTable`.
+
   /** `admits` and `take` in one step where nothing needs to be thought of; false: ask `admits`. `rollAt` must not have passed. */
   takes(slot: number, cost: number): boolean {
     const { fields } = this.table
-    const base = baseOf(slot)
-    const known = (fields[base + KNOWN] as number) + cost
-    if (!(known < (fields[base + GATE] as number) && fields[base + TAG] === this.tag)) return false
-    fields[base + KNOWN] = known
+    const base = slot * 5
+    const known = (fields[base] as number) + cost
+    if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return false
+    fields[base] = known
     this.admitted += cost
     return true
   }
@@ -143,8 +151,8 @@ export abstract class Counter implements EntryOwner {
   /** Whether a request of `cost` fits, where nothing needs to be thought of. */
   fits(slot: number, cost: number): boolean {
     const { fields } = this.table
-    const base = baseOf(slot)
-    return (fields[base + KNOWN] as number) + cost < (fields[base + GATE] as number) && fields[base + TAG] === this.tag
+    const base = slot * 5
+    return (fields[base] as number) + cost < (fields[base + 1] as number) && fields[base + 2] === this.tag
   }
 
   /** Whether a request of `cost` fits now. `rollAt` must not have passed. Without `count` nothing comes of it. */
@@ -158,23 +166,34 @@ export abstract class Counter implements EntryOwner {
    */
   fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
-    const base = baseOf(slot)
-    const gate = fields[base + GATE] as number
-    if (!(gate < 0 && gate >= FULL - OVERFLOWED && fields[base + TAG] === this.tag && cost >= 1)) return -1
+    const base = slot * 5
+    const gate = fields[base + 1] as number
+    if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
     return cost === 1 ? ((FULL - gate) as SourceIndex) : this.#source(slot, cost)
   }
 
   /** Counts a request that `admits` let pass. */
   take(slot: number, cost: number): void {
-    const index = baseOf(slot) + KNOWN
-    const fields = this.table.fields
+    const { fields } = this.table
+    const index = slot * 5
     fields[index] = (fields[index] as number) + cost
     this.admitted += cost
   }
 
+  /** Units that are known of a key: what `takes` adds to. */
+  knownAt(slot: number): number {
+    return this.table.fields[slot * 5] as number
+  }
+
+  /** Puts right what `takes` has counted just now: `known` is what was known before, to the last bit. */
+  takeBack(slot: number, known: number, cost: number): void {
+    this.table.fields[slot * 5] = known
+    this.admitted -= cost
+  }
+
   /** Units left as far as this node knows. */
   remaining(slot: number, _now: number): number {
-    return Math.max(0, this.policy.limit - (this.table.fields[baseOf(slot) + KNOWN] as number))
+    return Math.max(0, this.policy.limit - (this.table.fields[slot * 5] as number))
   }
 
   /** Milliseconds until units come back. */
@@ -197,7 +216,7 @@ export abstract class Counter implements EntryOwner {
 
   protected moveTo(ordinal: Ordinal): void {
     this.ordinal = ordinal
-    this.cell = runningCell(this.policy, ordinal)
+    this.cell = new RunningCell(this.policy, ordinal)
     this.tag = ordinal * VERSIONS + this.#version
   }
 
@@ -230,7 +249,7 @@ export abstract class Counter implements EntryOwner {
   /** Takes a changed rule over whose counts are the same: another limit or cooldown, say. Counts and blocks stay. */
   adopt(policy: Policy, now: number): void {
     this.policy = policy
-    this.cell = runningCell(policy, this.ordinal)
+    this.cell = new RunningCell(policy, this.ordinal)
     const hot = this.wire.hot === Number.POSITIVE_INFINITY ? this.wire.hot : policy.limit / 4
     this.wire = Object.freeze({ ...this.wire, limit: policy.limit, hot })
     this.invalidate(now)

@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
+import { combined, Levels, PassedDecision } from './combined-decision.ts'
 import { type Counter, NO_SLOT } from './counter.ts'
-import { combined, type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
+import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { closedError, show, WeirError } from './errors.ts'
 import { ALL_KEY } from './http/key-source.ts'
 import { nodeReader } from './http/node-reader.ts'
@@ -24,33 +25,38 @@ type Keys = readonly (string | undefined)[]
 /** Decides on requests: reads what they are counted by, asks the counters of all policies that apply, and counts. */
 export class RequestPath<Name extends string, Req> {
   readonly #host: RequestPathHost
-  readonly #clock: Clock
+  private readonly clock: Clock
   readonly #strictly: StrictDecisions
-  #counters: readonly Counter[] = []
+  private counters: readonly Counter[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
   /** The only policy's counter, unless all requests share one key. */
-  #single: Counter | undefined
+  private single: Counter | undefined
   /** The only policy's cost. */
-  #fixedCost = 1
+  private fixedCost = 1
   #strict = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one counter, and what a request costs that nobody says the cost of. */
-  #shared: readonly boolean[] = []
+  private shared: readonly boolean[] = []
   #costs: readonly number[] = []
   /** The place of a request's key in each counter, while it is decided about. */
   #slots: number[] = []
   #deciding = false
+  /** For `#passAll`: the place of a request's key in each counter, and what was known of it before. */
+  private found: number[] = []
+  private before: Float64Array = new Float64Array(0)
+  /** What decisions refer to, of the last request with so many policies. */
+  private levels: (Levels | undefined)[] = []
   #requestRules: Rules<Req> | undefined
 
   constructor(host: RequestPathHost) {
     this.#host = host
-    this.#clock = host.clock
+    this.clock = host.clock
     const self = this
     this.#strictly = new StrictDecisions({
       clock: host.clock,
       get counters() {
-        return self.#counters
+        return self.counters
       },
       roll: (counter, at) => host.roll(counter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
@@ -61,24 +67,27 @@ export class RequestPath<Name extends string, Req> {
   /** Takes other rules over, with their counters in the same order. */
   adopt(rules: readonly PolicyOptions<Req, Name>[], counters: readonly Counter[]): void {
     this.#rules = rules
-    this.#counters = counters
-    this.#single = counters.length === 1 && rules[0]?.key !== ALL_KEY ? counters[0] : undefined
+    this.counters = counters
+    this.single = counters.length === 1 && rules[0]?.key !== ALL_KEY ? counters[0] : undefined
     this.#slots = counters.map(() => NO_SLOT)
+    this.found = counters.map(() => NO_SLOT)
+    this.before = new Float64Array(counters.length)
+    this.levels = [undefined, ...counters.map(() => undefined)]
     this.#places = counters.map((_, place) => place)
     this.#strict = counters.some(({ policy }) => policy.strict)
-    this.#shared = rules.map(({ key }) => key === ALL_KEY)
+    this.shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
-    this.#fixedCost = this.#costs[0] ?? 1
+    this.fixedCost = this.#costs[0] ?? 1
     this.#requestRules = undefined
   }
 
   /** As the throttler's. */
   check(subject: string | Req, cost?: number): Decision<Name> {
-    const counter = this.#single
+    const counter = this.single
     if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     if (now >= counter.rollAt) this.#host.roll(counter, now)
-    return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
+    return decideOne(counter, subject, cost === undefined ? this.fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
   }
 
   /** As the throttler's. */
@@ -91,9 +100,9 @@ export class RequestPath<Name extends string, Req> {
     if (applied === 1 && applying !== undefined) {
       const place = applying[0] as number
       const key = keys[place]
-      const counter = this.#counters[place]
+      const counter = this.counters[place]
       if (key !== undefined && counter !== undefined) {
-        const now = this.#clock.monotonic()
+        const now = this.clock.monotonic()
         if (now >= counter.rollAt) this.#host.roll(counter, now)
         return decideOne(counter, key, this.#costOf(costs[place], place), now) as Decision<Name>
       }
@@ -107,7 +116,7 @@ export class RequestPath<Name extends string, Req> {
       const { keys, costs } = this.#read(subject, cost)
       return this.decideAsync(keys, costs)
     }
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
+    const keys = this.shared.map((shared) => (shared ? ALL_KEY : subject))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
 
@@ -149,6 +158,52 @@ export class RequestPath<Name extends string, Req> {
   }
 
   /**
+   * Counts a request at all policies at once, for as long as each lets it pass without having to think. Undefined when one does
+   * not: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
+   */
+  #passAll(keys: string | Keys, costs: readonly number[], places: readonly number[], applied: number): PassedDecision | undefined {
+    const now = this.clock.monotonic()
+    const { counters, shared, found, before } = this
+    let levels = this.levels[applied]
+    const numbers: number[] = new Array(3 * applied)
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const counter = counters[i] as Counter
+      const cost = costs[i] as number
+      const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
+      if (key === undefined || now >= counter.rollAt || !isCost(cost)) return this.#takeBack(costs, places, at)
+      const slot = shared[i] === true ? counter.findAgain(key) : counter.table.find(key)
+      if (slot < 0) return this.#takeBack(costs, places, at)
+      found[at] = slot
+      before[at] = counter.knownAt(slot)
+      if (!counter.takes(slot, cost)) return this.#takeBack(costs, places, at)
+      numbers[3 * at] = counter.remaining(slot, now)
+      numbers[3 * at + 1] = counter.resetAfter(slot, now)
+      numbers[3 * at + 2] = cost
+      if (levels !== undefined && levels.cells[at] !== counter.cell) levels = undefined
+    }
+    if (levels === undefined) levels = this.#levelsOf(places, applied)
+    return new PassedDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers)
+  }
+
+  /** Puts right what `#passAll` has counted at the first `taken` policies. */
+  #takeBack(costs: readonly number[], places: readonly number[], taken: number): undefined {
+    for (let at = taken - 1; at >= 0; at--) {
+      const i = places[at] as number
+      const counter = this.counters[i] as Counter
+      counter.takeBack(this.found[at] as number, this.before[at] as number, costs[i] as number)
+    }
+    return undefined
+  }
+
+  #levelsOf(places: readonly number[], applied: number): Levels {
+    const here = places.slice(0, applied)
+    const cells = here.map((i) => (this.counters[i] as Counter).cell)
+    const keys = here.map((i) => (this.shared[i] === true ? ALL_KEY : undefined))
+    return (this.levels[applied] = new Levels(cells, keys))
+  }
+
+  /**
    * @param keys a key for each policy, or one for all of them
    * @param places those of the policies that apply, of which the first `applied` hold
    */
@@ -159,13 +214,15 @@ export class RequestPath<Name extends string, Req> {
     places: readonly number[] = this.#places,
     applied: number = places.length,
   ): Decision<Name> {
+    const passed = count && applied > 1 ? this.#passAll(keys, costs, places, applied) : undefined
+    if (passed !== undefined) return passed as Decision<Name>
     const nested = this.#deciding
     // A listener that asks for a decision while another one is being made must not change its slots.
     const slots = nested ? [] : this.#slots
     this.#deciding = true
     try {
-      const counters = this.#counters
-      const now = this.#clock.monotonic()
+      const counters = this.counters
+      const now = this.clock.monotonic()
       let applying = 0
       let allowed = true
       for (let at = 0; at < applied; at++) {
@@ -175,7 +232,7 @@ export class RequestPath<Name extends string, Req> {
         applying++
         const counter = counters[i] as Counter
         if (now >= counter.rollAt) this.#host.roll(counter, now)
-        const slot = this.#shared[i] === true ? counter.locateAgain(key) : counter.locate(key)
+        const slot = this.shared[i] === true ? counter.locateAgain(key) : counter.locate(key)
         slots[i] = slot
         if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
         if (slot < 0 ? counter.overflow === 'block' : !counter.admits(slot, costs[i] as number, now, count)) {
@@ -201,14 +258,14 @@ export class RequestPath<Name extends string, Req> {
   }
 
   #keyOf(keys: string | Keys, place: number): string | undefined {
-    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
+    return typeof keys !== 'string' ? keys[place] : this.shared[place] === true ? ALL_KEY : keys
   }
 
   #costOf(cost: number | undefined, index: number): number {
     if (isCost(cost)) return cost
     this.#host.warn(
       new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
-      this.#counters[index]?.policy.name,
+      this.counters[index]?.policy.name,
     )
     return 1
   }
@@ -217,4 +274,10 @@ export class RequestPath<Name extends string, Req> {
 /** Whether a value can be what a request costs. */
 export function isCost(cost: unknown): cost is number {
   return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
+}
+
+function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {
+  const copy: string[] = new Array(applied)
+  for (let at = 0; at < applied; at++) copy[at] = keys[places[at] as number] as string
+  return copy
 }

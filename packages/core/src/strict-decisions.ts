@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
+import { combined } from './combined-decision.ts'
 import type { Counter } from './counter.ts'
-import { combined, type Decision, type PolicyDecision } from './decision.ts'
+import type { Decision, PolicyDecision } from './decision.ts'
 import { refuse, reservedPart } from './policy-part.ts'
 import type { Reservation } from './reservations.ts'
 import type { Ordinal } from './time.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { BLOCKED, baseOf, CounterTable, KNOWN, OTHERS, SENT, TAG } from '../src/counter-table.ts'
+import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/counter-table.ts'
 import { anyKey, hostileKeys } from './support/nodes.ts'
 
 // Much of it is computed; a busy machine needs time for that.
@@ -165,4 +165,8 @@ describe('memory', () => {
     table.remove(5)
     expect([table.add('b'), table.add('c')].sort()).toEqual([0, 1])
   })
+})
+
+test('the fields that the request path reads by number lie where it looks', () => {
+  expect([KNOWN, GATE, TAG, baseOf(1)]).toEqual([0, 1, 2, 5])
 })

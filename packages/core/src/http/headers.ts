@@ -1,4 +1,5 @@
 import { serializeItem } from 'structured-headers'
+import { type Levels, PassedDecision } from '../combined-decision.ts'
 import type { Decision } from '../decision.ts'
 import { invalidOption } from '../errors.ts'
 import type { Policy } from '../policy.ts'
@@ -39,6 +40,13 @@ interface PolicyFields {
   readonly limit: string
 }
 
+/** What of the fields never changes for requests that pass the same policies. */
+interface LevelsFields {
+  readonly levels: Levels
+  readonly policyField: string
+  readonly policies: readonly PolicyFields[]
+}
+
 /** Writes the fields of `headers`. */
 export class HeaderWriter {
   readonly #several: boolean
@@ -46,6 +54,8 @@ export class HeaderWriter {
   readonly #legacy: boolean
   // Held weakly, since a throttler may replace its policies at run time.
   readonly #fields = new WeakMap<Policy, PolicyFields>()
+  /** Of the request before, which most often passed the same policies. */
+  #last: LevelsFields | undefined
 
   /** @throws WeirError `WEIR_INVALID_OPTION` for an unknown style */
   constructor(policies: readonly Policy[], style: HeaderStyle = 'draft-10') {
@@ -60,22 +70,23 @@ export class HeaderWriter {
 
   /** Sets the fields for a decision. Writes nothing when no policy applied. */
   write<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
-    const { policy } = decision
-    if (policy === undefined) return
+    // `policy` of a decision of several policies takes a search for the decisive one.
+    if (!(decision instanceof PassedDecision) && decision.policy === undefined) return
     if (this.#draft) {
       set(response, 'RateLimit-Policy', this.policyField(decision))
       set(response, 'RateLimit', this.limitField(decision))
     }
     if (this.#legacy) {
-      set(response, 'X-RateLimit-Limit', this.#of(policy).limit)
+      set(response, 'X-RateLimit-Limit', this.#of(decision.policy as Policy).limit)
       set(response, 'X-RateLimit-Remaining', String(whole(decision.remaining)))
-      set(response, 'X-RateLimit-Reset', String(seconds(decision)))
+      set(response, 'X-RateLimit-Reset', String(seconds(waitOf(decision))))
     }
   }
 
   /** The value of `RateLimit-Policy`: a list with an item for each policy that applies. */
   policyField(decision: Decision): string {
     if (!this.#several) return this.#of(decision.policy as Policy).item
+    if (decision instanceof PassedDecision) return this.#ofLevels(decision.levels).policyField
     const { parts } = decision
     let value = ''
     for (let i = 0; i < parts.length; i++) {
@@ -88,8 +99,16 @@ export class HeaderWriter {
   /** The value of `RateLimit`: a list with an item for each policy that applies. */
   limitField(decision: Decision): string {
     if (!this.#several) return this.#limitItem(decision, decision.policy as Policy)
-    const { parts } = decision
     let value = ''
+    if (decision instanceof PassedDecision) {
+      const { policies } = this.#ofLevels(decision.levels)
+      for (let i = 0; i < policies.length; i++) {
+        const item = limitItem(policies[i] as PolicyFields, decision.remainingAt(i), decision.resetAfterAt(i))
+        value += i === 0 ? item : `, ${item}`
+      }
+      return value
+    }
+    const { parts } = decision
     for (let i = 0; i < parts.length; i++) {
       const one = parts[i] as Decision
       if (one.policy === undefined) continue
@@ -100,7 +119,15 @@ export class HeaderWriter {
   }
 
   #limitItem(decision: Decision, policy: Policy): string {
-    return `${this.#of(policy).remaining}${whole(decision.remaining)};t=${seconds(decision)}`
+    return limitItem(this.#of(policy), decision.remaining, waitOf(decision))
+  }
+
+  #ofLevels(levels: Levels): LevelsFields {
+    if (this.#last?.levels !== levels) {
+      const policies = levels.cells.map(({ policy }) => this.#of(policy))
+      this.#last = { levels, policies, policyField: policies.map(({ item }) => item).join(', ') }
+    }
+    return this.#last
   }
 
   #of(policy: Policy): PolicyFields {
@@ -125,9 +152,19 @@ function whole(units: number): number {
   return units >= LARGEST ? LARGEST : Math.floor(units)
 }
 
-/** Seconds until units come back, rounded up. For a refused request never later than its `Retry-After`, as the draft asks. */
-function seconds(decision: Decision): number {
-  return whole(Math.ceil((decision.allowed ? decision.resetAfter : decision.retryAfter) / 1000))
+/** An item of `RateLimit`; `wait` in milliseconds. */
+function limitItem(fields: PolicyFields, remaining: number, wait: number): string {
+  return `${fields.remaining}${whole(remaining)};t=${seconds(wait)}`
+}
+
+/** Milliseconds until units come back. For a refused request never later than its `Retry-After`, as the draft asks. */
+function waitOf(decision: Decision): number {
+  return decision.allowed ? decision.resetAfter : decision.retryAfter
+}
+
+/** Seconds until units come back, rounded up. */
+function seconds(wait: number): number {
+  return whole(Math.ceil(wait / 1000))
 }
 
 /** The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. */
