@@ -9,3 +9,15 @@ test('keys at half of their limit are hardly ever written', { timeout: 180_000 }
   expect(admitted).toBe(requests)
   expect(keyWrites / requests).toBeLessThanOrEqual(0.02)
 })
+
+test('levels of many quiet keys take hardly any calls beside heartbeats', { timeout: 180_000 }, async () => {
+  const workload = 'case study'
+  const { requests, admitted, calls, keyWrites, central } = await runProgram<WorkloadResult>(
+    'redis',
+    { workload },
+    { execArgv: FROM_SOURCE },
+  )
+  expect(admitted).toBe(requests)
+  expect(calls / central).toBeLessThanOrEqual(0.005)
+  expect(keyWrites / central).toBeLessThanOrEqual(0.005)
+})

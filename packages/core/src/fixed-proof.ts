@@ -6,7 +6,7 @@ import { divisorFor, smooth, threshold } from './estimate.ts'
 import { SETTLE } from './exchanged-counter.ts'
 import { type Active, FixedCounter } from './fixed-counter.ts'
 import { type Reservation, Reservations } from './reservations.ts'
-import type { Cell, SyncEntry, SyncResult } from './store.ts'
+import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
 import { spanEnd } from './time.ts'
 
 /**
@@ -77,17 +77,45 @@ export class FixedProof extends FixedCounter {
   }
 
   private dueAt(base: number, active: Active | undefined, now: number): number {
-    const fields = this.table.fields
-    const live = this.host.nodes
-    const nodes = active === undefined ? live : Math.max(live, 1 / active.share.value(live))
-    const sentNet = (fields[base + SENT] as number) - (active?.givenSent ?? 0)
-    return threshold({
-      room: this.policy.limit - (fields[base + OTHERS] as number) - sentNet,
+    const nodes = this.#nodesOf(active)
+    const told = this.#told(base, active)
+    const due = threshold({
+      room: this.policy.limit - told,
       inFlight: active?.flight ?? 0,
       nodes,
       extrapolated: active === undefined ? 0 : expected(active, now),
-      divisor: divisorFor(this.policy.limit, live),
+      divisor: divisorFor(this.policy.limit, this.host.nodes),
     })
+    return due <= 1 && this.#mayHoldOne(told, nodes) ? MORE_THAN_ONE : due
+  }
+
+  /** The nodes that a key's traffic is spread over: as many as are alive, or more by this node's share of it. */
+  #nodesOf(active: Active | undefined): number {
+    const live = this.host.nodes
+    return active === undefined ? live : Math.max(live, 1 / active.share.value(live))
+  }
+
+  /** Units of the others, as far as known, and those of its own that this node has told. */
+  #told(base: number, active: Active | undefined): number {
+    const fields = this.table.fields
+    return (fields[base + OTHERS] as number) + (fields[base + SENT] as number) - (active?.givenSent ?? 0)
+  }
+
+  /**
+   * Whether a unit can be held back, though of a small limit each is due. When a key becomes hot all nodes are told, and send
+   * what they have. Until then they hold back one unit each at most: as long as there is room for that besides what makes a
+   * key hot, nobody admits more because of it.
+   */
+  #mayHoldOne(told: number, nodes: number): boolean {
+    const { limit, hot } = this.wire
+    return nodes <= limit - hot && told + 1 < hot
+  }
+
+  /** Whether all that is unsent of a key is a unit that can be held back. */
+  #holdsOne(slot: number, base: number): boolean {
+    const active = this.activeOf(slot)
+    const unsent = this.taken(slot, base) - (this.table.fields[base + SENT] as number)
+    return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), this.#nodesOf(active))
   }
 
   /** Known units up to which requests are admitted while the store is away. */
@@ -143,8 +171,7 @@ export class FixedProof extends FixedCounter {
     const fields = this.table.fields
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
     const active = this.activeOf(slot)
-    const live = this.host.nodes
-    const nodes = active === undefined ? live : Math.max(live, 1 / active.share.value(live))
+    const nodes = this.#nodesOf(active)
     const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
     const others = Math.max(unsent * (nodes - 1), active === undefined ? 0 : expected(active, now))
     return this.policy.limit - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
@@ -234,10 +261,12 @@ export class FixedProof extends FixedCounter {
     for (const reservation of this.#reservations.take(slot)) reservation.answer(undefined)
   }
 
-  protected override quiet(_slot: number, base: number, unsent: number): boolean {
+  protected override quiet(slot: number, base: number, unsent: number): boolean {
     const { limit } = this.policy
     const live = this.host.nodes
-    return this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT
+    if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
+    // Of an interval that is over nobody needs it any more.
+    return this.ordinalOf(base) !== this.ordinal && this.#holdsOne(slot, base)
   }
 
   /** Of a small limit the countdown's first step is a unit or two: there is nothing to gain. */
@@ -278,7 +307,19 @@ export class FixedProof extends FixedCounter {
     active.syncedAt = now
     this.markStale(slot)
     // Units that came while the exchange was under way may make the next one due.
-    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
+    this.#lookAtNews(slot, base, active, now)
+  }
+
+  override announced(announcement: TotalAnnouncement, now: number): void {
+    const slot = this.findWire(announcement.key)
+    const held = slot >= 0 && this.#holdsOne(slot, baseOf(slot))
+    super.announced(announcement, now)
+    if (held) this.#lookAtNews(slot, baseOf(slot), this.activate(slot), now)
+  }
+
+  /** Something new is known: what was too little to be sent may not be so any more. */
+  #lookAtNews(slot: number, base: number, active: Active, now: number): void {
+    const unsent = this.taken(slot, base) - (this.table.fields[base + SENT] as number)
     if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.dueAt(base, active, now)) {
       this.wantExchange(slot, now, COUNTDOWN)
     }
@@ -301,5 +342,7 @@ const QUIET_OWN = 1 / 4
 const ON_PACE = 3 / 4
 /** … or holds less than this part of its share of the limit unsent. */
 const QUIET_UNSENT = 0.05
+/** Due when another unit comes, or a part of one. */
+const MORE_THAN_ONE = 1 + 2 ** -20
 /** A request waits for the store's word when less than this many units per node are expected to be left. */
 const STRICT_TAIL = 2.5

@@ -68,6 +68,9 @@ const WORKLOADS: Readonly<Record<WorkloadInput['workload'], Workload>> = {
   'case study, few heavy users': { ...CASE_STUDY, keys: (i) => ['all', user(i), i % 100 === 0 ? user(i) : undefined] },
 }
 
+/** Keys and blocks that one script call of `@weir/redis` takes, and a heartbeat is a call of its own. */
+const KEYS_A_CALL = 40
+
 const { nodes, seconds, perSecond, policies, keys } = WORKLOADS[input<WorkloadInput>().workload]
 const clock = manualClock()
 const hub = new Hub(clock)
@@ -81,7 +84,7 @@ const store: Store = {
     return {
       sync(request) {
         if (counting) {
-          calls++
+          calls += Math.ceil((request.entries.length + request.blocks.length) / KEYS_A_CALL) + (request.heartbeat === undefined ? 0 : 1)
           keyWrites += request.entries.length
         }
         return connection.sync(request)

@@ -24,8 +24,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '2: trusts the share alone, so that the first node to exchange believes that it is alone',
     file: 'fixed-proof.ts',
-    find: 'const nodes = active === undefined ? live : Math.max(live, 1 / active.share.value(live))\n    const sentNet',
-    replace: 'const nodes = active === undefined ? 1 : 1 / active.share.value(1)\n    const sentNet',
+    find: 'const nodes = this.#nodesOf(active)\n    const told',
+    replace: 'const nodes = active === undefined ? 1 : 1 / active.share.value(1)\n    const told',
     check: 'cold flood',
   },
   {
@@ -79,8 +79,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '7: quiet keys are sent like all others',
     file: 'fixed-proof.ts',
-    find: 'return this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT',
-    replace: 'return live < 0 && unsent < 0 && base < 0 && limit < 0',
+    find: 'if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true',
+    replace: 'if (live < 0 && limit < 0) return true',
     check: 'hardly any load',
   },
   {
