@@ -226,8 +226,8 @@ export abstract class FixedCounter extends ExchangedCounter {
     }
     if (typeof ticket !== 'number') {
       if ('answer' in ticket) return
-      ticket.inFlight = false
-      ticket.done = ticket.taken === cell.taken && ticket.given === cell.given
+      if (ticket.taken === cell.taken && ticket.given === cell.given) this.late.finish(ticket, this.ordinal)
+      else this.late.again(ticket)
       this.settledLate(ticket, reply.taken - reply.given)
       return
     }
@@ -246,7 +246,7 @@ export abstract class FixedCounter extends ExchangedCounter {
   /** The reply is of an interval that the record has left in the meantime. */
   private acknowledgeLate(slot: number, cell: SyncEntry['cells'][number], reply: SyncEntry['cells'][number]): void {
     const late = this.late.find(this.keyOf(slot), cell.ordinal)
-    if (late !== undefined && late.taken === cell.taken && late.given === cell.given) late.done = true
+    if (late !== undefined && late.taken === cell.taken && late.given === cell.given) this.late.finish(late, this.ordinal)
     this.settledLate({ key: this.keyOf(slot), ordinal: cell.ordinal, taken: cell.taken, given: cell.given }, reply.taken - reply.given)
   }
 
@@ -268,7 +268,7 @@ export abstract class FixedCounter extends ExchangedCounter {
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
     if (typeof ticket !== 'number') {
-      if ('inFlight' in ticket) ticket.inFlight = false
+      if ('inFlight' in ticket) this.late.again(ticket)
       return
     }
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
@@ -302,12 +302,13 @@ export abstract class FixedCounter extends ExchangedCounter {
     if (from === 0 && this.host.connected) {
       if (!this.host.degraded) this.walkedAt = now
       const keep = Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.policy.interval))
-      this.late.prune((this.ordinal - keep) as Ordinal, this.ordinal)
+      this.late.prune((this.ordinal - keep) as Ordinal)
     }
     if (from === 0 && this.host.connected && !this.host.degraded) {
-      for (const late of this.late.waiting()) {
+      for (;;) {
         if (batch.full) return 0
-        late.inFlight = true
+        const late = this.late.take()
+        if (late === undefined) break
         this.stats.countExchange(SPAN_END)
         const { wireKey: key, ordinal, taken, given } = late
         batch.add(this, late, { policy: this.wire, key, cells: [{ ordinal, taken, given }] })

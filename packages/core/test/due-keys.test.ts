@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Batch } from '../src/batch.ts'
 import type { Counter } from '../src/counter.ts'
@@ -51,4 +52,46 @@ test('while the store is away none is sent; each is told, once', () => {
   keys.drop()
   expect([one.undone, two.undone]).toEqual([[1], [2]])
   expect(collected(keys, 100)).toEqual([])
+})
+
+test('whatever the order of asking and sending, each key travels once, when it is due, and soon after it', () => {
+  const anyStep = fc.oneof(
+    fc.record({ add: fc.array(fc.integer({ min: -5, max: 20 }), { maxLength: 8 }) }),
+    fc.record({ collect: fc.integer({ min: 0, max: 5 }), most: fc.integer({ min: 0, max: 4 }) }),
+  )
+  fc.assert(
+    fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
+      const due = new DueKeys()
+      const { counter: one } = counter()
+      const waiting = new Map<number, number>()
+      let now = 0
+      let slots = 0
+      const collect = (most: number): void => {
+        const batch = new Batch(most)
+        due.collect(now, batch)
+        for (const slot of batch.tickets as number[]) {
+          expect(waiting.get(slot)).toBeLessThanOrEqual(now + 0.5)
+          waiting.delete(slot)
+        }
+        const left = [...waiting.values()].filter((at) => at <= now + 0.5)
+        if (left.length > 0) expect(batch.full).toBe(true)
+        expect(due.waiting).toBe(waiting.size > 0)
+        expect(due.next).toBeLessThanOrEqual(Math.min(...waiting.values()))
+      }
+      for (const step of steps) {
+        if ('add' in step) {
+          for (const after of step.add) {
+            waiting.set(slots, now + after)
+            due.add(one, slots++, now + after)
+          }
+        } else {
+          now += step.collect
+          collect(step.most)
+        }
+      }
+      now += 100
+      collect(Number.POSITIVE_INFINITY)
+      expect([waiting.size, due.next]).toEqual([0, Number.POSITIVE_INFINITY])
+    }),
+  )
 })
