@@ -52,14 +52,21 @@ export class Chunk {
     return this.#work >= MOST_WORK || this.#characters >= MOST_CHARACTERS
   }
 
+  /** How many results the script has: one for each block, then one for each entry. */
+  get results(): number {
+    let results = this.blockPlaces.length + this.#entryPlaces.length
+    for (const { places } of this.#groups) results += places.length
+    return results
+  }
+
   /** Which entries of the request these are, in the order of the script's results. */
-  get entryPlaces(): number[] {
-    return [...this.#groups.flatMap(({ places }) => places), ...this.#entryPlaces]
+  entryPlaces(): number[] {
+    return this.#groups.flatMap(({ places }) => places).concat(this.#entryPlaces)
   }
 
   /** The Redis keys of the script call. */
-  get keys(): string[] {
-    return [...this.#offences, ...this.#groups.flatMap(({ counters, cells }) => [...counters, ...cells]), ...this.#entryKeys]
+  keys(): string[] {
+    return this.#offences.concat(...this.#groups.flatMap(({ counters, cells }) => [counters, cells]), this.#entryKeys)
   }
 
   addEntry(place: number, { policy, cells, atMost }: SyncEntry, label: string, name: string): void {
@@ -84,8 +91,8 @@ export class Chunk {
 
   /** False if the group has the key already: a script reads all keys of a group before it writes any. */
   #addPlain(place: number, policy: PolicyPlace, name: string, { ordinal, taken }: Cell): boolean {
-    let group = this.#groups.at(-1)
-    if (group === undefined || group.policy !== policy.number || group.ordinal !== ordinal) {
+    let group = this.#groups.find((one) => one.policy === policy.number && one.ordinal === ordinal)
+    if (group === undefined) {
       group = { policy: policy.number, ordinal, names: new Set(), taken: [], places: [], counters: [], cells: [] }
       this.#groups.push(group)
     }

@@ -116,7 +116,8 @@ export class Exchange {
     const bucket = this.#context.buckets[place] as Bucket
     for (const chunk of chunks) {
       const { rest, setBack } = await this.#call(bucket, chunk)
-      const { blockPlaces, entryPlaces } = chunk
+      const { blockPlaces } = chunk
+      const entryPlaces = chunk.entryPlaces()
       const blocks = blockPlaces.map((_, i) => Math.max(0, parseNumber(rest[i]) - setBack))
       const results = entryPlaces.map((at, i) => {
         const result = parseResult(rest[blockPlaces.length + i], this.#request.entries[at]?.cells ?? [])
@@ -134,9 +135,9 @@ export class Exchange {
 
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const answer = await bucket.call(exchangeScript, chunk.keys, argumentOf, this.#nodesTime)
+    const answer = await bucket.call(exchangeScript, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
-    if (rest.length !== chunk.blockPlaces.length + chunk.entryPlaces.length) throw replyError('too few results')
+    if (rest.length !== chunk.results) throw replyError('too few results')
     this.#answeredBy(bucket, moment)
     return answer
   }
@@ -229,7 +230,7 @@ export class Exchange {
         this.#try(async () => {
           for (const chunk of chunks) {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
-            chunk.entryPlaces.forEach((at, i) => {
+            chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = parseResult(rest[i], asked)
               if (cells.length > 0) totals.push({ type: 'total', policyId: policy.id, key, cells })
