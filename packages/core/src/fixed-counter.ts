@@ -6,6 +6,7 @@ import { IntervalShare } from './estimate.ts'
 import { ExchangedCounter } from './exchanged-counter.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
+import { SlotMap } from './slot-map.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
 import type { Ordinal } from './time.ts'
 
@@ -57,7 +58,7 @@ const KEEP_LATE = 10_000
 
 /** What fixed windows have in common, whatever they enforce: counts per interval of the epoch. */
 export abstract class FixedCounter extends ExchangedCounter {
-  readonly actives: Map<number, Active> = new Map()
+  readonly actives: SlotMap<Active> = new SlotMap()
   readonly late: LateCounts = new LateCounts()
 
   constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {

@@ -6,6 +6,7 @@ import { Share, threshold } from './estimate.ts'
 import { ExchangedCounter, SETTLE } from './exchanged-counter.ts'
 import type { Policy } from './policy.ts'
 import { type Bucket, SlidingCells } from './sliding-cells.ts'
+import { SlotMap } from './slot-map.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
 import { endOf, type Ordinal, spanEnd, startOf } from './time.ts'
 
@@ -66,7 +67,7 @@ const MOST_MARGIN = 0.1
  * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
  */
 export class SlidingProof extends ExchangedCounter {
-  readonly #keys = new Map<number, SlidingKey>()
+  readonly #keys = new SlotMap<SlidingKey>()
 
   constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
     const width = policy.interval / policy.buckets
