@@ -1,6 +1,9 @@
 import type { Cell } from './store.ts'
 import type { Ordinal } from './time.ts'
 
+/** The oldest bucket counts in full but for this part of the limit, which is released as the bucket leaves. */
+export const EARLY_RELEASE = 0.02
+
 /** What a node knows of one bucket of one key, in units. */
 export interface Bucket {
   readonly ordinal: Ordinal
@@ -43,6 +46,12 @@ export class SlidingCells {
 
   find(ordinal: Ordinal): Bucket | undefined {
     return this.#list.find((bucket) => bucket.ordinal === ordinal)
+  }
+
+  /** Units in the bucket `ordinal`, as far as known. */
+  unitsIn(ordinal: Ordinal): number {
+    const bucket = this.find(ordinal)
+    return bucket === undefined ? 0 : bucket.others + bucket.taken - bucket.given
   }
 
   /** Books own units of buckets after `running`, which a clock that was ahead has made, into the running one. */

@@ -145,14 +145,14 @@ export const FIXED: readonly Mutation[] = [
 export const SLIDING: readonly Mutation[] = [
   {
     name: 'no early release of the oldest bucket',
-    file: 'sliding-proof.ts',
+    file: 'sliding-cells.ts',
     find: 'const EARLY_RELEASE = 0.02',
     replace: 'const EARLY_RELEASE = 0',
     check: 'sliding: room',
   },
   {
     name: 'the oldest bucket is released linearly',
-    file: 'sliding-proof.ts',
+    file: 'sliding-cells.ts',
     find: 'const EARLY_RELEASE = 0.02',
     replace: 'const EARLY_RELEASE = 1',
     check: 'sliding: tuned',
@@ -206,14 +206,14 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: 'stop messages carry no counts of older buckets',
-    file: 'sliding-proof.ts',
+    file: 'sliding-counter.ts',
     find: 'for (const cell of cells) this.#learn(key, cell, key.cells.find',
     replace: 'for (const cell of cells.slice(-1)) this.#learn(key, cell, key.cells.find',
     check: 'sliding: twice the limit',
   },
   {
     name: 'quiet keys are sent like all others',
-    file: 'sliding-proof.ts',
+    file: 'sliding-counter.ts',
     find: 'return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1',
     replace: 'return live < 0 && unsent < 0 && limit < 0 && key.closed',
     check: 'sliding: operations, x0.1',
@@ -234,21 +234,21 @@ export const SLIDING: readonly Mutation[] = [
   },
   {
     name: "the others' pace is measured over idle times too",
-    file: 'sliding-proof.ts',
+    file: 'sliding-counter.ts',
     find: 'const fresh = key.idleAt >= key.syncedAt',
     replace: 'const fresh = false',
     check: 'sliding: flood on an idle key',
   },
   {
     name: 'reopening looks only at the moment of a request',
-    file: 'sliding-proof.ts',
-    find: 'if (key.closed) this.#reopen(key, now)',
+    file: 'sliding-counter.ts',
+    find: 'if (key.closed) this.reopen(key, now)',
     replace: '',
     check: 'sliding: room, zipf',
   },
   {
     name: 'growth learned from stop messages does not count in the share',
-    file: 'sliding-proof.ts',
+    file: 'sliding-counter.ts',
     find: 'key.share.add(0, grown, this.policy.limit)',
     replace: '',
     check: 'sliding: nodes doubled',
@@ -256,8 +256,8 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'each node admits all that is left while the store is away',
     file: 'sliding-proof.ts',
-    find: 'const most = Math.max(room * key.share.value(live), room',
-    replace: 'const most = Math.max(room, room',
+    find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
+    replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
     check: 'sliding: the store is away',
   },
 ]
