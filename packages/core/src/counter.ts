@@ -1,7 +1,7 @@
 import type { Batch, EntryOwner, Ticket } from './batch.ts'
-import { CounterStats, GLOBAL, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
-import { BLOCKED, baseOf, CounterTable, GATE, TAG } from './counter-table.ts'
-import { Offences } from './offences.ts'
+import { CounterStats, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
+import { BLOCKED, baseOf, CounterTable, TAG } from './counter-table.ts'
+import { type Block, KeyBlocks } from './key-blocks.ts'
 import { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 import type { Reservation } from './reservations.ts'
@@ -36,16 +36,6 @@ export interface CounterHost {
   overflow(counter: Counter): void
 }
 
-/** A key that is refused until a time on the monotonic clock. */
-export interface Block {
-  until: number
-  manual: boolean
-  /** Who says so. */
-  source: SourceIndex
-  /** By how much later the store's end may be, for the way that the word of it took: a client was told `until`. */
-  slack: number
-}
-
 /** What `overflow: 'allow' | 'block'` yields instead of a slot. */
 export const NO_SLOT = -1
 
@@ -59,11 +49,6 @@ const LEAST_FULL = FULL - OVERFLOWED
 /** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the counter's own. */
 const VERSIONS = 1024
 const STALE = VERSIONS - 1
-
-/** An announced block that ends later than the known one by no more than this is the known one, in milliseconds. */
-const MOST_ANNOUNCEMENT_DELAY = 100
-/** Until the store has answered to a block, only its end here counts. */
-export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `wireKey`). */
 const SHARED_LABEL = '\u0000overflow'
@@ -82,7 +67,7 @@ export abstract class Counter implements EntryOwner {
   /** The clock whose epoch the policy's intervals are of. */
   readonly time: StoreTime
   readonly table: CounterTable
-  readonly blocks: Map<number, Block> = new Map()
+  readonly blocks: KeyBlocks<Counter>
   readonly overflow: 'shared' | 'allow' | 'block'
   readonly maxKeys: number
   /** The running cell (interval or bucket) of the epoch. */
@@ -101,8 +86,6 @@ export abstract class Counter implements EntryOwner {
   #version = 0
   #sharedSlot = NO_SLOT
   #lastSlot = 0
-  /** What this node has seen of repeated offences, so that a client is told the real length of its block at once. */
-  readonly #offences = new Offences()
   #overflowing = false
   /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
   amnesty = -1
@@ -116,6 +99,7 @@ export abstract class Counter implements EntryOwner {
     this.maxKeys = maxKeys
     this.overflow = overflow
     this.table = new CounterTable(maxKeys)
+    this.blocks = new KeyBlocks<Counter>(this)
   }
 
   /** The slot of a key, made if need be; `NO_SLOT` when the table is full and `overflow` says so. */
@@ -262,26 +246,16 @@ export abstract class Counter implements EntryOwner {
 
   /** The block of a slot, if it still holds. */
   blockOf(slot: number, now: number): Block | undefined {
-    if (((this.table.flags[slot] as number) & BLOCKED) === 0) return undefined
-    const block = this.blocks.get(slot)
-    if (block !== undefined && block.until > now) return block
-    this.clearBlock(slot)
-    if (block !== undefined) this.host.unblocked(this, this.keyOf(slot), 'expired')
-    return undefined
+    return ((this.table.flags[slot] as number) & BLOCKED) === 0 ? undefined : this.blocks.of(slot, now)
   }
 
   /** Blocks a slot here, or moves the end of its block. */
   setBlock(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL, slack = 0): void {
-    this.blocks.set(slot, { until, manual, source, slack })
-    this.table.flags[slot] = (this.table.flags[slot] as number) | BLOCKED
-    // Closed for the fast path; `reconsider` finds the block.
-    this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
+    this.blocks.set(slot, until, manual, source, slack)
   }
 
   clearBlock(slot: number): void {
-    this.blocks.delete(slot)
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~BLOCKED
-    this.markStale(slot)
+    this.blocks.clear(slot)
   }
 
   /** Makes the gate of one key be computed anew at its next request. */
@@ -296,25 +270,8 @@ export abstract class Counter implements EntryOwner {
    * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
    * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
    */
-  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source: SourceIndex = GLOBAL): void {
-    const known = this.blockOf(slot, now)
-    if (remaining > 0) {
-      const until = now + Math.max(1, remaining - (roundTrip ?? 0) / 2)
-      const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + this.host.time.uncertainty(now)
-      if (known !== undefined) {
-        const later = until - known.until
-        if (later >= -(roundTrip ?? 0) / 2 && later <= Math.max(delay, known.slack)) return
-      }
-      const { cooldown, cooldownGrowth: growth, interval } = this.policy
-      if (growth !== undefined) {
-        this.#offences.learn(this.wireKey(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
-      }
-      this.setBlock(slot, until, known?.manual ?? false, known?.source ?? source, delay)
-      if (known === undefined) this.host.blocked(this, this.keyOf(slot), until - now, 'remote')
-    } else if (known !== undefined) {
-      this.clearBlock(slot)
-      this.host.unblocked(this, this.keyOf(slot), 'remote')
-    }
+  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
+    this.blocks.hear(slot, remaining, now, roundTrip, source)
   }
 
   /** The store's answer to a block that this node has set. */
@@ -322,27 +279,6 @@ export abstract class Counter implements EntryOwner {
     const known = this.blockOf(slot, now)
     if (known !== undefined) known.slack = roundTrip + this.host.time.uncertainty(now)
     this.blockRemotely(slot, remaining, now, roundTrip)
-  }
-
-  /**
-   * An excess blocks a key at all nodes. A cooldown that grows begins here with the length that this node's own memory
-   * gives; the store, which knows the key's blocks of all nodes, answers with the real one. The two differ only where this
-   * node has not heard of an earlier block, e.g. since it was started after it.
-   *
-   * @param least when the block ends at the earliest, on the monotonic clock
-   */
-  protected startCooldown(slot: number, now: number, least: number): void {
-    const { cooldown, cooldownGrowth: growth } = this.policy
-    const key = this.wireKey(slot)
-    // What the store lets grow, so that both come to the same.
-    const first = Math.max(least - now, cooldown)
-    const until = now + (growth === undefined ? first : this.#offences.next(key, first, growth, now))
-    this.setBlock(slot, until, false, LOCAL, UNANSWERED)
-    if (this.host.connected) {
-      const change = { policy: this.wire, key, kind: 'excess', remaining: first } as const
-      this.host.changeBlock(this, growth === undefined ? change : { ...change, growth }, now + first)
-    }
-    this.host.blocked(this, this.keyOf(slot), until - now, 'excess')
   }
 
   /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room. */
@@ -368,7 +304,7 @@ export abstract class Counter implements EntryOwner {
 
   /** Forgets a key. */
   protected forget(slot: number): void {
-    this.blocks.delete(slot)
+    this.blocks.forget(slot)
     this.table.remove(slot)
     if (slot === this.#sharedSlot) this.#sharedSlot = NO_SLOT
   }
@@ -391,10 +327,7 @@ export abstract class Counter implements EntryOwner {
   /** Counts a refusal, with where the knowledge came from that it rests on. After `refuse`. */
   countRefusal(slot: number, cost: number, reason: RefusalReason): void {
     const shared = slot === this.#sharedSlot
-    this.stats.countRefusal(
-      reason,
-      reason === 'limit' ? this.#source(slot, cost) : shared ? OVERFLOWED : (this.blocks.get(slot)?.source ?? LOCAL),
-    )
+    this.stats.countRefusal(reason, reason === 'limit' ? this.#source(slot, cost) : shared ? OVERFLOWED : this.blocks.sourceOf(slot))
   }
 
   /** The gate of a key that has become full. */

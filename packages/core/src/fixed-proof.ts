@@ -156,7 +156,7 @@ export class FixedProof extends FixedCounter {
     const base = baseOf(slot)
     const forgiven = this.decidesAlone(slot) || this.ordinal <= Math.max(this.amnesty, this.activeOf(slot)?.awayIn ?? -1)
     if (cooldown > 0 && !forgiven && this.closedFor(base, cost)) {
-      if (this.blockOf(slot, now) === undefined) this.startCooldown(slot, now, this.rollAt)
+      if (this.blockOf(slot, now) === undefined) this.blocks.startCooldown(slot, now, this.rollAt)
     }
     return this.explain(slot, cost, now)
   }

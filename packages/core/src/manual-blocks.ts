@@ -1,7 +1,8 @@
-import { type Counter, UNANSWERED, wireOfKey } from './counter.ts'
+import { type Counter, wireOfKey } from './counter.ts'
 import { LOCAL } from './counter-stats.ts'
 import { type Duration, parseDuration } from './duration.ts'
 import { show, WeirError } from './errors.ts'
+import { UNANSWERED } from './key-blocks.ts'
 
 /** Which policies a block is of. */
 export interface BlockOptions {

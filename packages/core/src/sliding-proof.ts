@@ -107,7 +107,7 @@ export class SlidingProof extends SlidingCounter {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
       if (first && key.closed && cooldown > 0 && this.time.at(now) - this.policy.interval >= this.#amnestyEnd(key))
-        this.startCooldown(slot, now, now)
+        this.blocks.startCooldown(slot, now, now)
     }
     return this.explain(slot, cost, now)
   }

@@ -1,5 +1,6 @@
-import type { Block, Counter } from './counter.ts'
+import type { Counter } from './counter.ts'
 import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from './counter-stats.ts'
+import type { Block } from './key-blocks.ts'
 import type { Enforcement, WindowShape } from './policy.ts'
 import { SlidingProof } from './sliding-proof.ts'
 import { Survey } from './survey.ts'

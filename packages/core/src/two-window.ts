@@ -64,7 +64,7 @@ export class TwoWindow extends FixedCounter {
     const known = this.table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.#most(slot, now)
     if (cooldown > 0 && closed && !this.host.degraded && this.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) {
-      this.startCooldown(slot, now, now)
+      this.blocks.startCooldown(slot, now, now)
     }
     return this.explain(slot, cost, now)
   }

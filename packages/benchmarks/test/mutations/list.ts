@@ -127,9 +127,9 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: '9: each node begins a cooldown of its own',
-    file: 'counter.ts',
-    find: 'if (this.host.connected) {\n      const change',
-    replace: 'if (this.host.connected && least < 0) {\n      const change',
+    file: 'key-blocks.ts',
+    find: 'if (host.connected) {\n      const change',
+    replace: 'if (host.connected && least < 0) {\n      const change',
     check: 'after a cooldown',
   },
   {
