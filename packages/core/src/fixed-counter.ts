@@ -1,53 +1,14 @@
+import { Active } from './active-key.ts'
 import type { Batch, Ticket } from './batch.ts'
 import type { CounterHost, Refusal, ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from './counter-stats.ts'
 import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
-import { IntervalShare } from './estimate.ts'
 import { ExchangedCounter } from './exchanged-counter.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
 import { SlotMap } from './slot-map.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from './store.ts'
 import type { Ordinal } from './time.ts'
-
-/** What a key needs beyond its record once it is exchanged early, announced, given back to or blocked by an estimate. */
-export class Active {
-  /** Own units given back in the running interval, and how many of them the store has acknowledged. */
-  given = 0
-  givenSent = 0
-  /** Own net units in the exchange under way. */
-  flight = 0
-  /** When the last exchange was sent and returned, on the monotonic clock. */
-  sentAt: number = Number.NEGATIVE_INFINITY
-  syncedAt: number = Number.NEGATIVE_INFINITY
-  /** The cluster's total at the last exchange, and own units in it. */
-  total = 0
-  ownThen = 0
-  /** Units given back by anybody, as last told. */
-  givenByAll = 0
-  /** Others' units per millisecond. */
-  rate = 0
-  /** An announcement came while an exchange was under way: its total may be newer than the reply's. */
-  announcedInFlight = false
-  /** Announced as hot before this node took part: the first request is exchanged at once. */
-  hello = false
-  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
-  away = false
-  /** The last interval in which that was so: its excess starts no cooldown. */
-  awayIn = -1
-  readonly share: IntervalShare = new IntervalShare()
-  /** `degraded: 'share'`: own net units that may be admitted in this interval, and whether that still holds. */
-  cap = 0
-  capped = false
-  /** `degraded: 'published'`: own units taken when the running span began, and when it ends. */
-  spanTaken = 0
-  spanEnd = 0
-  /** `enforcement: 'published'`: the estimate of nodes, and what the running interval's writes returned last. */
-  nodes = 1
-  lastTotal = 0
-  /** `window: 'sliding', enforcement: 'published'`: the cluster's total of the interval before the running one. */
-  previous = 0
-}
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
@@ -118,7 +79,7 @@ export abstract class FixedCounter extends ExchangedCounter {
       fields[base + OTHERS] = 0
       fields[base + SENT] = 0
       const active = this.activeOf(slot)
-      if (active !== undefined) this.renew(active, now)
+      active?.nextInterval(Math.min(now, this.rollAt - this.policy.interval))
     }
     if (before !== this.ordinal && this.late.has(this.ordinal)) this.countAgain(slot, base)
     // What it was full of may have gone.
@@ -145,25 +106,6 @@ export abstract class FixedCounter extends ExchangedCounter {
     if ((unsent > 0 && !this.quiet(slot, base, unsent)) || given > (active?.givenSent ?? 0)) {
       this.late.add(this.keyOf(slot), this.wireKey(slot), ordinal, taken, given)
     }
-  }
-
-  /** Side state at the begin of an interval: counts begin anew, what was learned of the key's traffic stays. */
-  protected renew(active: Active, now: number): void {
-    active.share.endInterval()
-    active.given = 0
-    active.givenSent = 0
-    active.flight = 0
-    active.total = 0
-    active.ownThen = 0
-    active.givenByAll = 0
-    active.announcedInFlight = false
-    active.hello = false
-    active.capped = false
-    active.spanEnd = 0
-    active.spanTaken = 0
-    active.lastTotal = 0
-    // Others began the interval when this node did, give or take a round trip.
-    active.syncedAt = Math.max(active.syncedAt, now - Math.max(0, now - (this.rollAt - this.policy.interval)))
   }
 
   /** Whether a span's end may skip a key, since too little of it is unsent to matter. */

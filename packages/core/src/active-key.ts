@@ -1,0 +1,63 @@
+import { IntervalShare } from './estimate.ts'
+
+/** What a key needs beyond its record once it is exchanged early, announced, given back to or blocked by an estimate. */
+export class Active {
+  /** Own units given back in the running interval, and how many of them the store has acknowledged. */
+  given = 0
+  givenSent = 0
+  /** Own net units in the exchange under way. */
+  flight = 0
+  /** When the last exchange was sent and returned, on the monotonic clock. */
+  sentAt: number = Number.NEGATIVE_INFINITY
+  syncedAt: number = Number.NEGATIVE_INFINITY
+  /** The cluster's total at the last exchange, and own units in it. */
+  total = 0
+  ownThen = 0
+  /** Units given back by anybody, as last told. */
+  givenByAll = 0
+  /** Others' units per millisecond. */
+  rate = 0
+  /** An announcement came while an exchange was under way: its total may be newer than the reply's. */
+  announcedInFlight = false
+  /** Announced as hot before this node took part: the first request is exchanged at once. */
+  hello = false
+  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  away = false
+  /** The last interval in which that was so: its excess starts no cooldown. */
+  awayIn = -1
+  readonly share: IntervalShare = new IntervalShare()
+  /** `degraded: 'share'`: own net units that may be admitted in this interval, and whether that still holds. */
+  cap = 0
+  capped = false
+  /** `degraded: 'published'`: own units taken when the running span began, and when it ends. */
+  spanTaken = 0
+  spanEnd = 0
+  /** `enforcement: 'published'`: the estimate of nodes, and what the running interval's writes returned last. */
+  nodes = 1
+  lastTotal = 0
+  /** `window: 'sliding', enforcement: 'published'`: the cluster's total of the interval before the running one. */
+  previous = 0
+
+  /**
+   * Counts begin anew, what was learned of the key's traffic stays.
+   *
+   * @param begun when the running interval began, on the monotonic clock
+   */
+  nextInterval(begun: number): void {
+    this.share.endInterval()
+    this.given = 0
+    this.givenSent = 0
+    this.flight = 0
+    this.total = 0
+    this.ownThen = 0
+    this.givenByAll = 0
+    this.announcedInFlight = false
+    this.hello = false
+    this.capped = false
+    this.spanEnd = 0
+    this.spanTaken = 0
+    this.lastTotal = 0
+    // Others began the interval when this node did, give or take a round trip.
+    this.syncedAt = Math.max(this.syncedAt, begun)
+  }
+}
