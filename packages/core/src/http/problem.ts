@@ -1,4 +1,5 @@
-import Negotiator from 'negotiator'
+/// <reference path="./negotiator.d.ts" />
+import preferredMediaTypes from 'negotiator/lib/mediaType.js'
 import type { Decision } from '../decision.ts'
 import { Recent } from './recent.ts'
 
@@ -85,7 +86,7 @@ export function preferredForm(accept: string | undefined): Form {
   if (known !== undefined) return known
   let form: Form = 'text'
   try {
-    form = FORMS[new Negotiator({ headers: { accept } }).mediaType(TYPES) ?? 'text/plain'] ?? 'text'
+    form = FORMS[preferredMediaTypes(accept, TYPES)[0] ?? 'text/plain'] ?? 'text'
   } catch {
     // Whatever a client sends, it gets an answer that everybody can read.
   }
