@@ -1,16 +1,11 @@
-import { type Decision, PolicyDecision, summary } from './decision.ts'
+import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts'
 import type { DecisionReason, RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
-/** The decision of several policies on one request: that of the decisive one, and all of them. */
-export class CombinedDecision implements Decision {
-  declare readonly decisive: PolicyDecision
-  declare readonly parts: readonly PolicyDecision[]
-
-  constructor(decisive: PolicyDecision, parts: readonly PolicyDecision[]) {
-    this.decisive = decisive
-    this.parts = parts
-  }
+/** A decision of several policies is that of the decisive one. */
+abstract class DecisionOfSeveral implements Decision {
+  abstract readonly decisive: PolicyDecision
+  abstract readonly parts: readonly PolicyDecision[]
 
   get allowed(): boolean {
     return this.decisive.allowed
@@ -57,118 +52,99 @@ export class CombinedDecision implements Decision {
   }
 }
 
-/** The policies that a request passed, each with its running interval, and by which key. One object for all such requests until one of them changes. */
-export class Levels {
-  readonly cells: readonly RunningCell[]
-  /** The key of policies by which all requests share one counter; undefined at others. */
-  readonly keys: readonly (string | undefined)[]
+logAsJSON(DecisionOfSeveral)
 
-  constructor(cells: readonly RunningCell[], keys: readonly (string | undefined)[]) {
-    this.cells = cells
-    this.keys = keys
+/** The decision of several policies on one request, made of those of each. */
+class CombinedDecision extends DecisionOfSeveral {
+  declare readonly decisive: PolicyDecision
+  declare readonly parts: readonly PolicyDecision[]
+
+  constructor(parts: readonly PolicyDecision[]) {
+    super()
+    this.decisive = decisiveOf(parts)
+    this.parts = parts
   }
 }
 
-/** Where a level's numbers are in `PassedDecision.numbers`, relative to `level * STRIDE`. */
-const STRIDE = 3
-const REMAINING = 0
-const RESET_AFTER = 1
-const COST = 2
+/** The policies that applied to a request, each with its running interval. One object for all requests until one of them changes. */
+export interface Levels {
+  readonly cells: readonly RunningCell[]
+  /** The key of policies by which all requests share one counter; undefined at others. */
+  readonly keys: readonly (string | undefined)[]
+}
+
+/** Policies of a `LevelsDecision` at most: it has a bit for each. */
+export const MOST_LEVELS = 30
+
+/** Room for the numbers of so many levels. */
+export function newNumbers(levels: number): number[] {
+  return new Array(3 * levels)
+}
+
+/** Writes the numbers of a level, times in milliseconds. */
+export function note(numbers: number[], level: number, remaining: number, resetAfter: number, cost: number): void {
+  numbers[3 * level] = remaining
+  numbers[3 * level + 1] = resetAfter
+  numbers[3 * level + 2] = cost
+}
 
 /**
- * The decision of several policies that all let a request pass, which most decisions of several policies are. It holds the
- * numbers of that moment side by side, and makes parts of them only when somebody asks:
+ * The decision of several policies that each let a request pass or are full, as most are. It holds the numbers of that moment
+ * side by side, and makes parts of them only when somebody asks:
  *
  *     levels    shared: the policies with their intervals
  *     keys      one key for all policies, or a key for each
  *     numbers   remaining, resetAfter, cost of the first policy | of the second | …
+ *     refused   a bit for each policy that is full
  */
-export class PassedDecision implements Decision {
+export class LevelsDecision extends DecisionOfSeveral {
   declare readonly levels: Levels
   declare readonly keys: string | readonly string[]
   declare readonly numbers: readonly number[]
-  declare whole: CombinedDecision | undefined
+  declare readonly refused: number
+  declare made: readonly PolicyDecision[] | undefined
 
-  constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[]) {
+  constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], refused: number) {
+    super()
     this.levels = levels
     this.keys = keys
     this.numbers = numbers
-    this.whole = undefined
+    this.refused = refused
+    this.made = undefined
   }
 
-  get allowed(): boolean {
-    return true
+  override get allowed(): boolean {
+    return this.refused === 0
   }
 
-  get reason(): DecisionReason {
-    return 'ok'
-  }
-
-  get dryRun(): boolean {
+  override get dryRun(): boolean {
     return false
   }
 
-  get retryAfter(): number {
-    return 0
-  }
-
-  get policy(): Policy | undefined {
-    return this.#combined().policy
-  }
-
-  get key(): string {
-    return this.#combined().key
-  }
-
-  get limit(): number {
-    return this.#combined().limit
-  }
-
-  get remaining(): number {
-    return this.#combined().remaining
-  }
-
-  get resetAfter(): number {
-    return this.#combined().resetAfter
-  }
-
-  get cost(): number {
-    return this.#combined().cost
+  get decisive(): PolicyDecision {
+    return decisiveOf(this.parts)
   }
 
   get parts(): readonly PolicyDecision[] {
-    return this.#combined().parts
-  }
-
-  toJSON(): Omit<Decision, 'parts'> {
-    return summary(this)
+    this.made ??= this.levels.cells.map((cell, level) => this.#part(cell, level))
+    return this.made
   }
 
   /** Units left at one of the levels. */
   remainingAt(level: number): number {
-    return this.numbers[level * STRIDE + REMAINING] as number
+    return this.numbers[3 * level] as number
   }
 
   /** Milliseconds until units come back at one of the levels. */
   resetAfterAt(level: number): number {
-    return Math.ceil(this.numbers[level * STRIDE + RESET_AFTER] as number)
+    return Math.ceil(this.numbers[3 * level + 1] as number)
   }
 
-  #combined(): CombinedDecision {
-    this.whole ??= combined(this.levels.cells.map((cell, level) => this.#part(cell, level))) as CombinedDecision
-    return this.whole
-  }
-
-  #part({ passed }: RunningCell, level: number): PolicyDecision {
+  #part({ passed, full }: RunningCell, level: number): PolicyDecision {
     const key = typeof this.keys === 'string' ? (this.levels.keys[level] ?? this.keys) : (this.keys[level] as string)
-    const cost = this.numbers[level * STRIDE + COST] as number
-    return new PolicyDecision(passed, key, this.remainingAt(level), this.resetAfterAt(level), cost)
+    const outcome = (this.refused & (1 << level)) === 0 ? passed : full
+    return new PolicyDecision(outcome, key, this.remainingAt(level), this.resetAfterAt(level), this.numbers[3 * level + 2] as number)
   }
-}
-
-// What a log shows must not depend on which of these are fields.
-for (const { prototype } of [CombinedDecision, PassedDecision]) {
-  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value: prototype.toJSON })
 }
 
 /** Which of several decisions speaks for the request. */
@@ -194,6 +170,6 @@ function weight(part: PolicyDecision, allowed: boolean): number {
 }
 
 /** The decision that the parts of the policies make. */
-export function combined(parts: readonly PolicyDecision[]): PolicyDecision | CombinedDecision {
-  return parts.length === 1 ? (parts[0] as PolicyDecision) : new CombinedDecision(decisiveOf(parts), parts)
+export function combined(parts: readonly PolicyDecision[]): Decision {
+  return parts.length === 1 ? (parts[0] as PolicyDecision) : new CombinedDecision(parts)
 }

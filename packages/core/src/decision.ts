@@ -90,8 +90,12 @@ export class PolicyDecision implements Decision {
   }
 }
 
-// What a log shows must not depend on which of these are fields.
-Object.defineProperty(PolicyDecision.prototype, Symbol.for('nodejs.util.inspect.custom'), { value: PolicyDecision.prototype.toJSON })
+/** What a log shows must not depend on which fields are computed. */
+export function logAsJSON({ prototype }: { readonly prototype: { toJSON(): unknown } }): void {
+  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value: prototype.toJSON })
+}
+
+logAsJSON(PolicyDecision)
 
 /** All fields of a decision but its parts. */
 export function summary({

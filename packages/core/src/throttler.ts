@@ -49,7 +49,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
   #version = 0
-  #strict = false
   #counters: readonly Counter[] = []
   readonly #emitter: Emitter
   readonly #loop: SyncLoop
@@ -99,18 +98,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
       roll: (counter, now) => this.#roll(counter, now),
       warn: (error, subject) => this.warn(error, subject),
     })
-    this.#blocks = new ManualBlocks({
-      get counters() {
-        return self.#counters
-      },
-      now: () => this.#now(),
-      blocked: (counter, key, forMs, cause) => this.#host.blocked(counter, key, forMs, cause),
-      unblocked: (counter, key, cause) => this.#host.unblocked(counter, key, cause),
-      changeBlock: (counter, key, kind, remaining, now) => {
-        if (this.#store === undefined) return
-        this.#loop.changeBlock(counter, { policy: counter.wire, key, kind, remaining }, now + remaining)
-      },
-    })
     this.#host = hostOfCounters({
       link: this.#link,
       localTime: this.#localTime,
@@ -120,6 +107,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#loop
       },
     })
+    this.#blocks = new ManualBlocks({ host: this.#host, counters: () => this.#counters, now: () => this.#now() })
     this.#adopt(rules, policies)
     this.#loop = new SyncLoop({
       clock: this.#clock,
@@ -159,7 +147,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Whether some policy is `strict`: then faces use `decideAsync`. */
   get strict(): boolean {
-    return this.#strict
+    return this.#path.strict
   }
 
   /** Whether the store answers: `idle` before the first decision. */
@@ -360,7 +348,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#path.adopt(rules, this.#counters)
     this.#policies = policies
     this.#rules = rules
-    this.#strict = policies.some((policy) => policy.strict)
     this.#version++
   }
 

@@ -1,5 +1,5 @@
 import { serializeItem } from 'structured-headers'
-import { type Levels, PassedDecision } from '../combined-decision.ts'
+import { LevelsDecision } from '../combined-decision.ts'
 import type { Decision } from '../decision.ts'
 import { invalidOption } from '../errors.ts'
 import type { Policy } from '../policy.ts'
@@ -40,12 +40,14 @@ interface PolicyFields {
   readonly limit: string
 }
 
-/** What of the fields never changes for requests that pass the same policies. */
-interface LevelsFields {
-  readonly levels: Levels
+/** What of the fields never changes for requests that the same policies apply to. */
+interface ListFields {
+  readonly list: PolicyList
   readonly policyField: string
-  readonly policies: readonly PolicyFields[]
+  readonly items: readonly (PolicyFields | undefined)[]
 }
+
+type PolicyList = readonly { readonly policy: Policy | undefined }[]
 
 /** Writes the fields of `headers`. */
 export class HeaderWriter {
@@ -54,8 +56,8 @@ export class HeaderWriter {
   readonly #legacy: boolean
   // Held weakly, since a throttler may replace its policies at run time.
   readonly #fields = new WeakMap<Policy, PolicyFields>()
-  /** Of the request before, which most often passed the same policies. */
-  #last: LevelsFields | undefined
+  /** Of the request before, which most often had the same policies. */
+  #last: ListFields | undefined
 
   /** @throws WeirError `WEIR_INVALID_OPTION` for an unknown style */
   constructor(policies: readonly Policy[], style: HeaderStyle = 'draft-10') {
@@ -71,7 +73,7 @@ export class HeaderWriter {
   /** Sets the fields for a decision. Writes nothing when no policy applied. */
   write<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
     // `policy` of a decision of several policies takes a search for the decisive one.
-    if (!(decision instanceof PassedDecision) && decision.policy === undefined) return
+    if (!(decision instanceof LevelsDecision) && decision.policy === undefined) return
     if (this.#draft) {
       set(response, 'RateLimit-Policy', this.policyField(decision))
       set(response, 'RateLimit', this.limitField(decision))
@@ -85,47 +87,33 @@ export class HeaderWriter {
 
   /** The value of `RateLimit-Policy`: a list with an item for each policy that applies. */
   policyField(decision: Decision): string {
-    if (!this.#several) return this.#of(decision.policy as Policy).item
-    if (decision instanceof PassedDecision) return this.#ofLevels(decision.levels).policyField
-    const { parts } = decision
-    let value = ''
-    for (let i = 0; i < parts.length; i++) {
-      const policy = parts[i]?.policy
-      if (policy !== undefined) value += value === '' ? this.#of(policy).item : `, ${this.#of(policy).item}`
-    }
-    return value
+    return this.#several ? this.#ofList(listOf(decision)).policyField : this.#of(decision.policy as Policy).item
   }
 
   /** The value of `RateLimit`: a list with an item for each policy that applies. */
   limitField(decision: Decision): string {
-    if (!this.#several) return this.#limitItem(decision, decision.policy as Policy)
+    if (!this.#several) return limitItem(this.#of(decision.policy as Policy), decision.remaining, waitOf(decision))
+    // Its numbers can be read without making its parts.
+    const levels = decision instanceof LevelsDecision ? decision : undefined
+    const { items } = this.#ofList(listOf(decision))
     let value = ''
-    if (decision instanceof PassedDecision) {
-      const { policies } = this.#ofLevels(decision.levels)
-      for (let i = 0; i < policies.length; i++) {
-        const item = limitItem(policies[i] as PolicyFields, decision.remainingAt(i), decision.resetAfterAt(i))
-        value += i === 0 ? item : `, ${item}`
+    for (let i = 0; i < items.length; i++) {
+      const fields = items[i]
+      if (fields === undefined) continue
+      if (value !== '') value += ', '
+      if (levels !== undefined) value += limitItem(fields, levels.remainingAt(i), levels.resetAfterAt(i))
+      else {
+        const part = decision.parts[i] as Decision
+        value += limitItem(fields, part.remaining, waitOf(part))
       }
-      return value
-    }
-    const { parts } = decision
-    for (let i = 0; i < parts.length; i++) {
-      const one = parts[i] as Decision
-      if (one.policy === undefined) continue
-      const item = this.#limitItem(one, one.policy)
-      value += value === '' ? item : `, ${item}`
     }
     return value
   }
 
-  #limitItem(decision: Decision, policy: Policy): string {
-    return limitItem(this.#of(policy), decision.remaining, waitOf(decision))
-  }
-
-  #ofLevels(levels: Levels): LevelsFields {
-    if (this.#last?.levels !== levels) {
-      const policies = levels.cells.map(({ policy }) => this.#of(policy))
-      this.#last = { levels, policies, policyField: policies.map(({ item }) => item).join(', ') }
+  #ofList(list: PolicyList): ListFields {
+    if (this.#last?.list !== list) {
+      const items = list.map(({ policy }) => policy && this.#of(policy))
+      this.#last = { list, items, policyField: items.flatMap((fields) => fields?.item ?? []).join(', ') }
     }
     return this.#last
   }
@@ -150,6 +138,11 @@ function build(policy: Policy): PolicyFields {
 function whole(units: number): number {
   if (!(units > 0)) return 0
   return units >= LARGEST ? LARGEST : Math.floor(units)
+}
+
+/** What a decision says of each policy that applies: the same list as long as it can be. */
+function listOf(decision: Decision): PolicyList {
+  return decision instanceof LevelsDecision ? decision.levels.cells : decision.parts
 }
 
 /** An item of `RateLimit`; `wait` in milliseconds. */
