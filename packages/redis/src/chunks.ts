@@ -1,5 +1,15 @@
 import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core'
-import { type BucketKeys, counterKey, escapeKey, escapePolicy, intervalKey, type Keys, nameOf, offenceKey, windowKey } from './keys.ts'
+import {
+  type BucketKeys,
+  escapeKey,
+  escapePolicy,
+  type IntervalKeys,
+  intervalKeys,
+  type Keys,
+  nameOf,
+  offenceKey,
+  windowKey,
+} from './keys.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
 const MOST_WORK = 40
@@ -19,6 +29,7 @@ interface PolicyPlace {
 interface PlainGroup {
   readonly policy: number
   readonly ordinal: number
+  readonly common: IntervalKeys
   readonly names: Set<string>
   readonly taken: string[]
   readonly places: number[]
@@ -83,8 +94,9 @@ export class Chunk {
     for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, taken, given)
     if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
     else {
-      for (const { ordinal } of cells) this.#entryKeys.push(counterKey(this.#keys, policyPlace.name, name, ordinal))
-      for (const { ordinal } of cells) this.#entryKeys.push(intervalKey(this.#keys, policyPlace.name, name, ordinal))
+      const all = cells.map(({ ordinal }) => intervalKeys(this.#keys, policyPlace.name, ordinal))
+      this.#entryKeys.push(...all.map(({ counterPrefix, suffix }) => counterPrefix + name + suffix))
+      this.#entryKeys.push(...all.map(({ cellPrefix, suffix }) => cellPrefix + name + suffix))
     }
     this.#entryPlaces.push(place)
   }
@@ -93,15 +105,17 @@ export class Chunk {
   #addPlain(place: number, policy: PolicyPlace, name: string, { ordinal, taken }: Cell): boolean {
     let group = this.#groups.find((one) => one.policy === policy.number && one.ordinal === ordinal)
     if (group === undefined) {
-      group = { policy: policy.number, ordinal, names: new Set(), taken: [], places: [], counters: [], cells: [] }
+      const common = intervalKeys(this.#keys, policy.name, ordinal)
+      group = { policy: policy.number, ordinal, common, names: new Set(), taken: [], places: [], counters: [], cells: [] }
       this.#groups.push(group)
     }
     if (group.names.has(name)) return false
     group.names.add(name)
     group.taken.push(String(taken))
     group.places.push(place)
-    group.counters.push(counterKey(this.#keys, policy.name, name, ordinal))
-    group.cells.push(intervalKey(this.#keys, policy.name, name, ordinal))
+    const { counterPrefix, cellPrefix, suffix } = group.common
+    group.counters.push(counterPrefix + name + suffix)
+    group.cells.push(cellPrefix + name + suffix)
     this.#work++
     return true
   }

@@ -102,14 +102,17 @@ export function sequenceKey(bucket: BucketKeys, nodeId: string): string {
   return `${bucket.prefix}s:${nodeId}`
 }
 
-/** The readable counter of one interval: units taken less units given back. */
-export function counterKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
-  return `${bucket.prefix}c:${policy}:${name}:${ordinal}`
+/** What the keys of one interval of a policy have in common, so that each is made of three parts. */
+export interface IntervalKeys {
+  /** The readable counter: units taken less units given back. */
+  readonly counterPrefix: string
+  /** What each node said, and the sum, as one text. */
+  readonly cellPrefix: string
+  readonly suffix: string
 }
 
-/** What each node said of one interval, and the sum, as one text. */
-export function intervalKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
-  return `${bucket.prefix}n:${policy}:${name}:${ordinal}`
+export function intervalKeys(bucket: BucketKeys, policy: string, ordinal: number): IntervalKeys {
+  return { counterPrefix: `${bucket.prefix}c:${policy}:`, cellPrefix: `${bucket.prefix}n:${policy}:`, suffix: `:${ordinal}` }
 }
 
 /** What each node said of a sliding window, and the sums. */

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { counterKey, escapeKey, escapePolicy, Keys, nameOf, unescapeText } from '../src/keys.ts'
+import { type BucketKeys, escapeKey, escapePolicy, intervalKeys, Keys, nameOf, unescapeText } from '../src/keys.ts'
+
+function counterKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
+  const { counterPrefix, suffix } = intervalKeys(bucket, policy, ordinal)
+  return counterPrefix + name + suffix
+}
+
 import { evenTags, slotOf } from '../src/slots.ts'
 
 const anyText = fc.oneof(
