@@ -4,11 +4,14 @@ import type { Bench } from '../harness/bench.ts'
 import { runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, round } from '../harness/report.ts'
 import { median, percentile } from '../harness/statistics.ts'
-import type { SyncInput, SyncResult } from './program.ts'
+import type { Stretch, SyncInput, SyncResult } from './program.ts'
 
-interface Measured extends SyncResult {
-  /** What `PING` took another client while the keys were sent, 99 %, milliseconds. */
+interface Measured extends Omit<SyncResult, 'exchange' | 'plainly'> {
+  /** Seconds from the first to the last exchange. */
+  readonly seconds: number
+  /** What `PING` took another client meanwhile, 99 %, milliseconds, and while the keys were written the plain way. */
   readonly ping: number
+  readonly plainPing: number
 }
 
 /** A span's end with a million keys to send: keys that are just due, and the extreme, in which all of them become hot. */
@@ -33,20 +36,24 @@ async function measure(keys: number, hot: boolean): Promise<Measured> {
   let running = true
   const ping = async () => {
     while (running) {
-      const begin = performance.now()
+      const [at, begin] = [Date.now(), performance.now()]
       await other.ping()
-      waits.push({ at: begin, wait: performance.now() - begin })
+      waits.push({ at, wait: performance.now() - begin })
       await new Promise((resolve) => setTimeout(resolve, 2))
     }
   }
   const pings = ping()
   try {
     const input: SyncInput = { port: server.port, keys, hot }
-    const result = await runProgram<SyncResult>('sync', input)
-    const end = performance.now()
-    // Those that fell into the exchange, which ends with the program.
-    const during = waits.filter(({ at }) => at >= end - result.seconds * 1000 - 200).map(({ wait }) => wait)
-    return { ...result, ping: percentile(during, 0.99) }
+    const { exchange, plainly, ...result } = await runProgram<SyncResult>('sync', input)
+    const during = ([from, to]: Stretch) => {
+      const found = waits.filter(({ at }) => at >= from && at <= to)
+      return percentile(
+        found.map(({ wait }) => wait),
+        0.99,
+      )
+    }
+    return { ...result, seconds: (exchange[1] - exchange[0]) / 1000, ping: during(exchange), plainPing: during(plainly) }
   } finally {
     running = false
     await pings
@@ -72,6 +79,7 @@ function table(title: string, results: readonly Measured[]): Pick<Report, 'title
     { figure: 'Redis memory for each key and node, bytes', value: round(of('memory')) },
     { figure: 'CPU of the node for each key, µs', value: round(of('client')) },
     { figure: 'PING of another client meanwhile, 99 %, ms', value: round(of('ping')) },
+    { figure: 'the same beside the pipelines, ms', value: round(of('plainPing')) },
   ]
   return { title, rows }
 }
