@@ -246,6 +246,17 @@ test('random outages, at random moments, with several nodes: what the hub holds 
   )
 })
 
+/** Two nodes that know of each other, and whose store has just gone away. */
+async function twoWithoutTheirStore() {
+  const { world, node, store, close } = scene()
+  const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
+  one.start()
+  two.start()
+  await world.run(1_500)
+  store.health = 'refusing'
+  return { world, store, one, close }
+}
+
 describe('nodes that come back', () => {
   test('ask at the same moments, an interval’s begin among them', async () => {
     const { world, node, store, close } = scene()
@@ -266,12 +277,7 @@ describe('nodes that come back', () => {
   })
 
   test('in an interval that begins after the store did go on with no share of the outage', async () => {
-    const { world, node, store, close } = scene()
-    const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
-    one.start()
-    two.start()
-    await world.run(1_500)
-    store.health = 'refusing'
+    const { world, store, one, close } = await twoWithoutTheirStore()
     await world.runTo(9_990)
     expect(one.state).toBe('degraded')
     store.health = 'up'
@@ -284,12 +290,7 @@ describe('nodes that come back', () => {
   })
 
   test('while others still are away go on with their share until all must be back', async () => {
-    const { world, node, store, close } = scene()
-    const [one, two] = [0, 1].map(() => node({ limit: 100, interval: 10_000 })) as [Node, Node]
-    one.start()
-    two.start()
-    await world.run(1_500)
-    store.health = 'refusing'
+    const { world, store, one, close } = await twoWithoutTheirStore()
     await world.runTo(3_000)
     expect(offer(one, 'a', 80)).toBe(50)
     store.health = 'up'
