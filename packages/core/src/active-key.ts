@@ -38,6 +38,14 @@ export class Active {
   /** `window: 'sliding', enforcement: 'published'`: the cluster's total of the interval before the running one. */
   previous = 0
 
+  /** An exchange is sent, with so many own net units that the store has not acknowledged. */
+  exchange(now: number, flight: number): void {
+    this.flight = flight
+    this.sentAt = now
+    this.announcedInFlight = false
+    this.hello = false
+  }
+
   /**
    * Counts begin anew, what was learned of the key's traffic stays.
    *

@@ -1,5 +1,5 @@
 import type { Batch, EntryOwner, Ticket } from './batch.ts'
-import { CounterStats, LOCAL, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
+import { CounterStats, OVERFLOWED, type RefusalReason, type SourceIndex } from './counter-stats.ts'
 import { BLOCKED, baseOf, CounterTable, TAG } from './counter-table.ts'
 import { type Block, KeyBlocks } from './key-blocks.ts'
 import { RunningCell } from './outcome.ts'
@@ -247,15 +247,6 @@ export abstract class Counter implements EntryOwner {
   /** The block of a slot, if it still holds. */
   blockOf(slot: number, now: number): Block | undefined {
     return ((this.table.flags[slot] as number) & BLOCKED) === 0 ? undefined : this.blocks.of(slot, now)
-  }
-
-  /** Blocks a slot here, or moves the end of its block. */
-  setBlock(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL, slack = 0): void {
-    this.blocks.set(slot, until, manual, source, slack)
-  }
-
-  clearBlock(slot: number): void {
-    this.blocks.clear(slot)
   }
 
   /** Makes the gate of one key be computed anew at its next request. */

@@ -45,6 +45,11 @@ export abstract class FixedCounter extends ExchangedCounter {
     return this.own(base) + (this.activeOf(slot)?.given ?? 0)
   }
 
+  /** Own units taken that the store has not acknowledged; those in flight included. */
+  protected unsent(slot: number, base: number): number {
+    return this.taken(slot, base) - (this.table.fields[base + SENT] as number)
+  }
+
   activeOf(slot: number): Active | undefined {
     return ((this.table.flags[slot] as number) & ACTIVE) === 0 ? undefined : this.actives.get(slot)
   }
@@ -81,14 +86,14 @@ export abstract class FixedCounter extends ExchangedCounter {
       const active = this.activeOf(slot)
       active?.nextInterval(Math.min(now, this.rollAt - this.policy.interval))
     }
-    if (before !== this.ordinal && this.late.has(this.ordinal)) this.countAgain(slot, base)
+    if (before !== this.ordinal && this.late.has(this.ordinal)) this.#countAgain(slot, base)
     // What it was full of may have gone.
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     fields[base + TAG] = this.tag
   }
 
   /** What a clock that was ahead has taken for over is not: the interval has come, or come again. */
-  private countAgain(slot: number, base: number): void {
+  #countAgain(slot: number, base: number): void {
     const late = this.late.remove(this.keyOf(slot), this.ordinal)
     if (late === undefined) return
     const index = base + KNOWN
@@ -101,7 +106,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     const taken = this.taken(slot, base)
     const active = this.activeOf(slot)
     const given = active?.given ?? 0
-    const unsent = taken - (this.table.fields[base + SENT] as number)
+    const unsent = this.unsent(slot, base)
     if (!this.host.connected) return
     if ((unsent > 0 && !this.quiet(slot, base, unsent)) || given > (active?.givenSent ?? 0)) {
       this.late.add(this.keyOf(slot), this.wireKey(slot), ordinal, taken, given)
@@ -150,12 +155,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     const active = this.activeOf(slot)
     const given = active?.given ?? 0
     const own = this.own(base)
-    if (active !== undefined) {
-      active.flight = own - ((this.table.fields[base + SENT] as number) - active.givenSent)
-      active.sentAt = now
-      active.announcedInFlight = false
-      active.hello = false
-    }
+    active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
     batch.add(this, slot, { policy: this.wire, key: this.wireKey(slot), cells: [{ ordinal, taken: own + given, given }] })
   }
@@ -182,12 +182,12 @@ export abstract class FixedCounter extends ExchangedCounter {
       active.awayIn = this.ordinal
     }
     if (this.ordinalOf(base) === cell.ordinal) this.merge(ticket, base, cell, reply, sent, now)
-    else this.acknowledgeLate(ticket, cell, reply)
+    else this.#acknowledgeLate(ticket, cell, reply)
     if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, now - sent)
   }
 
   /** The reply is of an interval that the record has left in the meantime. */
-  private acknowledgeLate(slot: number, cell: SyncEntry['cells'][number], reply: SyncEntry['cells'][number]): void {
+  #acknowledgeLate(slot: number, cell: SyncEntry['cells'][number], reply: SyncEntry['cells'][number]): void {
     const late = this.late.find(this.keyOf(slot), cell.ordinal)
     if (late !== undefined && late.taken === cell.taken && late.given === cell.given) this.late.finish(late, this.ordinal)
     this.settledLate({ key: this.keyOf(slot), ordinal: cell.ordinal, taken: cell.taken, given: cell.given }, reply.taken - reply.given)
@@ -217,7 +217,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
     const active = this.activeOf(ticket)
     if (active !== undefined) active.flight = 0
-    if (alone) this.partAway(ticket, now)
+    if (alone) this.#partAway(ticket, now)
     this.markStale(ticket)
     this.spanUnsent(ticket, baseOf(ticket), now)
   }
@@ -227,7 +227,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     return this.storeAway || this.activeOf(slot)?.away === true
   }
 
-  private partAway(slot: number, now: number): void {
+  #partAway(slot: number, now: number): void {
     const active = this.activate(slot)
     active.away = true
     active.awayIn = this.ordinal
@@ -279,7 +279,7 @@ export abstract class FixedCounter extends ExchangedCounter {
         continue
       }
       if (resend) this.lost(slot)
-      const unsent = this.taken(slot, base) - (table.fields[base + SENT] as number)
+      const unsent = this.unsent(slot, base)
       const active = this.activeOf(slot)
       const unsentGiven = active === undefined ? 0 : active.given - active.givenSent
       if (unsentGiven > 0 || (unsent > 0 && (all || !this.quiet(slot, base, unsent)))) {
@@ -363,7 +363,7 @@ export abstract class FixedCounter extends ExchangedCounter {
   override unsyncedOf(slot: number): number {
     if (!this.host.connected) return 0
     const base = baseOf(slot)
-    return this.taken(slot, base) - (this.table.fields[base + SENT] as number)
+    return this.unsent(slot, base)
   }
 
   override unsyncedSince(slot: number, now: number): number {

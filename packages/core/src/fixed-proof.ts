@@ -28,7 +28,7 @@ export class FixedProof extends ReservingCounter {
     const known = fields[base + KNOWN] as number
     const active = this.activeOf(slot)
     if (this.decidesAlone(slot)) {
-      const most = this.mostWhileDegraded(slot, base, now)
+      const most = this.#mostWhileDegraded(slot, base, now)
       fields[base + GATE] = most
       // The next try was dropped if the whole store went away meanwhile.
       if (!this.storeAway && count) this.wantExchange(slot, now, COUNTDOWN)
@@ -42,9 +42,9 @@ export class FixedProof extends ReservingCounter {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return active?.capped !== true || this.own(base) + cost <= active.cap
     }
-    if (active?.capped === true) return this.admitsCapped(slot, base, cost, now)
+    if (active?.capped === true) return this.#admitsCapped(slot, base, cost, now)
     if (this.host.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
-      this.countDown(slot, base, cost, now)
+      this.#countDown(slot, base, cost, now)
     }
     return true
   }
@@ -53,18 +53,18 @@ export class FixedProof extends ReservingCounter {
    * After an outage: the first nodes to be back do not hear yet of what the others admitted meanwhile. So the share that
    * held during the outage goes on until an exchange that all of them can have come before.
    */
-  private admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
+  #admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
     this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
     return this.own(base) + cost <= this.activate(slot).cap
   }
 
   /** Asks for an exchange if `cost` more units make one due, else sets the gate to where it is to be thought of again. */
-  private countDown(slot: number, base: number, cost: number, now: number): void {
+  #countDown(slot: number, base: number, cost: number, now: number): void {
     const fields = this.table.fields
     const active = this.activeOf(slot)
-    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
-    const due = this.dueAt(base, active, now)
+    const unsent = this.unsent(slot, base)
+    const due = this.#dueAt(base, active, now)
     if (unsent + cost >= due || active?.hello === true) {
       this.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
       return
@@ -74,7 +74,7 @@ export class FixedProof extends ReservingCounter {
     fields[base + GATE] = Math.min(this.policy.limit, (fields[base + KNOWN] as number) + next - unsent)
   }
 
-  private dueAt(base: number, active: Active | undefined, now: number): number {
+  #dueAt(base: number, active: Active | undefined, now: number): number {
     const nodes = this.#nodesOf(active)
     const told = this.#told(base, active)
     const due = threshold({
@@ -112,12 +112,12 @@ export class FixedProof extends ReservingCounter {
   /** Whether all that is unsent of a key is a unit that can be held back. */
   #holdsOne(slot: number, base: number): boolean {
     const active = this.activeOf(slot)
-    const unsent = this.taken(slot, base) - (this.table.fields[base + SENT] as number)
+    const unsent = this.unsent(slot, base)
     return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), this.#nodesOf(active))
   }
 
   /** Known units up to which requests are admitted while the store is away. */
-  private mostWhileDegraded(slot: number, base: number, now: number): number {
+  #mostWhileDegraded(slot: number, base: number, now: number): number {
     const { limit, spans, interval, degraded } = this.policy
     const fields = this.table.fields
     const live = this.host.nodes
@@ -170,7 +170,7 @@ export class FixedProof extends ReservingCounter {
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
     const active = this.activeOf(slot)
     const nodes = this.#nodesOf(active)
-    const unsent = this.taken(slot, base) - (fields[base + SENT] as number)
+    const unsent = this.unsent(slot, base)
     const others = Math.max(unsent * (nodes - 1), active === undefined ? 0 : expected(active, now))
     return this.policy.limit - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
   }
@@ -241,8 +241,8 @@ export class FixedProof extends ReservingCounter {
 
   /** Something new is known: what was too little to be sent may not be so any more. */
   #lookAtNews(slot: number, base: number, active: Active, now: number): void {
-    const unsent = this.taken(slot, base) - (this.table.fields[base + SENT] as number)
-    if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.dueAt(base, active, now)) {
+    const unsent = this.unsent(slot, base)
+    if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.#dueAt(base, active, now)) {
       this.wantExchange(slot, now, COUNTDOWN)
     }
   }

@@ -21,34 +21,34 @@ export class FixedPublished extends FixedCounter {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
-    const most = this.host.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.most(slot)
+    const most = this.host.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
     fields[base + GATE] = most
     return (fields[base + KNOWN] as number) + cost <= most
   }
 
   /** Own units up to which `own · nodes <= limit`. */
-  private most(slot: number): number {
+  #most(slot: number): number {
     return this.policy.limit / (this.activeOf(slot)?.nodes ?? 1)
   }
 
   override remaining(slot: number): number {
-    return Math.max(0, this.most(slot) - (this.table.fields[baseOf(slot) + KNOWN] as number))
+    return Math.max(0, this.#most(slot) - (this.table.fields[baseOf(slot) + KNOWN] as number))
   }
 
   override refuse(slot: number, cost: number, now: number): Refusal {
     const own = this.table.fields[baseOf(slot) + KNOWN] as number
-    const closed = cost <= 1 || own + 1 > this.most(slot)
+    const closed = cost <= 1 || own + 1 > this.#most(slot)
     const forgiven = this.host.degraded || this.ordinal <= this.amnesty
-    if (closed && !forgiven && this.blockOf(slot, now) === undefined) this.blockHere(slot, this.ordinal, now, LOCAL)
+    if (closed && !forgiven && this.blockOf(slot, now) === undefined) this.#blockHere(slot, this.ordinal, now, LOCAL)
     return this.explain(slot, cost, now)
   }
 
   /** Blocks a key for its excess in the interval `ordinal`: without a cooldown until that is over, which may be now. */
-  private blockHere(slot: number, ordinal: Ordinal, now: number, source: SourceIndex): void {
+  #blockHere(slot: number, ordinal: Ordinal, now: number, source: SourceIndex): void {
     const { cooldown, interval } = this.policy
     const until = cooldown > 0 ? now + cooldown : this.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
-    this.setBlock(slot, until, false, source)
+    this.blocks.set(slot, until, false, source)
     this.host.blocked(this, this.keyOf(slot), until - now, 'excess')
   }
 
@@ -86,7 +86,7 @@ export class FixedPublished extends FixedCounter {
     active.spanTaken = cell.taken
     this.markStale(slot)
     const over = active.lastTotal > this.policy.limit
-    if (over && cell.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) this.blockHere(slot, cell.ordinal, now, GLOBAL)
+    if (over && cell.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 
   protected override sourceOf(): SourceIndex {
@@ -109,6 +109,6 @@ export class FixedPublished extends FixedCounter {
     const count = taken - active.spanTaken
     active.spanTaken = taken
     if (this.policy.degraded === 'open' || this.blockOf(slot, now) !== undefined) return
-    if (count * active.nodes > this.policy.limit / this.policy.spans) this.blockHere(slot, this.ordinalOf(base), now, LOCAL)
+    if (count * active.nodes > this.policy.limit / this.policy.spans) this.#blockHere(slot, this.ordinalOf(base), now, LOCAL)
   }
 }

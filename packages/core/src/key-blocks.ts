@@ -72,7 +72,7 @@ export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
   }
 
   /** Blocks a slot here, or moves the end of its block. */
-  set(slot: number, until: number, manual: boolean, source: SourceIndex, slack: number): void {
+  set(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL, slack = 0): void {
     const { table } = this.#counter
     this.#blocks.set(slot, { until, manual, source, slack })
     table.flags[slot] = (table.flags[slot] as number) | BLOCKED

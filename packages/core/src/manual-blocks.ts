@@ -33,7 +33,7 @@ export class ManualBlocks {
     for (const counter of this.#countersOf(key, options)) {
       const slot = counter.locateAlways(key)
       counter.reconsider(slot, 1, now, false)
-      counter.setBlock(slot, now + ms, true, LOCAL, UNANSWERED)
+      counter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
       this.#tell(counter, counter.wireKey(slot), 'set', ms, now)
       this.#parts.host.blocked(counter, key, ms, 'manual')
     }
@@ -45,7 +45,7 @@ export class ManualBlocks {
     for (const counter of this.#countersOf(key, options)) {
       const slot = counter.table.find(key)
       const was = slot < 0 ? undefined : counter.blockOf(slot, now)
-      if (was !== undefined) counter.clearBlock(slot)
+      if (was !== undefined) counter.blocks.clear(slot)
       // Also where this node knows of no block: the others may.
       this.#tell(counter, wireOfKey(key), 'lift', 0, now)
       if (was !== undefined) this.#parts.host.unblocked(counter, key, 'manual')

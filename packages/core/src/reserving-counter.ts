@@ -25,12 +25,9 @@ export abstract class ReservingCounter extends FixedCounter {
     const base = baseOf(slot)
     if (this.table.fields[base + TAG] !== this.tag) this.refresh(slot, now)
     const active = this.activate(slot)
-    active.sentAt = now
-    active.announcedInFlight = false
-    active.hello = false
     const { given } = active
     let taken = this.taken(slot, base)
-    active.flight = taken - (this.table.fields[base + SENT] as number)
+    active.exchange(now, this.unsent(slot, base))
     for (const reservation of this.#reservations.take(slot)) {
       taken += reservation.cost
       const cells = [{ ordinal: this.ordinal, taken, given }]

@@ -131,17 +131,16 @@ export class SlidingProof extends SlidingCounter {
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
     }
     const key = this.keyAt(slot)
-    if (this.storeAway || key.away) return { reason: 'degraded', retryAfter: this.#opensAlone(key, cost, now) }
+    if (this.storeAway || key.away) {
+      // Own units leave when the bucket does by this node's time: no allowance for the store's.
+      const window = this.#windowAt(this.time.at(now))
+      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.host.nodes), now, window) }
+    }
     return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
     return opensIn(this.keyAt(slot), cost, this.#windowAt(this.time.at(now) + this.margin(now)))
-  }
-
-  #opensAlone(key: SlidingKey, cost: number, now: number): number {
-    // Own units leave when the bucket does by this node's time: no allowance for the store's.
-    return opensAlone(key, cost, key.share.value(this.host.nodes), now, this.#windowAt(this.time.at(now)))
   }
 
   #windowAt(at: number): WindowAt {

@@ -16,7 +16,7 @@ export const FIXED: readonly Mutation[] = [
     replace: 'if (active?.hello === true) {',
     also: {
       file: 'fixed-proof.ts',
-      find: 'if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.dueAt(base, active, now)) {',
+      find: 'if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.#dueAt(base, active, now)) {',
       replace: 'if (false) {',
     },
     check: 'flood',
