@@ -76,11 +76,6 @@ export interface Levels {
 /** Policies of a `LevelsDecision` at most: it has a bit for each. */
 export const MOST_LEVELS = 30
 
-/** Room for the numbers of so many levels. */
-export function newNumbers(levels: number): number[] {
-  return new Array(3 * levels)
-}
-
 /** Writes the numbers of a level, times in milliseconds. */
 export function note(numbers: number[], level: number, remaining: number, resetAfter: number, cost: number): void {
   numbers[3 * level] = remaining

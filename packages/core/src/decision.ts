@@ -69,7 +69,7 @@ export class PolicyDecision implements Decision {
   }
 
   get limit(): number {
-    return this.policy === undefined ? Number.POSITIVE_INFINITY : this.policy.limit
+    return this.policy?.limit ?? Number.POSITIVE_INFINITY
   }
 
   get retryAfter(): number {
@@ -81,7 +81,7 @@ export class PolicyDecision implements Decision {
   }
 
   get parts(): readonly PolicyDecision[] {
-    return this.policy === undefined ? [] : [this]
+    return this.policy ? [this] : []
   }
 
   /** All of it but `parts`, also for spreading and logs. */

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { combined, type Levels, LevelsDecision, MOST_LEVELS, newNumbers, note } from './combined-decision.ts'
+import { combined, type Levels, LevelsDecision, MOST_LEVELS, note } from './combined-decision.ts'
 import { type Counter, NO_SLOT } from './counter.ts'
 import type { SourceIndex } from './counter-stats.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
@@ -189,7 +189,7 @@ export class RequestPath<Name extends string, Req> {
     let levels = this.#levels[applied]
     let refused = 0
     let counted = 0
-    const numbers = newNumbers(applied)
+    const numbers: number[] = new Array(3 * applied)
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number
       const counter = counters[i] as Counter

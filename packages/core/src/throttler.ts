@@ -20,7 +20,7 @@ import { StoreState, type ThrottlerState } from './store-state.ts'
 import { StoreTime } from './store-time.ts'
 import { SyncLoop } from './sync-loop.ts'
 import { ThrottledReport } from './throttled-report.ts'
-import { newNodeId, type Overflow, requestRules, type ThrottlerOptions, throttlerSettings } from './throttler-options.ts'
+import { newNodeId, requestRules, type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './throttler-options.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -44,8 +44,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #clock: Clock
   readonly #store: Store | undefined
   readonly #host: CounterHost
-  readonly #maxKeys: number
-  readonly #overflow: Overflow
+  readonly #settings: ThrottlerSettings
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
   #version = 0
@@ -56,20 +55,17 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #path: RequestPath<Name, Req>
   readonly #blocks: ManualBlocks
   readonly #localTime: StoreTime
-  readonly #closeTimeout: number
   readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
 
   constructor(options: ThrottlerOptions<Req, Name>) {
-    const { maxKeys, overflow, heartbeat, closeTimeout } = throttlerSettings(options)
+    const settings = throttlerSettings(options)
     const rules = requestRules(options.policies)
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
     const { random = Math.random, clock = systemClock } = options
-    this.#maxKeys = maxKeys
-    this.#overflow = overflow
-    this.#closeTimeout = closeTimeout
+    this.#settings = settings
     this.#clock = clock
     this.#store = options.store
     this.nodeId = newNodeId(random)
@@ -79,41 +75,37 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#throttled = new ThrottledReport(this.#emitter)
     if (options.logger !== undefined) logEvents(options.logger, this.nodeId, (name, listener) => this.#emitter.on(name, listener))
     const self = this
-    this.#link = new StoreState({
+    // What the parts see of each other, as some are made after others that need them.
+    const parts = {
       clock,
       emitter: this.#emitter,
+      connected: this.#store !== undefined,
+      localTime: this.#localTime,
       get counters() {
         return self.#counters
       },
       get loop() {
         return self.#loop
       },
-      warn: (error) => this.warn(error),
-    })
-    this.#path = new RequestPath({
-      clock,
+      get link() {
+        return self.#link
+      },
       get closed() {
         return self.#link.state === 'closed'
       },
-      roll: (counter, now) => this.#roll(counter, now),
-      warn: (error, subject) => this.warn(error, subject),
-    })
-    this.#host = hostOfCounters({
-      link: this.#link,
-      localTime: this.#localTime,
-      connected: this.#store !== undefined,
-      emitter: this.#emitter,
-      get loop() {
-        return self.#loop
-      },
-    })
+      roll: (counter: Counter, now: number) => this.#roll(counter, now),
+      warn: (error: WeirError, subject?: string) => this.warn(error, subject),
+    }
+    this.#link = new StoreState(parts)
+    this.#path = new RequestPath(parts)
+    this.#host = hostOfCounters(parts)
     this.#blocks = new ManualBlocks({ host: this.#host, counters: () => this.#counters, now: () => this.#now() })
     this.#adopt(rules, policies)
     this.#loop = new SyncLoop({
       clock: this.#clock,
       random,
       counters: () => this.#counters,
-      heartbeat,
+      heartbeat: settings.heartbeat,
       time: this.#link.time,
       observer: {
         succeeded: (reply, entries, sent, received) => this.#link.succeeded(reply, entries, sent, received),
@@ -333,10 +325,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
     const now = this.#clock.monotonic()
     const running = this.#link.state !== 'idle'
+    const { maxKeys, overflow } = this.#settings
     this.#counters = policies.map((policy) => {
       const kept = this.#counters.find((counter) => counter.policy.id === policy.id)
       if (kept === undefined) {
-        const made = makeCounter(policy, this.#host, this.#maxKeys, this.#overflow)
+        const made = makeCounter(policy, this.#host, maxKeys, overflow)
         if (running) made.roll(now)
         return made
       }
@@ -353,14 +346,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   async #close(): Promise<void> {
     const was = this.#link.state
+    const { closeTimeout } = this.#settings
     const begun = this.#clock.monotonic()
     // All timers and sockets let a process end: it would before this is done.
     const release = this.#clock.hold?.()
     try {
-      if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(this.#closeTimeout)
+      if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(closeTimeout)
       this.#link.state = 'closed'
       for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
-      await this.#loop.stop(Math.max(LEAVE, this.#closeTimeout - (this.#clock.monotonic() - begun)))
+      await this.#loop.stop(Math.max(LEAVE, closeTimeout - (this.#clock.monotonic() - begun)))
     } finally {
       release?.()
     }

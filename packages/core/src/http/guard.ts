@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { finished } from 'node:stream'
-import type { Decision } from '../decision.ts'
+import { type Decision, summary } from '../decision.ts'
 import { show, WeirError } from '../errors.ts'
 import { createThrottler, type Throttler } from '../throttler.ts'
 import { accessTest } from './access-list.ts'
@@ -269,8 +269,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
 /** A refusal that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {
-  const { reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, parts } = decision
-  return { allowed: true, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun: true, parts }
+  return { ...(summary(decision) as Decision<Name>), allowed: true, dryRun: true, parts: decision.parts }
 }
 
 /**

@@ -44,7 +44,7 @@ interface PolicyFields {
 interface ListFields {
   readonly list: PolicyList
   readonly policyField: string
-  readonly items: readonly (PolicyFields | undefined)[]
+  readonly items: readonly PolicyFields[]
 }
 
 type PolicyList = readonly { readonly policy: Policy | undefined }[]
@@ -93,27 +93,26 @@ export class HeaderWriter {
   /** The value of `RateLimit`: a list with an item for each policy that applies. */
   limitField(decision: Decision): string {
     if (!this.#several) return limitItem(this.#of(decision.policy as Policy), decision.remaining, waitOf(decision))
-    // Its numbers can be read without making its parts.
-    const levels = decision instanceof LevelsDecision ? decision : undefined
     const { items } = this.#ofList(listOf(decision))
     let value = ''
     for (let i = 0; i < items.length; i++) {
-      const fields = items[i]
-      if (fields === undefined) continue
-      if (value !== '') value += ', '
-      if (levels !== undefined) value += limitItem(fields, levels.remainingAt(i), levels.resetAfterAt(i))
-      else {
-        const part = decision.parts[i] as Decision
-        value += limitItem(fields, part.remaining, waitOf(part))
-      }
+      if (i > 0) value += ', '
+      value += this.#itemAt(decision, i, items[i] as PolicyFields)
     }
     return value
   }
 
+  #itemAt(decision: Decision, i: number, fields: PolicyFields): string {
+    // Its numbers can be read without making its parts.
+    if (decision instanceof LevelsDecision) return limitItem(fields, decision.remainingAt(i), decision.resetAfterAt(i))
+    const part = decision.parts[i] as Decision
+    return limitItem(fields, part.remaining, waitOf(part))
+  }
+
   #ofList(list: PolicyList): ListFields {
     if (this.#last?.list !== list) {
-      const items = list.map(({ policy }) => policy && this.#of(policy))
-      this.#last = { list, items, policyField: items.flatMap((fields) => fields?.item ?? []).join(', ') }
+      const items = list.map(({ policy }) => this.#of(policy as Policy))
+      this.#last = { list, items, policyField: items.map(({ item }) => item).join(', ') }
     }
     return this.#last
   }
