@@ -6,7 +6,7 @@ const HERE = fileURLToPath(new URL('.', import.meta.url))
 /** Bytes that core and one face may take, minified and compressed, with all libraries. */
 export const MOST = 18 * 1024
 /** Where it must not grow beyond unnoticed as long as the goal is not reached. */
-export const MOST_NOW = 48 * 1024
+export const MOST_NOW = 50 * 1024
 
 export interface BundleSize {
   readonly name: string

@@ -1,5 +1,4 @@
-/// <reference path="./negotiator.d.ts" />
-import preferredMediaTypes from 'negotiator/lib/mediaType.js'
+import Negotiator from 'negotiator'
 import type { Decision } from '../decision.ts'
 import { Recent } from './recent.ts'
 
@@ -86,7 +85,7 @@ export function preferredForm(accept: string | undefined): Form {
   if (known !== undefined) return known
   let form: Form = 'text'
   try {
-    form = FORMS[preferredMediaTypes(accept, TYPES)[0] ?? 'text/plain'] ?? 'text'
+    form = FORMS[new Negotiator({ headers: { accept } }).mediaType(TYPES) ?? 'text/plain'] ?? 'text'
   } catch {
     // Whatever a client sends, it gets an answer that everybody can read.
   }
