@@ -104,8 +104,8 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   if after >= policy[5] or after >= policy[4] then
     if passed(policy, label, counter, cell, ordinal, before, after, allTaken, allGiven) then text = text .. HOT_MARK end
   end
-  -- What is written over keeps its expiry, which is cheaper than to set it again.
-  if space and running and #text >= #cell then
+  -- What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
+  if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
   else
     call('SET', key, text, 'PX', expiry)
