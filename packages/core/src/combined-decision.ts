@@ -2,10 +2,15 @@ import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts
 import type { DecisionReason, RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
-/** A decision of several policies is that of the decisive one. */
-abstract class DecisionOfSeveral implements Decision {
-  abstract readonly decisive: PolicyDecision
-  abstract readonly parts: readonly PolicyDecision[]
+/** The decision of several policies on one request: that of the decisive one, and all of them. */
+class CombinedDecision implements Decision {
+  declare readonly decisive: PolicyDecision
+  declare readonly parts: readonly PolicyDecision[]
+
+  constructor(parts: readonly PolicyDecision[]) {
+    this.decisive = decisiveOf(parts)
+    this.parts = parts
+  }
 
   get allowed(): boolean {
     return this.decisive.allowed
@@ -52,20 +57,6 @@ abstract class DecisionOfSeveral implements Decision {
   }
 }
 
-logAsJSON(DecisionOfSeveral)
-
-/** The decision of several policies on one request, made of those of each. */
-class CombinedDecision extends DecisionOfSeveral {
-  declare readonly decisive: PolicyDecision
-  declare readonly parts: readonly PolicyDecision[]
-
-  constructor(parts: readonly PolicyDecision[]) {
-    super()
-    this.decisive = decisiveOf(parts)
-    this.parts = parts
-  }
-}
-
 /** The policies that applied to a request, each with its running interval. One object for all requests until one of them changes. */
 export interface Levels {
   readonly cells: readonly RunningCell[]
@@ -92,37 +83,68 @@ export function note(numbers: number[], level: number, remaining: number, resetA
  *     numbers   remaining, resetAfter, cost of the first policy | of the second | …
  *     refused   a bit for each policy that is full
  */
-export class LevelsDecision extends DecisionOfSeveral {
+export class LevelsDecision implements Decision {
   declare readonly levels: Levels
   declare readonly keys: string | readonly string[]
   declare readonly numbers: readonly number[]
   declare readonly refused: number
-  declare made: readonly PolicyDecision[] | undefined
+  declare whole: CombinedDecision | undefined
 
+  // Of no other class: made by a class that extends one, it is compiled again and again under some loaders of TypeScript.
   constructor(levels: Levels, keys: string | readonly string[], numbers: readonly number[], refused: number) {
-    super()
     this.levels = levels
     this.keys = keys
     this.numbers = numbers
     this.refused = refused
-    this.made = undefined
+    this.whole = undefined
   }
 
-  override get allowed(): boolean {
+  get allowed(): boolean {
     return this.refused === 0
   }
 
-  override get dryRun(): boolean {
+  get reason(): DecisionReason {
+    return this.#combined().reason
+  }
+
+  get policy(): Policy | undefined {
+    return this.#combined().policy
+  }
+
+  get key(): string {
+    return this.#combined().key
+  }
+
+  get limit(): number {
+    return this.#combined().limit
+  }
+
+  get remaining(): number {
+    return this.#combined().remaining
+  }
+
+  get resetAfter(): number {
+    return this.#combined().resetAfter
+  }
+
+  get retryAfter(): number {
+    return this.#combined().retryAfter
+  }
+
+  get cost(): number {
+    return this.#combined().cost
+  }
+
+  get dryRun(): boolean {
     return false
   }
 
-  get decisive(): PolicyDecision {
-    return decisiveOf(this.parts)
+  get parts(): readonly PolicyDecision[] {
+    return this.#combined().parts
   }
 
-  get parts(): readonly PolicyDecision[] {
-    this.made ??= this.levels.cells.map((cell, level) => this.#part(cell, level))
-    return this.made
+  toJSON(): Omit<Decision, 'parts'> {
+    return summary(this)
   }
 
   /** Units left at one of the levels. */
@@ -135,12 +157,20 @@ export class LevelsDecision extends DecisionOfSeveral {
     return Math.ceil(this.numbers[3 * level + 1] as number)
   }
 
+  #combined(): CombinedDecision {
+    this.whole ??= new CombinedDecision(this.levels.cells.map((cell, level) => this.#part(cell, level)))
+    return this.whole
+  }
+
   #part({ passed, full }: RunningCell, level: number): PolicyDecision {
     const key = typeof this.keys === 'string' ? (this.levels.keys[level] ?? this.keys) : (this.keys[level] as string)
     const outcome = (this.refused & (1 << level)) === 0 ? passed : full
     return new PolicyDecision(outcome, key, this.remainingAt(level), this.resetAfterAt(level), this.numbers[3 * level + 2] as number)
   }
 }
+
+logAsJSON(CombinedDecision)
+logAsJSON(LevelsDecision)
 
 /** Which of several decisions speaks for the request. */
 function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {

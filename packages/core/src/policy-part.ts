@@ -27,10 +27,10 @@ function passed(counter: Counter, slot: number, key: string, cost: number, now: 
   return new PolicyDecision(counter.cell.passed, key, counter.remaining(slot, now), Math.ceil(counter.resetAfter(slot, now)), cost)
 }
 
-/** Refuses a request to a key that is full by what `source` says. */
+/** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
 function closed(counter: Counter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
   counter.stats.countByLimit(source)
-  return new PolicyDecision(counter.cell.full, key, counter.remaining(slot, now), Math.max(1, Math.ceil(counter.rollAt - now)), 0)
+  return new PolicyDecision(counter.cell.full, key, counter.remaining(slot, now), Math.ceil(counter.rollAt - now), 0)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */

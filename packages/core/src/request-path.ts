@@ -232,7 +232,7 @@ export class RequestPath<Name extends string, Req> {
       const slot = this.#found[at] as number
       const full = (refused & (1 << at)) !== 0
       if (full) counter.stats.countByLimit(counter.fullBy(slot, costs[i] as number) as SourceIndex)
-      note(numbers, at, counter.remaining(slot, now), full ? Math.max(1, counter.rollAt - now) : counter.resetAfter(slot, now), 0)
+      note(numbers, at, counter.remaining(slot, now), full ? counter.rollAt - now : counter.resetAfter(slot, now), 0)
     }
   }
 
