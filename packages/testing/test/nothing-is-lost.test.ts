@@ -24,6 +24,9 @@ const REQUESTS_BEGIN = 0.02
 const REQUESTS_END = 0.5
 const FAULTS_END = 0.6
 
+/** Longer than the store can be away, outages in a row included: a node that is closed meanwhile waits for it to come back. */
+const CLOSE_TIMEOUT = 6_000
+
 const moment = fc.double({ min: 0.05, max: REQUESTS_END, noNaN: true })
 const span = fc.tuple(moment, fc.double({ min: 0.005, max: 0.1, noNaN: true })).map(([from, length]) => ({ from, until: from + length }))
 const place = fc.nat({ max: 3 })
@@ -71,7 +74,7 @@ async function closed(
     faults: faults(...list, ...more, { kind: 'scale', at: FAULTS_END + 0.2, nodes: 0 }),
     node: ({ policy, store: given, clock, random }) => {
       if (given instanceof SimulatedStore) store = given
-      return createThrottler({ policies: [policy], store: given, clock, random })
+      return createThrottler({ policies: [policy], store: given, clock, random, closeTimeout: CLOSE_TIMEOUT })
     },
   }
   const result = await simulate(scenario)
