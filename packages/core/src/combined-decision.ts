@@ -67,13 +67,6 @@ export interface Levels {
 /** Policies of a `LevelsDecision` at most: it has a bit for each. */
 export const MOST_LEVELS = 30
 
-/** Writes the numbers of a level, times in milliseconds. */
-export function note(numbers: number[], level: number, remaining: number, resetAfter: number, cost: number): void {
-  numbers[3 * level] = remaining
-  numbers[3 * level + 1] = resetAfter
-  numbers[3 * level + 2] = cost
-}
-
 /**
  * The decision of several policies that each let a request pass or are full, as most are. It holds the numbers of that moment
  * side by side, and makes parts of them only when somebody asks:

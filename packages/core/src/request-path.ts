@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts'
-import { combined, type Levels, LevelsDecision, MOST_LEVELS, note } from './combined-decision.ts'
+import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './combined-decision.ts'
 import { type Counter, NO_SLOT } from './counter.ts'
 import type { SourceIndex } from './counter-stats.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
@@ -187,6 +187,7 @@ export class RequestPath<Name extends string, Req> {
     const found = this.#found
     const before = this.#before
     let levels = this.#levels[applied]
+    const checked = costs === this.#costs
     let refused = 0
     let counted = 0
     const numbers: number[] = new Array(3 * applied)
@@ -195,7 +196,7 @@ export class RequestPath<Name extends string, Req> {
       const counter = counters[i] as Counter
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      if (key === undefined || now >= counter.rollAt || !isCost(cost)) return this.#takeBack(costs, places, counted)
+      if (key === undefined || now >= counter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
       const slot = shared[i] === true ? counter.findAgain(key) : counter.table.find(key)
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
@@ -205,7 +206,9 @@ export class RequestPath<Name extends string, Req> {
         if (counter.policy.dryRun || counter.fullBy(slot, cost) < 0) return this.#takeBack(costs, places, counted)
         refused |= 1 << at
       }
-      note(numbers, at, counter.remaining(slot, now), counter.resetAfter(slot, now), cost)
+      numbers[3 * at] = counter.remaining(slot, now)
+      numbers[3 * at + 1] = counter.resetAfter(slot, now)
+      numbers[3 * at + 2] = cost
       if (levels !== undefined && levels.cells[at] !== counter.cell) levels = undefined
     }
     if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
@@ -232,7 +235,9 @@ export class RequestPath<Name extends string, Req> {
       const slot = this.#found[at] as number
       const full = (refused & (1 << at)) !== 0
       if (full) counter.stats.countByLimit(counter.fullBy(slot, costs[i] as number) as SourceIndex)
-      note(numbers, at, counter.remaining(slot, now), full ? counter.rollAt - now : counter.resetAfter(slot, now), 0)
+      numbers[3 * at] = counter.remaining(slot, now)
+      if (full) numbers[3 * at + 1] = counter.rollAt - now
+      numbers[3 * at + 2] = 0
     }
   }
 
