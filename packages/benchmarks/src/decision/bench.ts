@@ -28,6 +28,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
       add('weir', keys, strings, 'refuse', 100_000)
     }
     add('weir, three levels', keys, 'cached', 'allow', 50_000)
+    add('weir, three levels', keys, 'cached', 'refuse', 50_000)
     add('weir with a store', keys, 'cached', 'allow', 100_000)
   }
   add('weir, sliding', 1000, 'cached', 'allow', 50_000)
