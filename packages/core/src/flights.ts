@@ -18,7 +18,9 @@ const USUAL_WEIGHT = 0.2
  * by share as soon as an answer is overdue. Times are of the monotonic clock.
  */
 export class Flights {
-  readonly #flights = new Set<Flight>()
+  // No Set: one that is added to and deleted from leaves a chain of old tables, each of which holds the next one and what was
+  // in it. Once the first of them has grown old, exchanges that are over survive until the next full collection.
+  readonly #flights: Flight[] = []
   #answered = false
   #silent = false
   /** Since when nothing was heard of the store although something is under way. */
@@ -30,7 +32,7 @@ export class Flights {
 
   /** How many there are. */
   get size(): number {
-    return this.#flights.size
+    return this.#flights.length
   }
 
   /** The store has answered once, so its time is known. */
@@ -45,7 +47,7 @@ export class Flights {
 
   begin(batch: Batch, now: number): Flight {
     const flight: Flight = { batch, sent: now, overdue: false }
-    this.#flights.add(flight)
+    this.#flights.push(flight)
     this.#waitingSince = Math.min(this.#waitingSince, now)
     return flight
   }
@@ -64,7 +66,7 @@ export class Flights {
 
   #heard(flight: Flight, now: number): boolean {
     const was = this.#silent
-    this.#flights.delete(flight)
+    this.#flights.splice(this.#flights.indexOf(flight), 1)
     this.#silent = false
     this.#waitingSince = this.size > 0 ? now : Number.POSITIVE_INFINITY
     return was

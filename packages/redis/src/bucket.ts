@@ -45,8 +45,8 @@ export class Bucket {
   readonly #sequence = new Sequence()
   readonly #sequenceKey: string
   #last: Moment | undefined
-  /** Monotonic times at which the calls without an answer were sent. */
-  readonly #pending = new Set<{ readonly since: number }>()
+  /** Monotonic times at which the calls without an answer were sent. No Set, for the reason told in core's `Flights`. */
+  #pending: { readonly since: number }[] = []
 
   constructor(options: BucketOptions) {
     this.keys = options.keys
@@ -63,7 +63,7 @@ export class Bucket {
     const { clock, link, nodeId } = this.#options
     const call = { since: clock.monotonic() }
     this.#refuseWhenSilent(call.since)
-    this.#pending.add(call)
+    this.#pending.push(call)
     try {
       const sequence = this.#sequence.next()
       const now = nodesTime && nodesTime.time + (call.since - nodesTime.middle)
@@ -81,7 +81,8 @@ export class Bucket {
       // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.
       return { moment, rest, setBack: now === undefined && step < -LEAST_STEP ? -step : 0 }
     } finally {
-      this.#pending.delete(call)
+      const place = this.#pending.indexOf(call)
+      if (place >= 0) this.#pending.splice(place, 1)
     }
   }
 
@@ -94,7 +95,7 @@ export class Bucket {
     for (const { since } of this.#pending) {
       if (now - since <= timeout) continue
       const long = now - since > 3 * timeout
-      if (long) this.#pending.clear()
+      if (long) this.#pending = []
       // Where others have answered since, a part of a Cluster hangs: its slots will move, and connections to the others are good.
       link.silent(long && link.heardAt <= since)
       throw timedOut(timeout)

@@ -1,4 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createThrottler, type Throttler } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { Redis } from 'ioredis'
@@ -101,6 +103,10 @@ for (let id = 0; id < keys; ) {
   await pause(0)
 }
 if (spanNow() !== span) throw new Error('It took longer than a span to count the keys.')
+// A million keys that came within a second are garbage collection's matter; the exchange is measured without it.
+setFlagsFromString('--expose-gc')
+const collectGarbage = runInNewContext('gc') as () => void
+collectGarbage()
 if (sent() > keys / 10) throw new Error(`${sent()} keys were sent too early`)
 for (const early = sent(); sent() === early; ) await pause(5)
 // Not before the wait, which costs Redis something as well.
