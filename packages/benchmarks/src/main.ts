@@ -7,6 +7,7 @@ import { flood } from './flood/bench.ts'
 import type { Bench } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
 import { http } from './http/bench.ts'
+import { instructions } from './http/instructions.ts'
 import { memory } from './memory/bench.ts'
 import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
@@ -14,7 +15,19 @@ import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
 import { windows } from './windows/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = { decision, memory, http, redis, sync, scale, snapshot, flood, windows, bundle }
+const BENCHES: Readonly<Record<string, Bench>> = {
+  decision,
+  memory,
+  http,
+  instructions,
+  redis,
+  sync,
+  scale,
+  snapshot,
+  flood,
+  windows,
+  bundle,
+}
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 function wholeNumber(text: string): number {

@@ -1,4 +1,13 @@
-import { type Decision, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput, type Throttler, WeirError } from '@weir/core'
+import {
+  type Decision,
+  LIMIT_FIELDS,
+  type PolicyName,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+  type Throttler,
+  WeirError,
+} from '@weir/core'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
@@ -87,8 +96,11 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }
 }
 
+/** Fastify writes names in lower case. To hand them over so saves Node.js to look each one up among its strings. */
+const LOWER: Readonly<Record<string, string>> = Object.fromEntries(LIMIT_FIELDS.map((name) => [name, name.toLowerCase()]))
+
 const setHeader: SetHeader<FastifyReply> = (reply, name, value) => {
-  reply.header(name, value)
+  reply.header(LOWER[name] ?? name, value)
 }
 
 /** Adds to what another throttler said before, where the field is a list. */

@@ -44,6 +44,8 @@ function isRunning(pid: number): boolean {
 
 export interface ProgramOptions {
   readonly execArgv?: readonly string[]
+  /** A program that runs Node.js, and its arguments, e.g. one that counts instructions. Its messages are not shown. */
+  readonly under?: readonly string[]
   /** Milliseconds after which it is ended. */
   readonly patience?: number
 }
@@ -56,7 +58,8 @@ export async function startProgram(name: ProgramName, input: unknown, options: P
   await (built ??= buildPrograms())
   const args = ['--no-warnings', ...(options.execArgv ?? []), `${PROGRAMS}/${name}.mjs`, JSON.stringify(input)]
   const env = { ...process.env, NODE_ENV: 'production' }
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], env })
+  const [command, ...rest] = [...(options.under ?? []), process.execPath, ...args] as [string, ...string[]]
+  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', options.under === undefined ? 'inherit' : 'pipe'], env })
   const end = () => child.kill('SIGKILL')
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))

@@ -12,6 +12,8 @@ interface Measured extends Omit<SyncResult, 'exchange' | 'plainly'> {
   /** What `PING` took another client meanwhile, 99 %, milliseconds, and while the keys were written the plain way. */
   readonly ping: number
   readonly plainPing: number
+  /** Longest time that this process, which had next to nothing to do, got no core meanwhile, milliseconds. */
+  readonly idleHeld: number
 }
 
 /** A span's end with a million keys to send: keys that are just due, and the extreme, in which all of them become hot. */
@@ -43,6 +45,13 @@ async function measure(keys: number, hot: boolean): Promise<Measured> {
     }
   }
   const pings = ping()
+  const turns: { at: number; held: number }[] = []
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    turns.push({ at: Date.now(), held: now - last - 1 })
+    last = now
+  }, 1)
   try {
     const input: SyncInput = { port: server.port, keys, hot }
     const { exchange, plainly, ...result } = await runProgram<SyncResult>('sync', input)
@@ -53,9 +62,11 @@ async function measure(keys: number, hot: boolean): Promise<Measured> {
         0.99,
       )
     }
-    return { ...result, seconds: (exchange[1] - exchange[0]) / 1000, ping: during(exchange), plainPing: during(plainly) }
+    const idleHeld = Math.max(...turns.filter(({ at }) => at >= exchange[0] && at <= exchange[1]).map(({ held }) => held))
+    return { ...result, seconds: (exchange[1] - exchange[0]) / 1000, ping: during(exchange), plainPing: during(plainly), idleHeld }
   } finally {
     running = false
+    clearInterval(timer)
     await pings
     other.disconnect()
     await server.stop()
@@ -71,6 +82,7 @@ function table(title: string, results: readonly Measured[]): Pick<Report, 'title
     { figure: 'seconds', value: round(of('seconds')) },
     { figure: 'event loop held, longest, ms', value: round(of('held')) },
     { figure: 'event loop held, 99.9 %, ms', value: round(of('mostlyHeld')) },
+    { figure: 'the same in a process with nothing to do, longest, ms', value: round(of('idleHeld')) },
     { figure: 'CPU while the event loop was held once, most, ms', value: round(of('turn')) },
     { figure: 'Redis CPU for each key, µs', value: round(of('redis')) },
     { figure: 'the same by pipelined INCRBY and PEXPIRE, µs', value: round(of('plain')) },
