@@ -20,7 +20,7 @@ const USUAL_WEIGHT = 0.2
 export class Flights {
   // No Set: one that is added to and deleted from leaves a chain of old tables, each of which holds the next one and what was
   // in it. Once the first of them has grown old, exchanges that are over survive until the next full collection.
-  readonly #flights: Flight[] = []
+  #flights: readonly Flight[] = []
   #answered = false
   #silent = false
   /** Since when nothing was heard of the store although something is under way. */
@@ -47,7 +47,7 @@ export class Flights {
 
   begin(batch: Batch, now: number): Flight {
     const flight: Flight = { batch, sent: now, overdue: false }
-    this.#flights.push(flight)
+    this.#flights = [...this.#flights, flight]
     this.#waitingSince = Math.min(this.#waitingSince, now)
     return flight
   }
@@ -66,7 +66,7 @@ export class Flights {
 
   #heard(flight: Flight, now: number): boolean {
     const was = this.#silent
-    this.#flights.splice(this.#flights.indexOf(flight), 1)
+    this.#flights = this.#flights.filter((one) => one !== flight)
     this.#silent = false
     this.#waitingSince = this.size > 0 ? now : Number.POSITIVE_INFINITY
     return was

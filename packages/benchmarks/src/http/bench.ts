@@ -6,10 +6,10 @@ import { startProgram } from '../harness/programs.ts'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { median, spread } from '../harness/statistics.ts'
 import { Load } from './load.ts'
+import { PEERS } from './peers.ts'
 import type { ServerInput } from './server.ts'
 
 const CONTENDERS = ['bare', 'bare again', 'fields alone', 'weir', 'weir, Redis', 'peer', 'peer, Redis'] as const
-const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', koa: 'koa-ratelimit' } as const
 const CONNECTIONS = 16
 
 /** A server in a process of its own. */

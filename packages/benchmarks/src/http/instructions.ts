@@ -5,10 +5,10 @@ import type { Bench } from '../harness/bench.ts'
 import { startProgram } from '../harness/programs.ts'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { Load } from './load.ts'
+import { PEERS } from './peers.ts'
 import type { ServerInput } from './server.ts'
 
 const CONTENDERS = ['bare', 'fields alone', 'weir', 'peer'] as const
-const PEERS = { express: 'express-rate-limit', fastify: '@fastify/rate-limit', koa: 'koa-ratelimit' } as const
 
 /** The same program on every run: one thread, the same hashes, and compiled at the same requests. */
 const REPEATABLE = ['--predictable', '--hash-seed=1', '--random-seed=1']

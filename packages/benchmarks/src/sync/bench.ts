@@ -54,7 +54,7 @@ async function measure(keys: number, hot: boolean): Promise<Measured> {
   }, 1)
   try {
     const input: SyncInput = { port: server.port, keys, hot }
-    const { exchange, plainly, ...result } = await runProgram<SyncResult>('sync', input)
+    const { exchange, plainly, ...result } = await runProgram<SyncResult>('sync', input, { execArgv: ['--expose-gc'] })
     const during = ([from, to]: Stretch) => {
       const found = waits.filter(({ at }) => at >= from && at <= to)
       return percentile(
