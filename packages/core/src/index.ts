@@ -1,9 +1,7 @@
-export { type Clock, systemClock, type TimerHandle } from './clock.ts'
-export type { BlockCause, ExchangeReason, RefusalReason, RefusalSource } from './counter-stats.ts'
-export type { Decision } from './decision.ts'
-export { type Duration, parseDuration } from './duration.ts'
-export { WeirError, type WeirErrorCode } from './errors.ts'
-export type { DiagnosticsMessage, EventName, Listener, ThrottlerEvents } from './events.ts'
+export type { Decision } from './decide/decision.ts'
+export type { DecisionReason } from './decide/outcome.ts'
+export type { Degraded, Enforcement, GrowingCooldown, Policy, PolicyOptions, WindowShape } from './decide/policy.ts'
+export type { BlockCause, ExchangeReason, RefusalReason, RefusalSource } from './decide/stats.ts'
 export {
   type AccessList,
   createGuard,
@@ -35,16 +33,15 @@ export {
   upgradeRefusal,
   type WeirTypes,
 } from './http/index.ts'
-export { Hub } from './hub.ts'
-export { type IpcService, serveIpc } from './ipc-serve.ts'
-export { type IpcStoreOptions, ipcStore } from './ipc-store.ts'
-export type { Logger } from './logger.ts'
-export type { BlockOptions } from './manual-blocks.ts'
-export { connectToHub, memoryStore } from './memory-store.ts'
-export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
-export type { DecisionReason } from './outcome.ts'
-export type { Degraded, Enforcement, GrowingCooldown, Policy, PolicyOptions, WindowShape } from './policy.ts'
-export type { BlockedKey, KeyUsage, PolicySnapshot, Snapshot, SnapshotOptions, SyncSnapshot } from './snapshot.ts'
+export { Hub } from './hub/hub.ts'
+export { connectToHub, memoryStore } from './hub/memory-store.ts'
+export type { ClusterNode, NodeStatus, PolicyStatus } from './inspect/node-status.ts'
+export type { BlockedKey, KeyUsage, PolicySnapshot, Snapshot, SnapshotOptions, SyncSnapshot } from './inspect/snapshot.ts'
+export { type IpcService, serveIpc } from './ipc/serve.ts'
+export { type IpcStoreOptions, ipcStore } from './ipc/store.ts'
+export { WeirError, type WeirErrorCode } from './report/errors.ts'
+export type { DiagnosticsMessage, EventName, Listener, ThrottlerEvents } from './report/events.ts'
+export type { Logger } from './report/logger.ts'
 export type {
   Announcement,
   BlockAnnouncement,
@@ -64,9 +61,12 @@ export type {
   SyncRequest,
   SyncResult,
   TotalAnnouncement,
-} from './store.ts'
-export type { ThrottlerState } from './store-state.ts'
-export type { SyncFailureCause } from './sync-stats.ts'
-export { createThrottler, Throttler } from './throttler.ts'
-export type { Overflow, ThrottlerOptions } from './throttler-options.ts'
-export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from './time.ts'
+} from './store/contract.ts'
+export type { ThrottlerState } from './sync/link/state.ts'
+export type { SyncFailureCause } from './sync/link/stats.ts'
+export type { BlockOptions } from './throttler/manual-blocks.ts'
+export type { Overflow, ThrottlerOptions } from './throttler/options.ts'
+export { createThrottler, Throttler } from './throttler/throttler.ts'
+export { type Clock, systemClock, type TimerHandle } from './time/clock.ts'
+export { type Duration, parseDuration } from './time/duration.ts'
+export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from './time/intervals.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { parsePolicies, parsePolicy } from '../src/parse-policy.ts'
-import type { PolicyOptions } from '../src/policy.ts'
+import { parsePolicies, parsePolicy } from '../src/decide/check-policy.ts'
+import type { PolicyOptions } from '../src/decide/policy.ts'
 import { thrownBy } from './support/nodes.ts'
 
 const good = { limit: 100, interval: '1m' } as const

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../src/clock.ts'
-import { createThrottler } from '../src/throttler.ts'
-import type { ThrottlerOptions } from '../src/throttler-options.ts'
+import type { ThrottlerOptions } from '../src/throttler/options.ts'
+import { createThrottler } from '../src/throttler/throttler.ts'
+import { systemClock } from '../src/time/clock.ts'
 import { thrownBy } from './support/nodes.ts'
 
 const policies = [{ limit: 10, interval: '1s' }] as const

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { BlockChanges, changeAt, type PendingBlock } from '../src/block-changes.ts'
-import type { BlockChange, StorePolicy } from '../src/store.ts'
+import type { BlockChange, StorePolicy } from '../src/store/contract.ts'
+import { BlockChanges, changeAt, type PendingBlock } from '../src/sync/exchange/block-changes.ts'
 
 const RETRY = 200
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Policy } from '../src/policy.ts'
-import type { Overflow } from '../src/throttler-options.ts'
+import type { Policy } from '../src/decide/policy.ts'
+import type { Overflow } from '../src/throttler/options.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { formatStatus, LONGEST_STATUS, parseStatus, statusOf } from '../src/node-status.ts'
+import { formatStatus, LONGEST_STATUS, parseStatus, statusOf } from '../src/inspect/node-status.ts'
 import { offer, scene } from './support/nodes.ts'
 
 test('who asks for the cluster gets all its nodes, with what they say of themselves', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Policy, PolicyOptions } from '../src/policy.ts'
+import type { Policy, PolicyOptions } from '../src/decide/policy.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/counter-table.ts'
+import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/keys/key-table.ts'
 import { anyKey, hostileKeys } from './support/nodes.ts'
 
 // Much of it is computed; a busy machine needs time for that.

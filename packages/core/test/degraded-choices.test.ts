@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Degraded } from '../src/policy.ts'
+import type { Degraded } from '../src/decide/policy.ts'
 import { type Node, offer, type Scene, scene } from './support/nodes.ts'
 
 /** Two live nodes that have lost their store at the begin of an interval. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Batch } from '../src/batch.ts'
-import type { Counter } from '../src/counter.ts'
-import { DueKeys } from '../src/due-keys.ts'
+import { Batch } from '../src/algorithms/shared/batch.ts'
+import type { Counter } from '../src/decide/limiter.ts'
+import { DueKeys } from '../src/sync/exchange/due-keys.ts'
 
 function counter() {
   const undone: number[] = []

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { show, WeirError } from '../src/errors.ts'
+import { show, WeirError } from '../src/report/errors.ts'
 
 const packages = fileURLToPath(new URL('../..', import.meta.url))
 const page = readFileSync(join(packages, '../docs/reference/errors.md'), 'utf8')

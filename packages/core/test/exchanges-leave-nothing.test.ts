@@ -1,8 +1,8 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { Batch } from '../src/batch.ts'
-import { type Flight, Flights } from '../src/flights.ts'
+import { Batch } from '../src/algorithms/shared/batch.ts'
+import { type Flight, Flights } from '../src/sync/exchange/flights.ts'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import type { Policy } from '../src/policy.ts'
+import type { Policy } from '../src/decide/policy.ts'
 import { anyKey, hostileKeys, type Node, offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

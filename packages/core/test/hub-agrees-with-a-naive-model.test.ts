@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Clock } from '../src/clock.ts'
-import { Hub } from '../src/hub.ts'
-import type { Cell, StorePolicy, SyncEntry } from '../src/store.ts'
-import type { Ordinal } from '../src/time.ts'
+import { Hub } from '../src/hub/hub.ts'
+import type { Cell, StorePolicy, SyncEntry } from '../src/store/contract.ts'
+import type { Clock } from '../src/time/clock.ts'
+import type { Ordinal } from '../src/time/intervals.ts'
 
 const clock: Clock = {
   now: () => 1_000_000,

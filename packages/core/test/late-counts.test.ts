@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LateCounts } from '../src/late-counts.ts'
-import type { Ordinal } from '../src/time.ts'
+import { LateCounts } from '../src/algorithms/shared/late-counts.ts'
+import type { Ordinal } from '../src/time/intervals.ts'
 
 const at = (ordinal: number): Ordinal => ordinal as Ordinal
 

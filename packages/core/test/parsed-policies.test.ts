@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parsePolicies, parsePolicy } from '../src/parse-policy.ts'
+import { parsePolicies, parsePolicy } from '../src/decide/check-policy.ts'
 
 test('defaults: six spans, no cooldown, fixed window, proof, share', () => {
   expect(parsePolicy({ limit: 100, interval: '1m' })).toEqual({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { StoreConnection, SyncRequest } from '../src/store.ts'
+import type { StoreConnection, SyncRequest } from '../src/store/contract.ts'
 import { offer, scene } from './support/nodes.ts'
 
 /** One slot of a Cluster: it has no answers for keys that begin with a text, while others are answered. */

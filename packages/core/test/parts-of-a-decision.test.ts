@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { Decision } from '../src/decision.ts'
-import { HeaderWriter } from '../src/http/headers.ts'
+import type { Decision } from '../src/decide/decision.ts'
+import { HeaderWriter } from '../src/http/answer/headers.ts'
 import { offer, scene, seeded } from './support/nodes.ts'
 
 const levels = [

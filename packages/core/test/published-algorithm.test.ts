@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { PolicyOptions } from '../src/policy.ts'
+import type { PolicyOptions } from '../src/decide/policy.ts'
 import { type Node, offer, type Scene, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

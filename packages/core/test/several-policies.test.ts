@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Policy } from '../src/policy.ts'
+import type { Policy } from '../src/decide/policy.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { SlotMap } from '../src/slot-map.ts'
+import { SlotMap } from '../src/keys/slot-map.ts'
 
 test('a slot has what was set last, until it is deleted, whatever the others have', () => {
   const slot = fc.oneof(fc.nat(600), fc.constantFrom(255, 256, 100_000, 1_000_000))

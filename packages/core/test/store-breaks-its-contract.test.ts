@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { StoreConnection } from '../src/store.ts'
-import { Throttler } from '../src/throttler.ts'
+import type { StoreConnection } from '../src/store/contract.ts'
+import { Throttler } from '../src/throttler/throttler.ts'
 import { World } from './support/world.ts'
 
 const unhandled: unknown[] = []

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { SyncReply, SyncRequest } from '../src/store.ts'
+import type { SyncReply, SyncRequest } from '../src/store/contract.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 
 const LIMIT = 120

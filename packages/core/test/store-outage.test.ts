@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Policy } from '../src/policy.ts'
+import type { Policy } from '../src/decide/policy.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 import type { Health } from './support/stores.ts'
 import { EPOCH } from './support/world.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Policy } from '../src/policy.ts'
-import { StoreTime } from '../src/store-time.ts'
+import type { Policy } from '../src/decide/policy.ts'
+import { StoreTime } from '../src/time/store-time.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

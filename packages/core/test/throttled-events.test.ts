@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { expect, test } from 'vitest'
-import type { DiagnosticsMessage, ThrottlerEvents } from '../src/events.ts'
+import type { DiagnosticsMessage, ThrottlerEvents } from '../src/report/events.ts'
 import { offer, scene } from './support/nodes.ts'
 
 test('refusals are reported as one sum per policy and second', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../src/time.ts'
+import { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../src/time/intervals.ts'
 
 const whole = fc.integer({ min: 10, max: 100_000_000 })
 const fraction = fc.integer({ min: 100, max: 10_000_000 }).map((tenths) => tenths / 10 + 0.3)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
-import { addressKeys } from '../../src/http/address.ts'
+import { addressKeys } from '../../src/http/request/address.ts'
 
 const key = addressKeys()
 

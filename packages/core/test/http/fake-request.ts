@@ -1,4 +1,4 @@
-import type { RequestReader } from '../../src/http/reader.ts'
+import type { RequestReader } from '../../src/http/request/reader.ts'
 
 /** A request as plain data. */
 export interface FakeRequest {

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Decision } from '../../src/decision.ts'
-import type { WeirError } from '../../src/errors.ts'
+import type { Decision } from '../../src/decide/decision.ts'
 import type { ThrottleInput } from '../../src/http/face-options.ts'
 import { createGuard } from '../../src/http/guard.ts'
-import { createThrottler } from '../../src/throttler.ts'
+import type { WeirError } from '../../src/report/errors.ts'
+import { createThrottler } from '../../src/throttler/throttler.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 import { ManualTime } from './manual-time.ts'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { decodeList } from 'structured-field-values'
 import { describe, expect, test } from 'vitest'
-import { HeaderWriter, retryAfterSeconds } from '../../src/http/headers.ts'
-import { createThrottler } from '../../src/throttler.ts'
+import { HeaderWriter, retryAfterSeconds } from '../../src/http/answer/headers.ts'
+import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from './manual-time.ts'
 
 /** What an independent parser of structured fields (not the library that Weir writes them with) makes of a value. */

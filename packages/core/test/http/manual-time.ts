@@ -1,4 +1,4 @@
-import type { Clock, TimerHandle } from '../../src/clock.ts'
+import type { Clock, TimerHandle } from '../../src/time/clock.ts'
 
 /** A clock that stands still until it is moved. Timers fire as it passes them. */
 export class ManualTime implements Clock {

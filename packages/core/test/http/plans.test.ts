@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { WeirError } from '../../src/errors.ts'
-import { expandPlans, type PlannedPolicyOptions } from '../../src/http/plans.ts'
-import { Rules } from '../../src/http/rules.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../../src/http/request/plans.ts'
+import { Rules } from '../../src/http/request/rules.ts'
+import type { WeirError } from '../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 
 const planned: PlannedPolicyOptions<FakeRequest> = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { preferredForm, problemBody } from '../../src/http/problem.ts'
-import { createThrottler } from '../../src/throttler.ts'
+import { preferredForm, problemBody } from '../../src/http/answer/problem.ts'
+import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from './manual-time.ts'
 
 const refused = () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { countedMethod, foldPath, normalizePath, pathOf, withoutDots } from '../../src/http/route-key.ts'
+import { countedMethod, foldPath, normalizePath, pathOf, withoutDots } from '../../src/http/request/route-key.ts'
 
 const fold = (target: string) => foldPath(withoutDots(normalizePath(pathOf(target))))
 

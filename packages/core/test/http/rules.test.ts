@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp'
 import { describe, expect, test, vi } from 'vitest'
-import type { WeirError } from '../../src/errors.ts'
-import { header } from '../../src/http/key-source.ts'
-import { PathIndex } from '../../src/http/path-index.ts'
-import type { KeyOption, KeySource, MatchOption } from '../../src/http/reader.ts'
-import { checkRequestRule, type RequestRule, Rules } from '../../src/http/rules.ts'
+import { header } from '../../src/http/request/key-source.ts'
+import { PathIndex } from '../../src/http/request/path-index.ts'
+import type { KeyOption, KeySource, MatchOption } from '../../src/http/request/reader.ts'
+import { checkRequestRule, type RequestRule, Rules } from '../../src/http/request/rules.ts'
+import type { WeirError } from '../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
 
 function rulesOf(list: RequestRule<FakeRequest>[]) {

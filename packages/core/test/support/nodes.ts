@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { onTestFinished } from 'vitest'
-import type { PolicyOptions } from '../../src/policy.ts'
-import { Throttler } from '../../src/throttler.ts'
-import type { ThrottlerOptions } from '../../src/throttler-options.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import type { ThrottlerOptions } from '../../src/throttler/options.ts'
+import { Throttler } from '../../src/throttler/throttler.ts'
 import { TestStore } from './stores.ts'
 import { World, type WorldClock } from './world.ts'
 

@@ -1,8 +1,8 @@
-import { Hub } from '../../src/hub.ts'
-import { connectToHub } from '../../src/memory-store.ts'
-import type { Policy } from '../../src/policy.ts'
-import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store.ts'
-import { type Ordinal, ordinalAt } from '../../src/time.ts'
+import type { Policy } from '../../src/decide/policy.ts'
+import { Hub } from '../../src/hub/hub.ts'
+import { connectToHub } from '../../src/hub/memory-store.ts'
+import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
+import { type Ordinal, ordinalAt } from '../../src/time/intervals.ts'
 import type { World, WorldClock } from './world.ts'
 
 /** How a store behaves just now. */

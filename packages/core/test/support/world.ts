@@ -1,4 +1,4 @@
-import type { Clock, TimerHandle } from '../../src/clock.ts'
+import type { Clock, TimerHandle } from '../../src/time/clock.ts'
 
 interface Timer {
   readonly at: number

@@ -1,0 +1,84 @@
+import { STRICT } from '../../decide/stats.ts'
+import { baseOf, DUE, IN_FLIGHT, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
+import type { SyncEntry, SyncResult } from '../../store/contract.ts'
+import type { Batch, Ticket } from '../shared/batch.ts'
+import { type Reservation, Reservations } from '../shared/reservations.ts'
+import { FixedCounter } from './exchanged.ts'
+
+/** Requests that wait for the store's word (`strict`): for each a conditional increment. */
+export abstract class ReservingCounter extends FixedCounter {
+  readonly #reservations = new Reservations()
+
+  override reserve(reservation: Reservation, now: number): void {
+    this.#reservations.add(reservation.slot, reservation)
+    this.wantExchange(reservation.slot, now, STRICT)
+  }
+
+  /** Conditional increments in a row, each on top of the one before: once one is not granted, none after it is. */
+  override collect(slot: number, now: number, batch: Batch): void {
+    const flags = this.table.flags[slot] as number
+    if (!this.#reservations.has(slot) || (flags & IN_FLIGHT) !== 0) {
+      super.collect(slot, now, batch)
+      return
+    }
+    this.table.flags[slot] = (flags & ~DUE) | IN_FLIGHT
+    const base = baseOf(slot)
+    if (this.table.fields[base + TAG] !== this.tag) this.refresh(slot, now)
+    const active = this.activate(slot)
+    const { given } = active
+    let taken = this.taken(slot, base)
+    active.exchange(now, this.unsent(slot, base))
+    for (const reservation of this.#reservations.take(slot)) {
+      taken += reservation.cost
+      const cells = [{ ordinal: this.ordinal, taken, given }]
+      this.stats.countExchange(STRICT)
+      batch.add(this, reservation, { policy: this.wire, key: this.wireKey(slot), cells, atMost: this.policy.limit })
+    }
+    if (taken === this.taken(slot, base)) this.table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    const cell = entry.cells[0]
+    const reply = result.cells[0]
+    if (typeof ticket === 'number' || !('answer' in ticket) || cell === undefined || reply === undefined) {
+      super.settle(ticket, entry, result, sent, now)
+      if (typeof ticket === 'number' && this.#reservations.has(ticket)) this.wantExchange(ticket, now, STRICT)
+      return
+    }
+    const { slot, cost } = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    if (result.granted) this.admitted += cost
+    const base = baseOf(slot)
+    if (this.ordinalOf(base) === cell.ordinal) {
+      const active = this.activate(slot)
+      const fields = this.table.fields
+      if (result.granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
+      const counted = result.granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
+      this.merge(slot, base, counted, reply, sent, now)
+    }
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    if (result.granted && ticket.abandoned) this.giveBack(this.keyOf(slot), cell.ordinal, cost, now)
+    ticket.answer(result.granted, cell.ordinal)
+    if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)
+  }
+
+  override fail(ticket: Ticket, entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket === 'number' || !('answer' in ticket)) {
+      super.fail(ticket, entry, now, alone)
+      return
+    }
+    const { slot, cost } = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    const base = baseOf(slot)
+    // The increment may have been applied: take the units and give them back, which is right in either case.
+    if (this.ordinalOf(base) === entry.cells[0]?.ordinal) this.activate(slot).given += cost
+    this.activate(slot).flight = 0
+    this.markStale(slot)
+    ticket.answer(undefined)
+  }
+
+  override undue(slot: number): void {
+    super.undue(slot)
+    for (const reservation of this.#reservations.take(slot)) reservation.answer(undefined)
+  }
+}

@@ -1,0 +1,195 @@
+import type { Refusal } from '../../decide/limiter.ts'
+import { COUNTDOWN, HELLO, PROOF, RESEND, type SourceIndex } from '../../decide/stats.ts'
+import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-table.ts'
+import { endOf, type Ordinal, spanEnd } from '../../time/intervals.ts'
+import { threshold } from '../shared/estimate.ts'
+import { SETTLE } from '../shared/exchanged-counter.ts'
+import { EARLY_RELEASE } from './cells.ts'
+import { DIVISOR, SlidingCounter } from './exchanged.ts'
+import type { SlidingKey } from './key.ts'
+import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
+
+/**
+ * `window: 'sliding'`: no more than the limit in any stretch of `interval` length. The interval is cut into `buckets` of
+ * the store's clock; with b the running one, w their width and c_j what was admitted in bucket j,
+ *
+ *     W(t) = c_{b−B} + … + c_b − min(0.02·MAX, c_{b−B}·(t/w − b))
+ *
+ * and a request is refused when W as far as known, own units included, leaves no room for it: a proof, since what is
+ * known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
+ */
+export class SlidingProof extends SlidingCounter {
+  override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+    const key = this.refresh(slot, now)
+    const base = baseOf(slot)
+    const fields = this.table.fields
+    const known = this.known(slot, key)
+    const { limit } = this.policy
+    fields[base + GATE] = Number.NEGATIVE_INFINITY
+    if (this.blockOf(slot, now) !== undefined) return false
+    if (this.storeAway || key.away) {
+      const most = this.#mostWhileDegraded(key, known, now)
+      fields[base + GATE] = most + key.early
+      // The next try was dropped if the whole store went away meanwhile.
+      if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
+      return known + cost <= most
+    }
+    if (key.closed) {
+      if (known > reopensBelow(this.policy)) return false
+      key.closed = false
+    }
+    const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+    if (known + cost > limit) {
+      // A proof is worth telling: others may not know yet.
+      if (count && this.host.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
+      return false
+    }
+    // What the others admitted while the store was away has left the window.
+    if (key.capped && now > this.host.recoveredAt + this.policy.interval) key.capped = false
+    if (key.capped) {
+      // As for a fixed window: see `admitsCapped` there.
+      if (count) this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
+      return key.ownTaken + cost <= key.cap
+    }
+    if (!count) return true
+    fields[base + GATE] = limit + key.early
+    if (this.host.connected && idle) this.#countDown(slot, base, key, cost, now)
+    return true
+  }
+
+  #countDown(slot: number, base: number, key: SlidingKey, cost: number, now: number): void {
+    const unsent = key.cells.unsent()
+    const due = this.#dueAt(key, this.known(slot, key), now)
+    if (unsent + cost >= due || key.hello) {
+      this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
+      return
+    }
+    const next = key.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
+    this.table.fields[base + GATE] = Math.min(this.policy.limit + key.early, (this.table.fields[base + KNOWN] as number) + next - unsent)
+  }
+
+  #dueAt(key: SlidingKey, known: number, now: number): number {
+    const live = this.host.nodes
+    const flight = key.cells.flight()
+    return threshold({
+      room: this.policy.limit - (known - key.cells.unsent()),
+      inFlight: flight,
+      nodes: Math.min(3 * live, Math.max(live, 1 / key.share.value(live))),
+      extrapolated: key.rate * Math.max(0, now - Math.max(key.syncedAt, now - this.policy.interval)),
+      divisor: this.policy.limit < 20 * live ? 3 : DIVISOR,
+    })
+  }
+
+  #mostWhileDegraded(key: SlidingKey, known: number, now: number): number {
+    const { limit, spans, interval, degraded } = this.policy
+    const live = this.host.nodes
+    if (degraded === 'open') return Number.POSITIVE_INFINITY
+    if (degraded === 'closed') return Number.NEGATIVE_INFINITY
+    const unsent = key.cells.unsent()
+    if (degraded === 'published') {
+      if (now >= key.spanEnd) {
+        key.spanTaken = key.ownTaken
+        key.spanEnd = this.time.monotonicAt(spanEnd(this.time.at(now), interval, spans))
+      }
+      return known + limit / spans / live - (key.ownTaken - key.spanTaken)
+    }
+    const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))
+    key.cap = key.ownTaken - unsent + most
+    key.capped = true
+    return known - unsent + most
+  }
+
+  override refuse(slot: number, cost: number, now: number): Refusal {
+    const key = this.keyAt(slot)
+    const known = this.known(slot, key)
+    const { cooldown, limit } = this.policy
+    if (!this.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
+      const first = !key.closed
+      if (known + 1 > limit) this.#close(key)
+      if (first && key.closed && cooldown > 0 && this.time.at(now) - this.policy.interval >= this.#amnestyEnd(key))
+        this.blocks.startCooldown(slot, now, now)
+    }
+    return this.explain(slot, cost, now)
+  }
+
+  /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
+  #amnestyEnd({ awayIn }: SlidingKey): number {
+    const last = Math.max(this.amnesty, awayIn)
+    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.wire.width)
+  }
+
+  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, roundTrip, source)
+    const key = this.keys.get(slot)
+    if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.policy.limit) this.#closeIfBlocked(slot, key)
+  }
+
+  override explain(slot: number, cost: number, now: number): Refusal {
+    const block = this.blockOf(slot, now)
+    if (block !== undefined) {
+      const retryAfter = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
+      return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
+    }
+    const key = this.keyAt(slot)
+    if (this.storeAway || key.away) {
+      // Own units leave when the bucket does by this node's time: no allowance for the store's.
+      const window = this.#windowAt(this.time.at(now))
+      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.host.nodes), now, window) }
+    }
+    return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
+  }
+
+  #opensIn(slot: number, cost: number, now: number): number {
+    return opensIn(this.keyAt(slot), cost, this.#windowAt(this.time.at(now) + this.margin(now)))
+  }
+
+  #windowAt(at: number): WindowAt {
+    return { policy: this.policy, wire: this.wire, ordinal: this.ordinal, at }
+  }
+
+  /**
+   * Opens a closed key if enough of its limit was free at some time since it was looked at: a node that had no request then
+   * must not stay closed while others, which had, fill the window up again.
+   */
+  protected override reopen(key: SlidingKey, now: number): void {
+    const most = reopensBelow(this.policy)
+    for (let bucket = key.lookedAt + 1; bucket <= this.ordinal; bucket++) {
+      const oldest = (bucket - this.policy.buckets) as Ordinal
+      const units = key.cells.unitsIn(oldest)
+      const over = bucket < this.ordinal ? 1 : this.into(now)
+      const early = Math.min(EARLY_RELEASE * this.policy.limit, units * Math.min(1, over))
+      if (key.cells.total(oldest, bucket as Ordinal) - early <= most) {
+        key.closed = false
+        return
+      }
+    }
+    // What leaves in the running bucket goes on being released; but what closed the key in it still counts.
+    key.lookedAt = Math.max(key.lookedAt, this.ordinal - 1) as Ordinal
+  }
+
+  #close(key: SlidingKey): void {
+    key.closed = true
+    key.lookedAt = this.ordinal
+  }
+
+  override remaining(slot: number, now: number): number {
+    const key = this.keys.get(slot)
+    if (key === undefined) return super.remaining(slot, now)
+    return key.closed ? 0 : Math.max(0, this.policy.limit - this.known(slot, key))
+  }
+
+  /** Something new is known: what was too little to be sent may not be so any more. */
+  protected override lookAtNews(slot: number, key: SlidingKey, now: number): void {
+    const known = this.total(key.cells, now) - this.early(key.cells, now)
+    const unsent = key.cells.unsent()
+    if (known + 1 > this.policy.limit) {
+      this.#closeIfBlocked(slot, key)
+      if (unsent > 0) this.wantExchange(slot, now, PROOF)
+    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)
+  }
+
+  /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
+  #closeIfBlocked(slot: number, key: SlidingKey): void {
+    if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
+  }
+}

@@ -1,0 +1,360 @@
+import type { CounterHost, ScanOptions } from '../../decide/limiter.ts'
+import type { Policy } from '../../decide/policy.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../decide/stats.ts'
+import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
+import { SlotMap } from '../../keys/slot-map.ts'
+import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import { type Ordinal, startOf } from '../../time/intervals.ts'
+import type { Batch, Ticket } from '../shared/batch.ts'
+import { ExchangedCounter, SETTLE } from '../shared/exchanged-counter.ts'
+import { type Bucket, EARLY_RELEASE, type SlidingCells } from './cells.ts'
+import { SlidingKey } from './key.ts'
+
+const SCAN_STEP = 5_000
+/** c of the countdown, for all but small limits. */
+export const DIVISOR = 1.5
+/** The clock's uncertainty is allowed for up to this part of a bucket. */
+const MOST_MARGIN = 0.1
+
+/**
+ * Counts in the buckets of a sliding window, and their exchange with the store. What is admitted is the subclass's.
+ *
+ * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
+ * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
+ */
+export abstract class SlidingCounter extends ExchangedCounter {
+  protected readonly keys: SlotMap<SlidingKey> = new SlotMap()
+
+  constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
+    const width = policy.interval / policy.buckets
+    const wire: StorePolicy = Object.freeze({
+      id: policy.id,
+      width,
+      cells: policy.buckets + 1,
+      limit: policy.limit,
+      hot: policy.limit / 4,
+      ttl: 2 * policy.interval,
+    })
+    super(policy, wire, host, maxKeys, overflow)
+  }
+
+  protected keyAt(slot: number): SlidingKey {
+    let key = this.keys.get(slot)
+    if (key === undefined) this.keys.set(slot, (key = new SlidingKey()))
+    return key
+  }
+
+  /** The oldest bucket of the window that ends now. */
+  protected oldest(): Ordinal {
+    return (this.ordinal - this.policy.buckets) as Ordinal
+  }
+
+  /** Books what the fast path counted into its bucket and computes W. */
+  protected refresh(slot: number, now: number): SlidingKey {
+    const base = baseOf(slot)
+    const fields = this.table.fields
+    const key = this.keyAt(slot)
+    this.#absorb(base, key)
+    if (key.closed) this.reopen(key, now)
+    key.cells.dropBefore(this.oldest())
+    if (key.cells.empty) {
+      // So that the first exchange of an attack tells its pace already.
+      key.idleAt = now
+      key.rate = key.paceUnits = key.paceTime = 0
+    }
+    const known = this.total(key.cells, now)
+    key.early = this.early(key.cells, now)
+    fields[base + KNOWN] = known
+    fields[base + OTHERS] = known
+    fields[base + TAG] = this.tag
+    return key
+  }
+
+  #absorb(base: number, key: SlidingKey): void {
+    const fields = this.table.fields
+    const counted = (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
+    if (counted !== 0) {
+      fields[base + OTHERS] = fields[base + KNOWN] as number
+      key.cells.at(this.ordinalOf(base)).taken += counted
+      key.ownTaken += counted
+    }
+    if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
+  }
+
+  /** Counted by a clock that was ahead, see `adoptTime`: it counts now. */
+  #moveBack(base: number, key: SlidingKey): void {
+    key.cells.moveBack(this.ordinal)
+    key.lookedAt = Math.min(key.lookedAt, this.ordinal) as Ordinal
+    key.awayIn = Math.min(key.awayIn, this.ordinal)
+    this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.table.fields[base + TAG] = this.tag
+  }
+
+  /**
+   * W as far as known. The clock may be slow: then a bucket has left already that seems to count. So W is taken as late as
+   * the clock's uncertainty allows, or what is no proof would close the key for a long time.
+   */
+  protected total(cells: SlidingCells, now: number): number {
+    return cells.total((this.oldest() + Math.floor(this.into(now))) as Ordinal)
+  }
+
+  /** What of the oldest bucket is released already. */
+  protected early(cells: SlidingCells, now: number): number {
+    const into = this.into(now)
+    const units = cells.unitsIn((this.oldest() + Math.floor(into)) as Ordinal)
+    return Math.max(0, Math.min(EARLY_RELEASE * this.policy.limit, units * (into - Math.floor(into))))
+  }
+
+  /** W when the key was last looked at, plus what was counted since. */
+  protected known(slot: number, key: SlidingKey): number {
+    return (this.table.fields[baseOf(slot) + KNOWN] as number) - key.early
+  }
+
+  /** How much of the running bucket may be over, in buckets. */
+  protected into(now: number): number {
+    const { width } = this.wire
+    return Math.max(0, (this.time.at(now) + this.margin(now) - startOf(this.ordinal, width)) / width)
+  }
+
+  protected margin(now: number): number {
+    return Math.min(this.time.uncertainty(now), this.wire.width * MOST_MARGIN)
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    const cells = this.keys.get(slot)?.cells
+    if (cells === undefined || cells.empty) return this.policy.interval
+    const [first] = cells
+    return Math.max(1, startOf(((first as Bucket).ordinal + this.wire.cells) as Ordinal, this.wire.width) - this.time.at(now))
+  }
+
+  protected override sentAt(slot: number): number {
+    return this.keyAt(slot).sentAt
+  }
+
+  override giveBack(name: string, takenIn: Ordinal, units: number, now: number): void {
+    const slot = this.table.find(name)
+    if (slot < 0) return
+    const key = this.refresh(slot, now)
+    // Counted by a clock that was ahead, it counts in the running bucket now.
+    const bucket = key.cells.find(Math.min(takenIn, this.ordinal) as Ordinal)
+    if (bucket === undefined) return
+    const back = Math.min(units, bucket.taken - bucket.given)
+    if (!(back > 0)) return
+    const wasFull = this.known(slot, key) + 1 > this.policy.limit
+    bucket.given += back
+    this.markStale(slot)
+    this.refresh(slot, now)
+    this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
+    if (wasFull) key.closed = false
+    if (wasFull && this.host.connected && !this.host.degraded) this.wantExchange(slot, now, REFUND)
+  }
+
+  protected override sendDue(slot: number, now: number, batch: Batch): void {
+    this.#send(slot, this.keyAt(slot), now, batch)
+  }
+
+  #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
+    this.#absorb(baseOf(slot), key)
+    const cells = key.cells.toSend()
+    if (cells.length === 0) {
+      if (!key.capped) return
+      // Nothing to tell, but something to hear: what the others admitted during an outage.
+      cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
+    }
+    key.sentAt = now
+    key.announcedInFlight = false
+    key.hello = false
+    this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
+    batch.add(this, slot, { policy: this.wire, key: this.wireKey(slot), cells })
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    if (typeof ticket !== 'number') return
+    const slot = ticket
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    const key = this.keyAt(slot)
+    if (key.away) {
+      key.away = false
+      key.awayIn = this.ordinal
+    }
+    for (const bucket of key.cells) bucket.flight = 0
+    if (key.sentAt >= this.host.recoveredAt + SETTLE) key.capped = false
+    const before = key.cells.others()
+    for (const { ordinal, taken, given } of entry.cells) {
+      const bucket = key.cells.find(ordinal)
+      if (bucket === undefined) continue
+      bucket.takenSent = Math.max(bucket.takenSent, taken)
+      bucket.givenSent = Math.max(bucket.givenSent, given)
+    }
+    for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
+    const learned = Math.max(0, key.cells.others() - before)
+    this.#measure(key, learned, now)
+    const own = key.ownTaken - key.cells.unsent()
+    key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, this.policy.limit)
+    key.ownThen = own
+    key.syncedAt = now
+    key.synced = true
+    this.markStale(slot)
+    this.refresh(slot, now)
+    this.markStale(slot)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    this.lookAtNews(slot, key, now)
+  }
+
+  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
+  #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
+    if (cell.ordinal < this.oldest()) return
+    const bucket = key.cells.at(cell.ordinal)
+    const ownSent = bucket.takenSent - bucket.givenSent + inFlight
+    const others = Math.max(0, cell.taken - cell.given - ownSent)
+    if (exact && cell.given > bucket.givenByAll) bucket.others = others
+    else bucket.others = Math.max(bucket.others, others)
+    bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)
+  }
+
+  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket !== 'number') return
+    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    const key = this.keyAt(ticket)
+    for (const bucket of key.cells) bucket.flight = 0
+    if (alone) {
+      key.away = true
+      key.awayIn = this.ordinal
+      this.retryAlone(ticket, now)
+    }
+    this.markStale(ticket)
+  }
+
+  override overdue(ticket: Ticket): void {
+    if (typeof ticket !== 'number' || this.policy.degraded !== 'share') return
+    const key = this.keyAt(ticket)
+    key.away = true
+    key.awayIn = this.ordinal
+    this.markStale(ticket)
+  }
+
+  override announced({ cells, key: wireKey }: TotalAnnouncement, now: number): void {
+    const slot = this.locateWire(wireKey)
+    if (slot < 0) return
+    const key = this.refresh(slot, now)
+    if (key.cells.own() === 0 && (!key.synced || key.syncedAt < now - this.policy.interval)) key.hello = true
+    key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
+    const before = key.cells.others()
+    for (const cell of cells) this.#learn(key, cell, key.cells.find(cell.ordinal)?.flight ?? 0, false)
+    // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
+    const grown = key.cells.others() - before
+    if (grown > 0) {
+      key.share.add(0, grown, this.policy.limit)
+      // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
+      this.#measure(key, grown, now)
+      key.syncedAt = now
+      this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
+    }
+    if (!this.host.degraded && !key.away) this.lookAtNews(slot, key, now)
+    this.markStale(slot)
+  }
+
+  /**
+   * So much was taken by the others since they were last heard of, as far as they have told. Of what they took since the key
+   * was idle they still hold back half of what they may, on average.
+   */
+  #measure(key: SlidingKey, units: number, now: number): void {
+    const fresh = key.idleAt >= key.syncedAt
+    const elapsed = now - (fresh ? key.idleAt : key.syncedAt)
+    if (!(elapsed > 0)) return
+    const held = fresh && units > 0 ? Math.max(0, this.policy.limit - this.total(key.cells, now)) / (2 * DIVISOR + 2) : 0
+    key.paceUnits = key.paceUnits / 2 + units + held
+    key.paceTime = key.paceTime / 2 + elapsed
+    key.rate = key.paceUnits / key.paceTime
+  }
+
+  override lost(slot: number): void {
+    this.keyAt(slot).cells.forgetSent()
+    this.markStale(slot)
+  }
+
+  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
+    const { table } = this
+    const end = Math.min(table.end, from + SCAN_STEP)
+    for (let slot = from; slot < end; slot++) {
+      if (batch.full) return slot
+      if (table.keys[slot] === undefined) continue
+      const flags = table.flags[slot] as number
+      if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
+        if (this.#isIdle(slot)) this.forget(slot)
+      } else if (this.host.connected && !this.host.degraded && (flags & IN_FLIGHT) === 0) {
+        const key = this.keyAt(slot)
+        this.#absorb(baseOf(slot), key)
+        if (resend) this.lost(slot)
+        const unsent = key.cells.unsent()
+        if (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
+          this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
+          this.#send(slot, key, now, batch)
+        }
+      } else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+    }
+    return end >= table.end ? -1 : end
+  }
+
+  protected override sourceOf(slot: number, cost: number): SourceIndex {
+    const key = this.keys.get(slot)
+    if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.policy.limit) return LOCAL
+    return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+  }
+
+  override usedOf(slot: number, now: number): number {
+    const key = this.keys.get(slot)
+    return key === undefined ? 0 : this.total(key.cells, now) - this.early(key.cells, now) + this.#uncounted(slot)
+  }
+
+  override ownOf(slot: number): number {
+    return (this.keys.get(slot)?.cells.own() ?? 0) + this.#uncounted(slot)
+  }
+
+  override wasExchanged(slot: number): boolean {
+    return (this.keys.get(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
+  }
+
+  override unsyncedOf(slot: number): number {
+    return this.host.connected ? (this.keys.get(slot)?.cells.unsent() ?? 0) + this.#uncounted(slot) : 0
+  }
+
+  override unsyncedSince(slot: number, now: number): number {
+    const key = this.keys.get(slot)
+    if (key === undefined || (!this.host.degraded && this.#quiet(key, this.unsyncedOf(slot)))) return now
+    return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
+  }
+
+  /** What the fast path has counted and nobody has booked into its bucket yet. */
+  #uncounted(slot: number): number {
+    const fields = this.table.fields
+    return (fields[baseOf(slot) + KNOWN] as number) - (fields[baseOf(slot) + OTHERS] as number)
+  }
+
+  #isIdle(slot: number): boolean {
+    const key = this.keys.get(slot)
+    if (key === undefined) return true
+    key.cells.dropBefore(this.oldest())
+    return key.cells.empty
+  }
+
+  #quiet(key: SlidingKey, unsent: number): boolean {
+    const { limit } = this.policy
+    const live = this.host.nodes
+    return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1
+  }
+
+  protected override forget(slot: number): void {
+    this.keys.delete(slot)
+    super.forget(slot)
+  }
+
+  protected override mayForget(slot: number): boolean {
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells && this.#isIdle(slot)
+  }
+
+  /** Looks whether a closed key has room again. */
+  protected abstract reopen(key: SlidingKey, now: number): void
+  /** Something new is known of a key. */
+  protected abstract lookAtNews(slot: number, key: SlidingKey, now: number): void
+}

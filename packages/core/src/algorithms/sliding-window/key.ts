@@ -1,0 +1,39 @@
+import type { Ordinal } from '../../time/intervals.ts'
+import { Share } from '../shared/estimate.ts'
+import { SlidingCells } from './cells.ts'
+
+/** What a node keeps of a key in a sliding window beside its record. */
+export class SlidingKey {
+  readonly cells: SlidingCells = new SlidingCells()
+  readonly share: Share = new Share()
+  /** What of the oldest bucket was released early when the key was last looked at. */
+  early = 0
+  /** Reached its limit: refused until enough of it is free again. */
+  closed = false
+  /** The bucket up to which it was looked whether enough was free. */
+  lookedAt: Ordinal = 0 as Ordinal
+  sentAt: number = Number.NEGATIVE_INFINITY
+  syncedAt: number = Number.NEGATIVE_INFINITY
+  /** Whether an exchange has returned yet. */
+  synced = false
+  /** When the key was last found idle: the others' rate is measured from then on. */
+  idleAt: number = Number.NEGATIVE_INFINITY
+  /** Others' units per millisecond: units and time of the exchanges, each counting half of the next one. */
+  rate = 0
+  paceUnits = 0
+  paceTime = 0
+  /** Own units taken since the start, and at the last exchange. */
+  ownTaken = 0
+  ownThen = 0
+  hello = false
+  announcedInFlight = false
+  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  away = false
+  /** The last bucket in which that was so: its excess starts no cooldown. */
+  awayIn = -1
+  /** `degraded: 'share'`: own units that may have been taken since the start, and whether that still holds. */
+  cap = 0
+  capped = false
+  spanTaken = 0
+  spanEnd = 0
+}

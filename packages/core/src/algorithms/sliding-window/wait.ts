@@ -1,0 +1,68 @@
+import type { Policy } from '../../decide/policy.ts'
+import type { StorePolicy } from '../../store/contract.ts'
+import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
+import { EARLY_RELEASE } from './cells.ts'
+import type { SlidingKey } from './key.ts'
+
+/** A sliding window at a moment. */
+export interface WindowAt {
+  readonly policy: Policy
+  readonly wire: StorePolicy
+  /** The running bucket. */
+  readonly ordinal: Ordinal
+  /** The moment, in milliseconds since the epoch of the policy's clock. */
+  readonly at: number
+}
+
+/** A key that is closed opens when no more than so many units are in the window. */
+export function reopensBelow({ limit, reopen }: Policy): number {
+  return limit - Math.max(1, reopen * limit)
+}
+
+/** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
+export function opensIn(key: SlidingKey, cost: number, { policy, wire, ordinal, at }: WindowAt): number {
+  const { limit } = policy
+  const { width, cells } = wire
+  for (let ahead = 0; ahead <= cells; ahead++) {
+    const oldest = (ordinal - policy.buckets + ahead) as Ordinal
+    const tooMuch = key.cells.total(oldest) - (limit - Math.min(cost, limit))
+    // What the running bucket holds does not keep a key closed, see `SlidingProof`.
+    const end = Math.max(ordinal + ahead, key.lookedAt + 1)
+    const tooFull = key.closed ? key.cells.total(oldest, end) - reopensBelow(policy) : 0
+    const excess = Math.max(tooMuch, tooFull, 0)
+    const units = key.cells.unitsIn(oldest)
+    if (excess > Math.min(EARLY_RELEASE * limit, units)) continue
+    // Part of the oldest bucket is released while it leaves.
+    const opens = startOf((ordinal + ahead) as Ordinal, width) + (excess > 0 ? (excess / units) * width : 0)
+    return Math.max(0, opens - at)
+  }
+  return policy.interval
+}
+
+/**
+ * Milliseconds until a node lets a request of `cost` in without the store.
+ *
+ * @param share which part of the key's traffic is its own
+ * @param now on the monotonic clock
+ */
+export function opensAlone(key: SlidingKey, cost: number, share: number, now: number, { policy, wire, ordinal, at }: WindowAt): number {
+  const { limit, degraded, interval } = policy
+  const { width, cells } = wire
+  if (degraded === 'published') return Math.max(0, key.spanEnd - now)
+  if (degraded === 'closed') return endOf(ordinal, width) - at
+  for (let ahead = 0; ahead <= cells; ahead++) {
+    const { sum, own, unsent } = key.cells.since((ordinal - policy.buckets + ahead) as Ordinal)
+    if (unsent + cost <= mostAlone(limit - (sum - unsent), own, share))
+      return Math.max(0, startOf((ordinal + ahead) as Ordinal, width) - at)
+  }
+  return interval
+}
+
+/**
+ * Units that a node may hold back of what is left while the store is away: its share, and one in any case where it has none
+ * of its own. Were a small limit's share nothing, an outage of the store would be one of the service.
+ */
+export function mostAlone(left: number, own: number, share: number): number {
+  const room = Math.max(0, left)
+  return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
+}

@@ -1,0 +1,123 @@
+import type { Ordinal } from '../time/intervals.ts'
+import type { DecisionReason, Outcome } from './outcome.ts'
+import type { Policy } from './policy.ts'
+
+/**
+ * What was decided for one request by one policy, or by several: then it is the decision of the policy that refused
+ * (for longest), or else of the one with the smallest part of its limit left, and `parts` holds all of them.
+ */
+export interface Decision<Name extends string = string> {
+  /** Whether the request may go on. */
+  readonly allowed: boolean
+  readonly reason: DecisionReason
+  /** The policy that this decision is of; undefined when none applies to the request. */
+  readonly policy: Policy<Name> | undefined
+  /** What the request was counted by in that policy. */
+  readonly key: string
+  /** Units per interval; `Infinity` when no policy applies. */
+  readonly limit: number
+  /** Units left to the key as far as this node knows, after this request; never negative. */
+  readonly remaining: number
+  /** Milliseconds until units come back: the end of the interval, or of the block. */
+  readonly resetAfter: number
+  /** Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed. */
+  readonly retryAfter: number
+  /** Units that the request took; 0 when it was refused. */
+  readonly cost: number
+  /** True when `dryRun` let a request pass that would have been refused. */
+  readonly dryRun: boolean
+  /** One decision for each policy that applies, in the order of the policies. */
+  readonly parts: readonly Decision<Name>[]
+}
+
+/**
+ * The decision of one policy. One constant shape, made on each request and retained by nobody here. Its fields are few, as to
+ * make it is a good part of what a decision costs: what follows from others is computed when it is asked for. They are declared
+ * only, since a class field that is also defined is written twice.
+ */
+export class PolicyDecision implements Decision {
+  declare readonly outcome: Outcome
+  declare readonly key: string
+  declare readonly remaining: number
+  declare readonly resetAfter: number
+  /** What of the cost has not been given back. */
+  declare cost: number
+
+  constructor(outcome: Outcome, key: string, remaining: number, resetAfter: number, cost: number) {
+    this.outcome = outcome
+    this.key = key
+    this.remaining = remaining
+    this.resetAfter = resetAfter
+    this.cost = cost
+  }
+
+  get allowed(): boolean {
+    return this.outcome.allowed
+  }
+
+  get reason(): DecisionReason {
+    return this.outcome.reason
+  }
+
+  get policy(): Policy | undefined {
+    return this.outcome.policy
+  }
+
+  /** The interval or bucket that the cost was taken from. */
+  get ordinal(): Ordinal {
+    return this.outcome.ordinal
+  }
+
+  get limit(): number {
+    return this.policy?.limit ?? Number.POSITIVE_INFINITY
+  }
+
+  get retryAfter(): number {
+    return this.allowed ? 0 : this.resetAfter
+  }
+
+  get dryRun(): boolean {
+    return this.allowed && this.reason !== 'ok' && this.reason !== 'none'
+  }
+
+  get parts(): readonly PolicyDecision[] {
+    return this.policy ? [this] : []
+  }
+
+  /** All of it but `parts`, also for spreading and logs. */
+  toJSON(): Omit<Decision, 'parts'> {
+    return summary(this)
+  }
+}
+
+/** What a log shows must not depend on which fields are computed. */
+export function logAsJSON({ prototype }: { readonly prototype: { toJSON(): unknown } }): void {
+  Object.defineProperty(prototype, Symbol.for('nodejs.util.inspect.custom'), { value: prototype.toJSON })
+}
+
+logAsJSON(PolicyDecision)
+
+/** All fields of a decision but its parts. */
+export function summary({
+  allowed,
+  reason,
+  policy,
+  key,
+  limit,
+  remaining,
+  resetAfter,
+  retryAfter,
+  cost,
+  dryRun,
+}: Decision): Omit<Decision, 'parts'> {
+  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun }
+}
+
+/** For a request to which no policy applies. */
+export const NO_POLICY: PolicyDecision = new PolicyDecision(
+  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true },
+  '',
+  Number.POSITIVE_INFINITY,
+  0,
+  0,
+)

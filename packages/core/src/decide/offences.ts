@@ -1,0 +1,72 @@
+import type { CooldownGrowth } from '../store/contract.ts'
+
+interface Record {
+  level: number
+  /** When it is forgotten, on the monotonic clock. */
+  until: number
+  /** When the last block began here, and what it would have been without earlier ones. */
+  began: number
+  first: number
+}
+
+/** How often keys were blocked lately, for cooldowns that grow. */
+export class Offences {
+  readonly #records = new Map<string, Record>()
+  #sweepAt = MOST
+
+  /** The cooldown of a new block, in milliseconds: `base · factor^n`, at most `max`, after n blocks that are remembered. */
+  next(id: string, base: number, growth: CooldownGrowth, now: number): number {
+    const level = this.#level(id, now)
+    const cooldown = Math.min(Math.max(base, growth.max), base * growth.factor ** level)
+    this.#put(id, { level: level + 1, until: now + cooldown + growth.memory, began: now, first: base }, now)
+    return cooldown
+  }
+
+  /**
+   * Somebody who knows more tells how long a block lasts: `remaining` from now. What is remembered of it is a lower bound
+   * of what the store remembers.
+   *
+   * @param first the longest that a first block can be
+   * @param known whether the block was known here, so that it counts already
+   */
+  learn(id: string, remaining: number, first: number, known: boolean, growth: CooldownGrowth, now: number): void {
+    const record = known ? this.#records.get(id) : undefined
+    const began = record?.began ?? now
+    const base = record?.first ?? first
+    // Less is the end of a block that is over here already.
+    if (!known && remaining < base / 2) return
+    const grown = Math.floor(Math.log((now + remaining - began) / base) / Math.log(growth.factor) + DELAY)
+    const level = Math.max(this.#level(id, now) + (known ? 0 : 1), grown + 1)
+    this.#put(id, { level, until: now + remaining + growth.memory, began, first: base }, now)
+  }
+
+  /** Forgets what is over. */
+  sweep(now: number): void {
+    for (const [id, { until }] of this.#records) if (until <= now) this.#records.delete(id)
+  }
+
+  clear(): void {
+    this.#records.clear()
+  }
+
+  get size(): number {
+    return this.#records.size
+  }
+
+  #level(id: string, now: number): number {
+    const record = this.#records.get(id)
+    return record !== undefined && record.until > now ? record.level : 0
+  }
+
+  #put(id: string, record: Record, now: number): void {
+    this.#records.set(id, record)
+    if (this.size <= this.#sweepAt) return
+    this.sweep(now)
+    this.#sweepAt = Math.max(MOST, 2 * this.size)
+  }
+}
+
+/** More records than this are looked through for those that are over; again when twice as many are left. */
+const MOST = 10_000
+/** A block is heard of a little late, so it seems shorter than it is: by this part of a step of its growth at most. */
+const DELAY = 0.1

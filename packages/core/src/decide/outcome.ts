@@ -1,0 +1,54 @@
+import type { Ordinal } from '../time/intervals.ts'
+import type { Policy } from './policy.ts'
+
+/**
+ * Why a decision came out as it did.
+ * - `'ok'`: allowed.
+ * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
+ * - `'cooldown'`: an excess blocked the key for the policy's cooldown.
+ * - `'blocked'`: blocked by hand (`throttler.block`).
+ * - `'degraded'`: refused by what this node may admit while the store is away.
+ * - `'overflow'`: the table of keys is full and the throttler's `overflow` refuses new keys.
+ * - `'none'`: allowed, as no policy applies.
+ */
+export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'degraded' | 'overflow' | 'none'
+
+/** What the decisions of one policy that come out alike in one interval have in common, so that each of them refers to it. */
+export interface Outcome {
+  readonly policy: Policy | undefined
+  /** The interval or bucket. */
+  readonly ordinal: Ordinal
+  readonly reason: DecisionReason
+  /** Whether the request may go on. */
+  readonly allowed: boolean
+}
+
+/** What requests of a policy are counted in now: its running interval or bucket, and how decisions in it can come out. */
+export class RunningCell {
+  readonly policy: Policy
+  readonly ordinal: Ordinal
+  readonly passed: Outcome
+  /** The limit is reached. */
+  readonly full: Outcome
+  /** Of the rarer outcomes the last one. */
+  #rare: Outcome
+
+  constructor(policy: Policy, ordinal: Ordinal) {
+    this.policy = policy
+    this.ordinal = ordinal
+    this.passed = outcomeOf(policy, ordinal, 'ok')
+    this.full = outcomeOf(policy, ordinal, 'limit')
+    this.#rare = this.full
+  }
+
+  outcome(reason: DecisionReason): Outcome {
+    if (reason === 'ok') return this.passed
+    if (reason === 'limit') return this.full
+    if (this.#rare.reason !== reason) this.#rare = outcomeOf(this.policy, this.ordinal, reason)
+    return this.#rare
+  }
+}
+
+function outcomeOf(policy: Policy, ordinal: Ordinal, reason: DecisionReason): Outcome {
+  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun }
+}

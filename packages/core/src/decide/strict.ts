@@ -1,0 +1,115 @@
+import type { Reservation } from '../algorithms/shared/reservations.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Ordinal } from '../time/intervals.ts'
+import { refuse, reservedPart } from './decide-one.ts'
+import type { Decision, PolicyDecision } from './decision.ts'
+import { combined } from './levels.ts'
+import type { Counter } from './limiter.ts'
+
+type Keys = readonly (string | undefined)[]
+
+/** What decisions that wait need of the throttler that they are made for. */
+export interface StrictHost {
+  readonly clock: Clock
+  /** One for each policy, in their order. */
+  readonly counters: readonly Counter[]
+  /** Brings a counter to the running interval; throws once the throttler is closed. */
+  roll(counter: Counter, now: number): void
+  costOf(cost: number | undefined, index: number): number
+  decide(keys: Keys, costs: readonly number[], count: boolean): Decision
+}
+
+/** A request waits for the store's word at most this long, in milliseconds. */
+const STRICT_DEADLINE = 50
+
+/** Decisions of policies with `strict`: near its limit a request waits for units that the store grants. */
+export class StrictDecisions {
+  readonly #host: StrictHost
+
+  constructor(host: StrictHost) {
+    this.#host = host
+  }
+
+  /** The places of the policies that would let the request pass by what is known, but are to ask the store first. */
+  whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
+    const host = this.#host
+    const { counters } = host
+    const asking: number[] = []
+    const now = host.clock.monotonic()
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const key = keys[i]
+      if (key === undefined) continue
+      const counter = counters[i] as Counter
+      if (now >= counter.rollAt) host.roll(counter, now)
+      const slot = counter.locate(key)
+      if (slot < 0) continue
+      if (!counter.admits(slot, host.costOf(costs[i], i), now)) return []
+      if (!counter.policy.dryRun && counter.mustAsk(slot, now)) asking.push(i)
+    }
+    return asking
+  }
+
+  /** Asks the store for the units of the policies at the places `asking`, then decides on the others. */
+  async decide(keys: Keys, costs: readonly number[], asking: readonly number[]): Promise<Decision> {
+    const host = this.#host
+    const before = host.counters
+    const asked = await Promise.all(
+      asking.map(async (i) => {
+        const counter = before[i] as Counter
+        const key = keys[i] as string
+        const cost = host.costOf(costs[i], i)
+        return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
+      }),
+    )
+    const refused = asked.some(({ granted }) => granted === false)
+    // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
+    const { counters } = host
+    const restKeys: (string | undefined)[] = counters.map(() => undefined)
+    const restCosts = counters.map(() => 1)
+    for (const [i, counter] of before.entries()) {
+      const place = counters.indexOf(counter)
+      if (place < 0 || asked.some((ask) => ask.counter === counter && ask.granted === true)) continue
+      restKeys[place] = keys[i]
+      restCosts[place] = costs[i] as number
+    }
+    const decision = host.decide(restKeys, restCosts, !refused)
+    const now = host.clock.monotonic()
+    const allowed = !refused && decision.allowed
+    const parts = [...decision.parts] as PolicyDecision[]
+    for (const { counter, key, cost, granted, ordinal } of asked) {
+      const slot = counter.table.find(key)
+      if (granted === true && !allowed) counter.giveBack(key, ordinal, cost, now)
+      if (granted === true && slot >= 0) parts.push(reservedPart(counter, slot, key, allowed ? cost : 0, ordinal, now))
+      if (granted === false && slot >= 0) {
+        const at = parts.findIndex((part) => part.policy === counter.policy)
+        if (at >= 0) parts.splice(at, 1)
+        parts.push(refuse(counter, slot, key, cost, now))
+      }
+    }
+    const order = new Map(host.counters.map(({ policy }, i) => [policy, i]))
+    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
+    return combined(parts.sort((a, b) => place(a) - place(b)))
+  }
+
+  /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
+  #ask(counter: Counter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
+    const { clock } = this.#host
+    return new Promise((resolve) => {
+      const reservation: Reservation = {
+        slot: counter.locate(key),
+        cost,
+        abandoned: false,
+        answer: (granted, ordinal = counter.ordinal) => {
+          clock.clearTimeout(timer)
+          resolve({ granted, ordinal })
+        },
+      }
+      const timer = clock.setTimeout(() => {
+        reservation.abandoned = true
+        resolve({ granted: undefined, ordinal: counter.ordinal })
+      }, STRICT_DEADLINE)
+      counter.reserve(reservation, clock.monotonic())
+    })
+  }
+}

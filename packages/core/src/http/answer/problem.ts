@@ -1,0 +1,94 @@
+import Negotiator from 'negotiator'
+import type { Decision } from '../../decide/decision.ts'
+import { Recent } from '../../keys/recent.ts'
+
+/** The problem type of a refusal (draft-ietf-httpapi-ratelimit-headers-10, section 5.1). */
+export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
+
+const DENIED = 'Forbidden'
+const TITLE = 'Request cannot be satisfied as assigned quota has been exceeded'
+
+/** A body and its media type. */
+export interface Body {
+  readonly type: string
+  readonly text: string
+}
+
+/** The problem of a refused request (RFC 9457), as it stands in the JSON body. */
+export interface Problem {
+  /** `QUOTA_EXCEEDED`; `about:blank` for a request on the deny list. */
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail?: string
+  /** The names of the policies whose limit is used up. */
+  readonly 'violated-policies'?: readonly string[]
+}
+
+/** The names of the policies that refused. */
+export function violatedPolicies(decision: Decision): string[] {
+  const names: string[] = []
+  for (const one of decision.parts) if (!one.allowed && one.policy !== undefined) names.push(one.policy.name)
+  return names
+}
+
+/**
+ * The problem of a refused request, as JSON. `retryAfter` in seconds.
+ *
+ * Put together from its parts, since a refusal must not cost more than an answer. Only the names need escaping.
+ */
+export function problemText(decision: Decision, status: number, retryAfter: number): string {
+  if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
+  const names = JSON.stringify(violatedPolicies(decision))
+  return `{"type":"${QUOTA_EXCEEDED}","title":"${TITLE}","status":${status},"detail":"${detail(retryAfter)}","violated-policies":${names}}`
+}
+
+function detail(retryAfter: number): string {
+  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
+}
+
+/** The body of a refusal in a form: a problem in JSON, a page, or plain text for all others. */
+export function problemBody(form: Form, decision: Decision, status: number, retryAfter: number): Body {
+  const text = decision.policy === undefined ? `${DENIED}.` : detail(retryAfter)
+  switch (form) {
+    case 'json':
+      return { type: 'application/problem+json', text: problemText(decision, status, retryAfter) }
+    case 'html':
+      return { type: 'text/html; charset=utf-8', text: page(text) }
+    case 'text':
+      return { type: 'text/plain; charset=utf-8', text: `${text}\n` }
+  }
+}
+
+function page(text: string): string {
+  return `<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Request refused</title>\n<p>${text}</p>\n</html>\n`
+}
+
+/** The forms of a refusal's body. */
+export type Form = 'json' | 'html' | 'text'
+
+// In the order that decides between types which a client likes equally well.
+const FORMS: Readonly<Record<string, Form>> = {
+  'application/problem+json': 'json',
+  'application/json': 'json',
+  'text/html': 'html',
+  'text/plain': 'text',
+}
+const TYPES = Object.keys(FORMS)
+const LONGEST_REMEMBERED = 256
+const seen = new Recent<Form>(100)
+
+/** The form of a body that suits an `Accept` header; plain text where none of them does. */
+export function preferredForm(accept: string | undefined): Form {
+  if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return 'json'
+  const known = seen.get(accept)
+  if (known !== undefined) return known
+  let form: Form = 'text'
+  try {
+    form = FORMS[new Negotiator({ headers: { accept } }).mediaType(TYPES) ?? 'text/plain'] ?? 'text'
+  } catch {
+    // Whatever a client sends, it gets an answer that everybody can read.
+  }
+  if (accept.length <= LONGEST_REMEMBERED) seen.set(accept, form)
+  return form
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import { invalidOption } from '../../report/errors.ts'
+import type { HeaderKey, KeyOption, KeySource } from './reader.ts'
+
+/** The key of policies that count all requests together; the throttler's own `check` uses the same. */
+export const ALL_KEY = 'all'
+
+/** Longest key that is kept as it is; see `bounded`. */
+export const LONGEST_KEY: number = 256
+const ALLOWED = '"route", "ip", "all", header("name"), a function of the request, or a list of these'
+/** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/**
+ * Counts requests by a header's value, e.g. `key: header('x-api-key')`. Requests without it are counted by address.
+ *
+ * A client chooses its headers: unless something before Weir checks the value, combine it with a limit by address.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` when `name` is no header name
+ *
+ * @example
+ * throttle({ policies: [
+ *   { name: 'customer', key: header('x-api-key'), limit: 600, interval: '1m' },
+ *   { name: 'address', key: 'ip', limit: 1200, interval: '1m' },
+ * ] })
+ */
+export function header(name: string): HeaderKey {
+  if (typeof name !== 'string' || !TOKEN.test(name)) throw invalidOption('header', name, 'the name of a header, such as "x-api-key"')
+  return Object.freeze({ header: name.toLowerCase() })
+}
+
+/**
+ * The sources of a key option, checked.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`
+ */
+export function keySources<Req>(key: KeyOption<Req> | undefined, option: string): readonly KeySource<Req>[] {
+  if (key === undefined) return ['route']
+  const list = (Array.isArray(key) ? key : [key]) as readonly KeySource<Req>[]
+  if (list.length === 0) throw invalidOption(option, key, ALLOWED)
+  return list.map((source) => {
+    if (source === 'route' || source === 'ip' || source === 'all' || typeof source === 'function') return source
+    // Looked up here again, since a header key may be written as a plain object.
+    if (typeof source === 'object' && source !== null && typeof source.header === 'string') return header(source.header)
+    throw invalidOption(option, source, ALLOWED)
+  })
+}
+
+/**
+ * A value that came from outside, as a key of bounded length: one of more than 256 characters becomes its beginning and
+ * a SHA-256 of all of it. The result is longer than 256 characters, so that no value can be chosen to look like it.
+ */
+export function bounded(value: string): string {
+  if (value.length <= LONGEST_KEY) return value
+  const hash = createHash('sha256').update(Buffer.from(value, 'utf16le')).digest('base64url')
+  return value.slice(0, LONGEST_KEY + 1 - hash.length) + hash
+}
+
+/** Whether a key looks like something that its sender can vary at will: a URL with its query, or a very long text. */
+export function isRaw(value: string): boolean {
+  return value.length > LONGEST_KEY || (value.includes('?') && /^(?:[a-z]+:\/)?\//i.test(value))
+}
+
+/** Marks the address that stands in for a key that could not be made, so that no user named like an address shares it. */
+const STAND_IN = '\u0001'
+
+/** The key of a request whose own key could not be made. */
+export function standIn(address: string): string {
+  return STAND_IN + address
+}
+
+/** A value as a key of its own: never taken for a stand-in. */
+export function own(value: string): string {
+  return bounded(value.charCodeAt(0) === 1 ? STAND_IN + value : value)
+}
+
+/** One part of a combined key, in which `|` ends a part: two different lists never give the same key. */
+export function part(value: string): string {
+  return value.includes('|') || value.includes('\\') ? value.replace(/[|\\]/g, '\\$&') : value
+}

@@ -1,0 +1,133 @@
+import { parse, pathToRegexp, type Token } from 'path-to-regexp'
+import { invalidOption } from '../../report/errors.ts'
+import { countedMethod, normalizePath } from './route-key.ts'
+
+const ALLOWED = 'a path such as "/api/users/:id" or "/api/*rest" (path-to-regexp 8), with a method before it if wanted: "POST /login"'
+
+/** One pattern of a policy's `match`. */
+interface Pattern {
+  /** Undefined for every method. */
+  readonly method: string | undefined
+  readonly regexp: RegExp
+  /** The policy's place among the policies. */
+  readonly policy: number
+}
+
+/** A node of the tree of leading segments. */
+interface Node {
+  readonly patterns: Pattern[]
+  readonly literal: Map<string, Node>
+  /** For a segment that is one parameter. */
+  any: Node | undefined
+}
+
+/**
+ * Finds the policies whose path patterns match a request without trying them all: patterns stand in a tree by their
+ * leading segments, and only those on the path's way through it are tried.
+ *
+ * ```text
+ *   POST /api/users/:id/orders      (root) ── api ── users ── (any) ── orders   tried for /api/users/7/orders
+ *   /api/*rest                                 └ tried for everything under /api
+ * ```
+ */
+export class PathIndex {
+  readonly #root: Node = node()
+  /** Whether no pattern was added. */
+  empty = true
+
+  /**
+   * @param pattern `'/path'` or `'METHOD /path'`
+   * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`, when it can't be compiled
+   */
+  add(pattern: string, policy: number, option: string): void {
+    const parts = /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern)
+    if (parts === null) throw invalidOption(option, pattern, ALLOWED)
+    let tokens: Token[]
+    let regexp: RegExp
+    try {
+      const data = parse(parts[2] as string, { encodePath: normalLiteral })
+      tokens = data.tokens
+      regexp = pathToRegexp(data).regexp
+    } catch (error) {
+      throw invalidOption(option, pattern, `${ALLOWED}; ${(error as Error).message}`)
+    }
+    const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
+    if (method === 'OTHER') throw invalidOption(option, pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
+    place(this.#root, tokens).patterns.push({ method, regexp, policy })
+    this.empty = false
+  }
+
+  /** Adds to `found` the policies with a pattern that matches; a policy may be added twice. Both are normalised. */
+  find(method: string, path: string, found: Set<number>): void {
+    for (const { method: wanted, regexp, policy } of this.candidates(path)) {
+      if ((wanted === undefined || wanted === method) && regexp.test(path)) found.add(policy)
+    }
+  }
+
+  /** The patterns that are tried for a path: those on its way through the tree. */
+  candidates(path: string): readonly Pattern[] {
+    const found: Pattern[] = []
+    search(this.#root, path, 1, found)
+    return found
+  }
+}
+
+function node(): Node {
+  return { patterns: [], literal: new Map(), any: undefined }
+}
+
+/** A literal part of a pattern, spelled as paths are spelled after normalisation. */
+function normalLiteral(text: string): string {
+  // Only a doubled slash could be meant as one; a slash at either end belongs to the neighbours and must stay.
+  const normal = normalizePath(`x${encodeURI(text).replace(/%25([0-9a-f]{2})/gi, '%$1')}x`)
+  return normal.slice(1, -1)
+}
+
+/** The node of a pattern's leading segments, as far as each is plain text or one parameter. */
+function place(root: Node, tokens: readonly Token[]): Node {
+  let at = root
+  let segment = ''
+  let parameter = false
+  const step = () => {
+    if (parameter) {
+      at.any ??= node()
+      at = at.any
+    } else if (segment !== '') {
+      const name = segment.toLowerCase()
+      let next = at.literal.get(name)
+      if (next === undefined) {
+        next = node()
+        at.literal.set(name, next)
+      }
+      at = next
+    }
+    segment = ''
+    parameter = false
+  }
+  for (const token of tokens) {
+    if (token.type === 'param' && segment === '') parameter = true
+    else if (token.type === 'text') {
+      const pieces = token.value.split('/')
+      // Text right behind a parameter makes a mixed segment, which the tree does not know: stop before it.
+      if (parameter && pieces[0] !== '') return at
+      for (let i = 0; i < pieces.length; i++) {
+        if (i > 0) step()
+        segment += pieces[i]
+      }
+    } else return at
+  }
+  step()
+  return at
+}
+
+function search(at: Node, path: string, from: number, found: Pattern[]): void {
+  found.push(...at.patterns)
+  if (from > path.length) return
+  let end = path.indexOf('/', from)
+  if (end === -1) end = path.length
+  if (at.literal.size > 0) {
+    const next = at.literal.get(path.slice(from, end).toLowerCase())
+    if (next !== undefined) search(next, path, end + 1, found)
+  }
+  if (at.any !== undefined) search(at.any, path, end + 1, found)
+}

@@ -1,0 +1,89 @@
+import type { PolicyOptions } from '../../decide/policy.ts'
+import { invalidOption, show, WeirError } from '../../report/errors.ts'
+import type { MatchOption } from './reader.ts'
+
+/**
+ * A policy whose limit depends on the caller's plan, out of a declared set. It becomes one policy for each plan, named
+ * `<name>:<plan>`.
+ *
+ * @example
+ * throttle({ key: header('x-api-key'), interval: '1m', limits: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
+ */
+export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = Omit<
+  PolicyOptions<Req, Name>,
+  'limit'
+> & {
+  /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`. */
+  readonly limits: Readonly<Record<Plan, number>>
+  /** The plan of a request. One that is not in `limits`, or none, has the smallest limit, with one `warning`. */
+  readonly plan: (request: Req) => NoInfer<Plan>
+}
+
+/** The names of policies with plans: those of the policies that stand for one plan each, beside those without. */
+export type PlannedName<Name extends string, Plan extends string> = [Plan] extends [never] ? Name : Name | `${Name}:${Plan}`
+
+/** All plans of one policy. */
+export interface PlanGroup {
+  readonly policy: string
+  readonly of: (request: never) => unknown
+  readonly plans: readonly string[]
+  /** The plan with the smallest limit. */
+  readonly smallest: string
+}
+
+/** The `match` of the policy that stands for one plan: what the whole policy matches, and the plan. */
+export interface PlanMatch<Req> {
+  readonly group: PlanGroup
+  readonly plan: string
+  readonly match: MatchOption<Req> | undefined
+}
+
+/** Whether a `match` is that of one plan. */
+export function isPlanMatch<Req>(match: unknown): match is PlanMatch<Req> {
+  return typeof match === 'object' && match !== null && 'group' in match && 'plan' in match
+}
+
+/**
+ * Replaces each policy with `limits` by one policy for each plan, named `<policy>:<plan>`. The set is declared, so each plan
+ * has counts, headers and metrics of its own, and a client that changes its plan starts with a fresh count.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_MISSING_OPTION` for plans that can't be used
+ */
+export function expandPlans<Req>(policies: readonly (PolicyOptions<Req> | PlannedPolicyOptions<Req>)[]): readonly PolicyOptions<Req>[] {
+  if (!Array.isArray(policies) || !policies.some(isPlanned)) return policies as readonly PolicyOptions<Req>[]
+  return (policies as readonly (PolicyOptions<Req> | PlannedPolicyOptions<Req>)[]).flatMap((policy, place) =>
+    isPlanned(policy) ? expand(policy, policies.length > 1 ? `policies[${place}].` : '') : [policy],
+  )
+}
+
+function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>): policy is PlannedPolicyOptions<Req> {
+  return typeof policy === 'object' && policy !== null && ('limits' in policy || 'plan' in policy)
+}
+
+function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
+  const { limits, plan, match, name = 'default', ...rest } = policy
+  if ('limit' in rest) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Options "${at}limit" and "${at}limits" are both given; "limits" holds the limit of each plan.`,
+    )
+  }
+  if (typeof limits !== 'object' || limits === null || Object.keys(limits).length === 0) {
+    throw invalidOption(`${at}limits`, limits, 'an object with the limit of each plan, such as { free: 60, pro: 600 }')
+  }
+  if (plan === undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing; give a function of the request.`)
+  if (typeof plan !== 'function') throw invalidOption(`${at}plan`, plan, 'a function of the request')
+  const plans = Object.keys(limits)
+  const smallest = plans.reduce((least, one) => ((limits[one] as number) < (limits[least] as number) ? one : least))
+  const group: PlanGroup = { policy: name, of: plan, plans, smallest }
+  return plans.map((one) => {
+    const planMatch: PlanMatch<Req> = { group, plan: one, match }
+    // Only `Rules` reads it, which knows this form.
+    return { ...rest, name: `${name}:${one}`, limit: limits[one] as number, match: planMatch as unknown as MatchOption<Req> }
+  })
+}
+
+/** Why a plan can't be used, for the warning. */
+export function unknownPlan(group: PlanGroup, answer: unknown): string {
+  return `returned ${show(answer)}; it must return ${group.plans.map((plan) => show(plan)).join(' or ')}`
+}

@@ -1,0 +1,59 @@
+import type { Cell } from '../store/contract.ts'
+import type { Ordinal } from '../time/intervals.ts'
+
+/** One cell of one key: the sum over all nodes, and what each of them said last. */
+export class CountedCell {
+  readonly ordinal: Ordinal
+  taken = 0
+  given = 0
+  readonly #nodes = new Map<string, { taken: number; given: number }>()
+
+  constructor(ordinal: Ordinal) {
+    this.ordinal = ordinal
+  }
+
+  get net(): number {
+    return this.taken - this.given
+  }
+
+  /** What `merge` would add to `taken` and to `given`. */
+  growth(nodeId: string, sent: Cell): { readonly taken: number; readonly given: number } {
+    const known = this.#nodes.get(nodeId)
+    return growthOver(known, sent)
+  }
+
+  /** Takes a node's absolute counts over. Both only grow, so a late duplicate changes nothing. */
+  merge(nodeId: string, sent: Cell): void {
+    let known = this.#nodes.get(nodeId)
+    if (known === undefined) this.#nodes.set(nodeId, (known = { taken: 0, given: 0 }))
+    const more = growthOver(known, sent)
+    known.taken += more.taken
+    known.given += more.given
+    this.taken += more.taken
+    this.given += more.given
+  }
+
+  toCell(): Cell {
+    return { ordinal: this.ordinal, taken: this.taken, given: this.given }
+  }
+}
+
+/** What a node's counts are worth in a cell that does not exist yet. */
+export function growthOver(
+  known: { readonly taken: number; readonly given: number } | undefined,
+  sent: Cell,
+): { readonly taken: number; readonly given: number } {
+  return {
+    taken: Math.max(0, sent.taken - (known?.taken ?? 0)),
+    given: Math.max(0, sent.given - (known?.given ?? 0)),
+  }
+}
+
+/** What one entry of a request did to its key. */
+export interface Applied {
+  /** The totals, as in `SyncResult.cells`. */
+  readonly cells: readonly Cell[]
+  readonly granted: boolean
+  /** The totals are news for the other nodes: a limit was reached, or the key became hot. */
+  readonly announce: boolean
+}

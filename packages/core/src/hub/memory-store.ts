@@ -1,0 +1,42 @@
+import { WeirError } from '../report/errors.ts'
+import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import { systemClock } from '../time/clock.ts'
+import { Hub } from './hub.ts'
+
+/**
+ * A store inside this process, for one throttler or several that share their counts. It needs no server and loses
+ * everything with the process; use `ipcStore` for the processes of one machine and `redisStore` for many machines.
+ *
+ * @example
+ * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
+ *
+ * @param hub - where the nodes meet; given in tests only, to share or to look into it
+ */
+export function memoryStore(hub: Hub = new Hub(systemClock)): Store {
+  return {
+    kind: 'memory',
+    open: (node) => connectToHub(hub, node),
+  }
+}
+
+/** A node's connection to a hub in the same process. */
+export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
+  let closed = false
+  const unlisten = hub.listen((announcement) => node.announced(announcement))
+  return {
+    sync(request: SyncRequest): Promise<SyncReply> {
+      if (closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+      try {
+        return Promise.resolve(hub.exchange(node.id, request))
+      } catch (cause) {
+        return Promise.reject(new WeirError('WEIR_STORE_REPLY', 'The memory store could not read a request.', { cause }))
+      }
+    },
+    close(): Promise<void> {
+      closed = true
+      unlisten()
+      hub.leave(node.id)
+      return Promise.resolve()
+    },
+  }
+}

@@ -1,0 +1,212 @@
+import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
+import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
+import { type Applied, CountedCell, growthOver } from './cell.ts'
+
+/** Reached limits are announced again at most this often, milliseconds (ACCURACY: the stop message of sliding windows). */
+const REPEAT_AFTER = 10
+/**
+ * Totals are announced also when they pass this part of the limit, for nodes to send the few units that they still hold: a
+ * volley that ends just below the limit would leave each node behind, and the next one would find them so.
+ */
+const NEARLY_FULL = 0.98
+
+interface Times {
+  /** The hub's wall clock, which numbers the cells. */
+  readonly wall: number
+  readonly monotonic: number
+}
+
+/** One key's cells, in ascending order. */
+interface KeyWindow {
+  cells: CountedCell[]
+  /** Monotonic time of the last announcement of a reached limit. */
+  announcedAt: number
+  /** Until when (monotonic) the key counts as announced to be hot. */
+  hotUntil: number
+}
+
+/**
+ * The counts of one policy with a sliding window. Keys live in two maps: what is touched moves to the younger one, and
+ * once per ttl the older is dropped whole and the younger takes its place. So a key is forgotten between one and two
+ * ttls after its last write, without a timer or a scan.
+ */
+export class SlidingCounts {
+  #young = new Map<string, KeyWindow>()
+  #old = new Map<string, KeyWindow>()
+  #swappedAt: number
+  #ttl = 0
+
+  constructor(monotonic: number) {
+    this.#swappedAt = monotonic
+  }
+
+  apply(nodeId: string, entry: SyncEntry, times: Times): Applied {
+    const { policy, key } = entry
+    const newest = newestOf(entry.cells)
+    let window = this.#young.get(key) ?? this.#old.get(key)
+    const end = windowEnd(window, newest, policy, times.wall)
+    const before = total(window, end, policy)
+
+    const grown = entry.cells.filter((sent) => sent.taken > 0 || sent.given > 0)
+    const { atMost } = entry
+    if (atMost !== undefined && !fits(nodeId, window, grown, { atMost, before, after: end - policy.cells })) {
+      return { cells: visible(window, newest, policy, times.wall), granted: false, announce: false }
+    }
+
+    let announce = false
+    if (grown.length > 0) {
+      window = this.#touch(key, window)
+      if (policy.ttl > this.#ttl) this.#ttl = policy.ttl
+      const { units, opened } = write(nodeId, window, grown, policy, times.wall)
+      const after = total(window, end, policy)
+      announce = this.#announces(window, policy, { before, after, units, opened }, times.monotonic)
+    }
+    return { cells: visible(window, newest, policy, times.wall), granted: true, announce }
+  }
+
+  /** Keys that were announced as hot within the last window. */
+  *hot(running: Ordinal, policy: StorePolicy, times: Times): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
+    for (const keys of [this.#young, this.#old]) {
+      for (const [key, window] of keys) {
+        if (window.hotUntil <= times.monotonic) continue
+        const cells = visible(window, running, policy, times.wall)
+        if (cells.length > 0) yield { key, cells }
+      }
+    }
+  }
+
+  sweep(monotonic: number): void {
+    if (monotonic - this.#swappedAt <= this.#ttl) return
+    // After a long silence the younger keys are too old as well.
+    this.#old = monotonic - this.#swappedAt > 2 * this.#ttl ? new Map() : this.#young
+    this.#young = new Map()
+    this.#swappedAt = monotonic
+  }
+
+  /** Cells held. */
+  get size(): number {
+    let size = 0
+    for (const keys of [this.#young, this.#old]) for (const window of keys.values()) size += window.cells.length
+    return size
+  }
+
+  #touch(key: string, window: KeyWindow | undefined): KeyWindow {
+    if (window === undefined) window = { cells: [], announcedAt: -Infinity, hotUntil: -Infinity }
+    this.#old.delete(key)
+    this.#young.set(key, window)
+    return window
+  }
+
+  #announces(window: KeyWindow, policy: StorePolicy, change: Change, monotonic: number): boolean {
+    if (change.units <= 0) return false
+    const nearly = NEARLY_FULL * policy.limit
+    let announce = change.before < nearly && change.after >= nearly
+    if (change.after >= policy.limit) {
+      if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true
+    }
+    if (change.after >= policy.hot && (change.before < policy.hot || change.opened)) {
+      // Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
+      const span = policy.width * policy.cells
+      if (window.hotUntil <= monotonic + span) {
+        window.hotUntil = monotonic + 2 * span
+        announce = true
+      }
+    }
+    if (announce && change.after >= policy.limit) window.announcedAt = monotonic
+    return announce
+  }
+}
+
+interface Change {
+  readonly before: number
+  readonly after: number
+  /** Units newly taken. */
+  readonly units: number
+  /** Whether a cell began with this write. */
+  readonly opened: boolean
+}
+
+function newestOf(cells: readonly Cell[]): Ordinal {
+  let newest = -Infinity as Ordinal
+  for (const cell of cells) if (cell.ordinal > newest) newest = cell.ordinal
+  return newest
+}
+
+/** Cells beyond both the asking node's newest and the hub's own time come from a wrong clock and are shown to nobody. */
+function horizon(newest: Ordinal, policy: StorePolicy, wall: number): Ordinal {
+  const running = ordinalAt(wall, policy.width)
+  return running > newest ? running : newest
+}
+
+function visible(window: KeyWindow | undefined, newest: Ordinal, policy: StorePolicy, wall: number): Cell[] {
+  if (window === undefined) return []
+  const last = horizon(newest, policy, wall)
+  const cells: Cell[] = []
+  for (const cell of window.cells) {
+    if (cell.ordinal > newest - policy.cells && cell.ordinal <= last) cells.push(cell.toCell())
+  }
+  return cells
+}
+
+/** Where the running window ends: with the newest visible cell, so that a late flush of an older one meets it too. */
+function windowEnd(window: KeyWindow | undefined, newest: Ordinal, policy: StorePolicy, wall: number): Ordinal {
+  const last = horizon(newest, policy, wall)
+  const found = window?.cells.findLast((cell) => cell.ordinal <= last)
+  return found !== undefined && found.ordinal > newest ? found.ordinal : newest
+}
+
+/** Units in the window that ends with `end`. */
+function total(window: KeyWindow | undefined, end: Ordinal, policy: StorePolicy): number {
+  let sum = 0
+  for (const cell of window?.cells ?? []) {
+    if (cell.ordinal > end - policy.cells && cell.ordinal <= end) sum += cell.net
+  }
+  return sum
+}
+
+/** A unit that is already counted is never refused again: asking twice gives the same answer. */
+function fits(
+  nodeId: string,
+  window: KeyWindow | undefined,
+  grown: readonly Cell[],
+  limit: { readonly atMost: number; readonly before: number; readonly after: number },
+): boolean {
+  let units = 0
+  let net = limit.before
+  for (const sent of grown) {
+    const cell = window?.cells.find((one) => one.ordinal === sent.ordinal)
+    const more = cell === undefined ? growthOver(undefined, sent) : cell.growth(nodeId, sent)
+    units += more.taken
+    // Cells before the window grow, but count no more.
+    if (sent.ordinal > limit.after) net += more.taken - more.given
+  }
+  return units === 0 || net <= limit.atMost
+}
+
+function write(
+  nodeId: string,
+  window: KeyWindow,
+  grown: readonly Cell[],
+  policy: StorePolicy,
+  wall: number,
+): { units: number; opened: boolean } {
+  let units = 0
+  let opened = false
+  for (const sent of grown) {
+    let at = window.cells.length
+    while (at > 0 && (window.cells[at - 1] as CountedCell).ordinal >= sent.ordinal) at--
+    let cell = window.cells[at]
+    if (cell === undefined || cell.ordinal !== sent.ordinal) {
+      window.cells.splice(at, 0, (cell = new CountedCell(sent.ordinal)))
+      opened = true
+    }
+    const before = cell.taken
+    cell.merge(nodeId, sent)
+    units += cell.taken - before
+  }
+  if (opened) {
+    const kept = window.cells.filter((cell) => endOf(cell.ordinal, policy.width) + policy.ttl > wall)
+    if (kept.length < window.cells.length) window.cells = kept
+  }
+  return { units, opened }
+}

@@ -1,0 +1,203 @@
+import { SlidingProof } from '../algorithms/sliding-window/background.ts'
+import type { Block } from '../decide/blocks.ts'
+import type { Counter } from '../decide/limiter.ts'
+import type { Enforcement, WindowShape } from '../decide/policy.ts'
+import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../decide/stats.ts'
+import type { SyncFailureCause } from '../sync/link/stats.ts'
+import { Survey } from './survey.ts'
+
+/** A key that is blocked at this node. */
+export interface BlockedKey {
+  /** The policy's name. */
+  readonly policy: string
+  readonly key: string
+  /** Milliseconds left. */
+  readonly remaining: number
+  /** An excess, or `throttler.block`. */
+  readonly cause: 'cooldown' | 'manual'
+}
+
+/** How much of its limit a key has used in the running interval, as far as this node knows. */
+export interface KeyUsage {
+  readonly policy: string
+  readonly key: string
+  /** Units, of all nodes. */
+  readonly used: number
+  /** This node's part of them. */
+  readonly own: number
+  readonly limit: number
+}
+
+/** One policy at this node. Sums are since the node's start. */
+export interface PolicySnapshot {
+  readonly name: string
+  /** Units per `interval` (milliseconds) for each key. */
+  readonly limit: number
+  readonly interval: number
+  readonly window: WindowShape
+  readonly enforcement: Enforcement
+  /** Refusals are counted, but nothing was refused. */
+  readonly dryRun: boolean
+  /** Keys held, and how many there may be. */
+  readonly keys: number
+  readonly maxKeys: number
+  /** New keys find no room. */
+  readonly overflowing: boolean
+  /** Keys that are blocked. Those whose block ended in the last moments may still be in it. */
+  readonly blocked: number
+  /** Units admitted. */
+  readonly admitted: number
+  /** Requests refused. */
+  readonly refused: number
+  /** The same by reason and source; those that never happened are left out. */
+  readonly refusals: readonly { readonly reason: RefusalReason; readonly source: RefusalSource; readonly count: number }[]
+  /** Counts of keys that were sent, by reason. */
+  readonly exchanges: Readonly<Record<ExchangeReason, number>>
+  /** Blocks that began, by cause. */
+  readonly blocks: Readonly<Record<'excess' | 'manual' | 'remote', number>>
+  /** Own units that the store does not know of yet. */
+  readonly unsynced: number
+  /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
+  readonly unsyncedAge: number
+  /**
+   * Estimate of the largest excess that any key has over its limit, as a part of the limit: what is known, and as much from
+   * every other node as this one has not sent yet. 0 while no key can be over.
+   */
+  readonly overshoot: number
+  /** This node's part of the units of keys that were exchanged; 1/nodes while there are none. */
+  readonly share: number
+}
+
+/** The exchanges with the store since the node's start. */
+export interface SyncSnapshot {
+  /** Exchanges that succeeded, heartbeats among them. */
+  readonly exchanges: number
+  /** Exchanges that failed; what they carried is sent again. */
+  readonly failures: number
+  readonly failuresByCause: Readonly<Record<SyncFailureCause, number>>
+  /** Counts of keys that were sent. */
+  readonly entries: number
+  /** Milliseconds. */
+  readonly lastDuration: number
+  readonly lastError: string | undefined
+  /** Milliseconds since the last exchange that succeeded; undefined before the first one. */
+  readonly sinceSuccess: number | undefined
+  /** The store's clock less this node's wall clock, milliseconds. */
+  readonly clockOffset: number
+  /** By how much the store's clock may be misjudged, milliseconds. */
+  readonly clockUncertainty: number
+}
+
+/** What a node knows at one moment. */
+export interface Snapshot {
+  /** The node's id. */
+  readonly node: string
+  /** As `throttler.state`. */
+  readonly state: string
+  /** Milliseconds for which the store has been away; 0 while it answers. */
+  readonly degradedFor: number
+  /** Live nodes. */
+  readonly nodes: number
+  readonly policies: readonly PolicySnapshot[]
+  /** Blocked keys, those with the most time left first; of many blocked keys some, see `SnapshotOptions`. */
+  readonly blocked: readonly BlockedKey[]
+  /** The keys with the most units, most used first; by policy. */
+  readonly top: readonly KeyUsage[]
+  readonly sync: SyncSnapshot
+}
+
+/** How much a snapshot holds. */
+export interface SnapshotOptions {
+  /** Most used keys per policy, at most. Default 10. */
+  readonly top?: number
+  /** Blocked keys per policy, at most. Default 100. */
+  readonly blocked?: number
+  /** Only blocked keys that hold this text. Up to 10,000 of a policy's blocked keys are looked at. */
+  readonly contains?: string
+}
+
+/** Slots that one snapshot looks at, of each policy. A sliding window's key has up to 31 numbers instead of one. */
+const LOOKED_AT = 50_000
+const LOOKED_AT_SLIDING = 5_000
+/** Blocks that one snapshot looks at, of each policy. */
+const BLOCKS_LOOKED_AT = 10_000
+
+/** Makes snapshots of one throttler; remembers where its walks through large tables have got to. */
+export class SnapshotMaker {
+  readonly #surveys = new WeakMap<Counter, Survey>()
+
+  make(
+    counters: readonly Counter[],
+    now: number,
+    rest: Pick<Snapshot, 'node' | 'state' | 'degradedFor' | 'nodes' | 'sync'>,
+    { top: most = 10, blocked: mostBlocked = 100, contains = '' }: SnapshotOptions,
+  ): Snapshot {
+    const policies: PolicySnapshot[] = []
+    const top: KeyUsage[] = []
+    const blocked: BlockedKey[] = []
+    for (const counter of counters) {
+      const { policy, stats } = counter
+      const { name, limit, interval, window, enforcement, dryRun } = policy
+      blocked.push(...blockedOf(counter, now, mostBlocked, contains))
+      const found = this.#surveyOf(counter).look(now, most)
+      for (const { slot, used } of found.top) top.push({ policy: name, key: counter.keyOf(slot), used, own: counter.ownOf(slot), limit })
+      policies.push({
+        name,
+        limit,
+        interval,
+        window,
+        enforcement,
+        dryRun,
+        keys: counter.table.size,
+        maxKeys: counter.maxKeys,
+        overflowing: counter.overflowing,
+        blocked: counter.blocks.size,
+        admitted: counter.admitted,
+        refused: stats.refused,
+        refusals: REFUSALS.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
+        exchanges: Object.fromEntries(EXCHANGES.map((reason, i) => [reason, stats.exchanges[i] as number])) as PolicySnapshot['exchanges'],
+        blocks: { ...stats.blocks },
+        unsynced: found.unsynced,
+        unsyncedAge: found.age,
+        overshoot: found.overshoot,
+        share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / rest.nodes,
+      })
+    }
+    return { ...rest, policies, blocked, top }
+  }
+
+  #surveyOf(counter: Counter): Survey {
+    let survey = this.#surveys.get(counter)
+    if (survey === undefined) {
+      survey = new Survey(counter, counter instanceof SlidingProof ? LOOKED_AT_SLIDING : LOOKED_AT)
+      this.#surveys.set(counter, survey)
+    }
+    return survey
+  }
+}
+
+/** The newest blocks among those looked at, since they are what somebody who looks now wants to see. */
+function blockedOf(counter: Counter, now: number, most: number, contains: string): BlockedKey[] {
+  const policy = counter.policy.name
+  const found: { key: string; block: Block }[] = []
+  let looked = 0
+  let dropped = 0
+  for (const [slot, block] of counter.blocks) {
+    if (looked++ === BLOCKS_LOOKED_AT) break
+    // Ends a block whose time is over, with its event.
+    if (block.until <= now && counter.blockOf(slot, now) === undefined) continue
+    const key = counter.keyOf(slot)
+    if (contains !== '' && !key.includes(contains)) continue
+    found.push({ key, block })
+    if (found.length - dropped > most) dropped++
+  }
+  return found
+    .slice(dropped)
+    .map(({ key, block }) => ({
+      policy,
+      key,
+      remaining: Math.ceil(block.until - now),
+      cause: block.manual ? ('manual' as const) : ('cooldown' as const),
+    }))
+    .sort((a, b) => b.remaining - a.remaining)
+}

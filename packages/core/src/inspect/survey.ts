@@ -1,0 +1,131 @@
+import type { Counter } from '../decide/limiter.ts'
+
+/** A key and its units in the cluster, as far as this node knows. */
+export interface Usage {
+  readonly slot: number
+  readonly used: number
+}
+
+/** What a walk over a policy's keys found. Of a table that takes several walks, the newest of each part. */
+export interface Findings {
+  /** The most used keys, most used first. */
+  readonly top: readonly Usage[]
+  /** Own units that the store has not acknowledged. */
+  readonly unsynced: number
+  /** Milliseconds since the oldest of them may have been counted, those of quiet keys left out; 0 when there are none. */
+  readonly age: number
+  /** The largest excess over the limit that any key may have, as a part of the limit, if all nodes hold back as much as this one. */
+  readonly overshoot: number
+  /** Own units and the cluster's, of keys that were exchanged. */
+  readonly own: number
+  readonly known: number
+}
+
+interface Part {
+  unsynced: number
+  since: number
+  overshoot: number
+  own: number
+  known: number
+}
+
+/**
+ * Looks at a policy's keys for `snapshot`, a bounded number at a time: one walk takes two or three milliseconds however many
+ * keys there are, and the most used keys are carried from walk to walk. Nothing is kept up on the request path.
+ */
+export class Survey {
+  readonly #counter: Counter
+  readonly #step: number
+  #parts: Part[] = []
+  #next = 0
+  #top: readonly Usage[] = []
+
+  /** @param step - slots that one walk looks at */
+  constructor(counter: Counter, step: number) {
+    this.#counter = counter
+    this.#step = step
+  }
+
+  /** @param most - how many keys to find */
+  look(now: number, most: number): Findings {
+    const counter = this.#counter
+    const { end } = counter.table
+    const parts = Math.max(1, Math.ceil(end / this.#step))
+    this.#parts.length = Math.min(this.#parts.length, parts)
+    this.#next = this.#next < parts ? this.#next : 0
+    const best = new Best(Math.max(most, KEPT))
+    for (const { slot } of this.#top) if (slot < end) best.offer(slot, counter.usedOf(slot, now))
+    const from = this.#next * this.#step
+    this.#parts[this.#next] = this.#walk(from, Math.min(end, from + this.#step), now, best)
+    this.#next++
+    this.#top = best.list
+    return this.#sum(now, best.list.slice(0, most))
+  }
+
+  #walk(from: number, to: number, now: number, best: Best): Part {
+    const counter = this.#counter
+    const { keys } = counter.table
+    const others = counter.host.nodes - 1
+    const { limit } = counter.policy
+    const part: Part = { unsynced: 0, since: now, overshoot: 0, own: 0, known: 0 }
+    for (let slot = from; slot < to; slot++) {
+      if (keys[slot] === undefined) continue
+      const used = counter.usedOf(slot, now)
+      if (used <= 0) continue
+      if (used > best.floor) best.offer(slot, used)
+      if (counter.wasExchanged(slot)) {
+        part.own += counter.ownOf(slot)
+        part.known += used
+      }
+      const unsynced = counter.unsyncedOf(slot)
+      if (unsynced <= 0) continue
+      part.unsynced += unsynced
+      part.since = Math.min(part.since, counter.unsyncedSince(slot, now))
+      part.overshoot = Math.max(part.overshoot, (used + unsynced * others - limit) / limit)
+    }
+    return part
+  }
+
+  #sum(now: number, top: readonly Usage[]): Findings {
+    const sum = { unsynced: 0, age: 0, overshoot: 0, own: 0, known: 0 }
+    for (const part of this.#parts) {
+      sum.unsynced += part.unsynced
+      sum.age = Math.max(sum.age, now - part.since)
+      sum.overshoot = Math.max(sum.overshoot, part.overshoot)
+      sum.own += part.own
+      sum.known += part.known
+    }
+    // A part that was looked at a while ago says nothing of how old its units are by now.
+    if (sum.unsynced === 0) sum.age = 0
+    return { ...sum, top }
+  }
+}
+
+/** Keys that are carried from walk to walk, at least. */
+const KEPT = 100
+
+/** The largest few of many numbers. */
+class Best {
+  readonly list: Usage[] = []
+  /** What is not above it need not be offered. */
+  floor = 0
+  readonly #most: number
+  readonly #slots = new Set<number>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  offer(slot: number, used: number): void {
+    if (used <= this.floor || this.#slots.has(slot)) return
+    const { list } = this
+    let at = list.length
+    while (at > 0 && (list[at - 1] as Usage).used < used) at--
+    list.splice(at, 0, { slot, used })
+    this.#slots.add(slot)
+    if (list.length <= this.#most) return
+    const dropped = list.pop() as Usage
+    this.#slots.delete(dropped.slot)
+    this.floor = (list.at(-1) as Usage).used
+  }
+}

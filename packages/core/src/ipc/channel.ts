@@ -1,0 +1,84 @@
+import type { Announcement, SyncReply } from '../store/contract.ts'
+import { type IpcMessage, seal, unseal } from './envelope.ts'
+
+/** The counting of references is what Node itself uses for listeners; it is there in all versions, but not in the types. */
+interface CountedChannel {
+  refCounted?(): void
+  unrefCounted?(): void
+}
+
+/** One node's interest in the channel to the parent process. */
+export interface ChannelUser {
+  readonly node: string
+  replied(id: number, reply: SyncReply | Error): void
+  announced(announcement: Announcement): void
+  /** The channel is closed, for good. */
+  disconnected(): void
+}
+
+/**
+ * This process's channel to its parent, shared by its nodes: one listener each for messages and for the end. The
+ * channel keeps the process alive only while a question is under way; the user's own listeners still do as ever.
+ */
+class ParentChannel {
+  readonly #users = new Map<string, ChannelUser>()
+
+  get open(): boolean {
+    return process.send !== undefined && process.connected
+  }
+
+  join(user: ChannelUser): void {
+    if (this.#users.size === 0) {
+      process.on('message', this.#received)
+      process.on('disconnect', this.#disconnected)
+      // Each of the two listeners took a reference.
+      this.release()
+      this.release()
+    }
+    this.#users.set(user.node, user)
+  }
+
+  leave(user: ChannelUser): void {
+    if (!this.#users.delete(user.node) || this.#users.size > 0) return
+    this.hold()
+    this.hold()
+    process.off('message', this.#received)
+    process.off('disconnect', this.#disconnected)
+  }
+
+  /** @param failed - called when the message could not be handed over */
+  send(message: IpcMessage, failed: () => void): void {
+    process.send?.(seal(message), undefined, {}, (error) => {
+      if (error !== null) failed()
+    })
+  }
+
+  hold(): void {
+    ;(process.channel as CountedChannel | undefined)?.refCounted?.()
+  }
+
+  release(): void {
+    ;(process.channel as CountedChannel | undefined)?.unrefCounted?.()
+  }
+
+  readonly #received = (value: unknown): void => {
+    const message = unseal(value)
+    switch (message?.kind) {
+      case 'reply':
+        this.#users.get(message.node)?.replied(message.id, message.reply)
+        break
+      case 'failure':
+        this.#users.get(message.node)?.replied(message.id, new Error(message.message))
+        break
+      case 'announcement':
+        for (const user of this.#users.values()) user.announced(message.announcement)
+        break
+    }
+  }
+
+  readonly #disconnected = (): void => {
+    for (const user of [...this.#users.values()]) user.disconnected()
+  }
+}
+
+export const parentChannel: ParentChannel = new ParentChannel()

@@ -1,0 +1,141 @@
+import type { Announcement, BlockChange, Cell, CooldownGrowth, StorePolicy, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { Ordinal } from '../time/intervals.ts'
+
+/** Marks our messages among the user's own. The number changes when an older copy of this package would misread them. */
+const MARK = '@weir/ipc'
+const VERSION = 1
+
+/** What children and their parent say to each other. `node` and `id` name the question that is answered. */
+export type IpcMessage =
+  | { readonly kind: 'request'; readonly node: string; readonly id: number; readonly request: PackedRequest }
+  | { readonly kind: 'reply'; readonly node: string; readonly id: number; readonly reply: SyncReply }
+  | { readonly kind: 'failure'; readonly node: string; readonly id: number; readonly message: string }
+  | { readonly kind: 'announcement'; readonly announcement: Announcement }
+  | { readonly kind: 'join'; readonly node: string }
+  | { readonly kind: 'leave'; readonly node: string }
+
+export interface Envelope {
+  readonly [MARK]: number
+  readonly message: IpcMessage
+}
+
+export function seal(message: IpcMessage): Envelope {
+  return { [MARK]: VERSION, message }
+}
+
+/** Our message, or undefined for anything else that comes along a channel. */
+export function unseal(value: unknown): IpcMessage | undefined {
+  if (typeof value !== 'object' || value === null || !(MARK in value) || value[MARK] !== VERSION) return undefined
+  return (value as Envelope).message
+}
+
+/**
+ * A request without repeated policies and without what JSON, the default serialization of the channel, has no form for:
+ * `Infinity` travels as null.
+ */
+export interface PackedRequest {
+  readonly time: number | null
+  readonly policies: readonly PackedPolicy[]
+  readonly entries: readonly (readonly [policy: number, key: string, atMost: number | null, cells: readonly number[]])[]
+  readonly blocks: readonly (readonly [
+    policy: number,
+    key: string,
+    kind: BlockChange['kind'],
+    remaining: number,
+    growth: CooldownGrowth | null,
+  ])[]
+  readonly heartbeat: {
+    readonly ttl: number
+    readonly cursor: string | null
+    readonly policies: readonly number[]
+    readonly status?: string
+    readonly watch?: true
+  } | null
+}
+
+type PackedPolicy = readonly [id: string, width: number, cells: number, limit: number | null, hot: number | null, ttl: number]
+
+export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedRequest {
+  const places = new Map<StorePolicy, number>()
+  const policies: PackedPolicy[] = []
+  const place = (policy: StorePolicy): number => {
+    let found = places.get(policy)
+    if (found === undefined) {
+      const { id, width, cells, limit, hot, ttl } = policy
+      found = policies.push([id, width, cells, finite(limit), finite(hot), ttl]) - 1
+      places.set(policy, found)
+    }
+    return found
+  }
+  return {
+    time: time ?? null,
+    policies,
+    entries: entries.map(({ policy, key, atMost, cells }) => [
+      place(policy),
+      key,
+      atMost === undefined ? null : finite(atMost),
+      cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
+    ]),
+    blocks: blocks.map(({ policy, key, kind, remaining, growth }) => [
+      place(policy),
+      key,
+      kind,
+      remaining,
+      growth === undefined ? null : { ...growth, max: Math.min(growth.max, Number.MAX_VALUE) },
+    ]),
+    heartbeat: heartbeat ? { ...heartbeat, cursor: heartbeat.cursor ?? null, policies: heartbeat.policies.map(place) } : null,
+  }
+}
+
+export function unpack(packed: PackedRequest): SyncRequest {
+  const policies = packed.policies.map(
+    ([id, width, cells, limit, hot, ttl]): StorePolicy => ({
+      id,
+      width,
+      cells,
+      limit: limit ?? Infinity,
+      hot: hot ?? Infinity,
+      ttl,
+    }),
+  )
+  const at = (place: number): StorePolicy => {
+    const policy = policies[place]
+    if (policy === undefined) throw new RangeError(`no policy ${place}`)
+    return policy
+  }
+  return {
+    ...(packed.time !== null && { time: packed.time }),
+    entries: packed.entries.map(([policy, key, atMost, cells]) => ({
+      policy: at(policy),
+      key,
+      cells: unpackCells(cells),
+      ...(atMost !== null && { atMost }),
+    })),
+    blocks: packed.blocks.map(([policy, key, kind, remaining, growth]) => ({
+      policy: at(policy),
+      key,
+      kind,
+      remaining,
+      ...(growth !== null && { growth }),
+    })),
+    ...(packed.heartbeat && {
+      heartbeat: {
+        ...packed.heartbeat,
+        cursor: packed.heartbeat.cursor ?? undefined,
+        policies: packed.heartbeat.policies.map(at),
+      },
+    }),
+  }
+}
+
+function unpackCells(flat: readonly number[]): Cell[] {
+  const cells: Cell[] = []
+  for (let i = 0; i + 2 < flat.length; i += 3) {
+    cells.push({ ordinal: flat[i] as Ordinal, taken: flat[i + 1] as number, given: flat[i + 2] as number })
+  }
+  return cells
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}

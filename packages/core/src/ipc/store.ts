@@ -1,0 +1,145 @@
+import { connectToHub } from '../hub/memory-store.ts'
+import { invalidOption, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
+import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { TimerHandle } from '../time/clock.ts'
+import { type ChannelUser, parentChannel } from './channel.ts'
+import { pack } from './envelope.ts'
+import { servedHub } from './serve.ts'
+
+/** Options of `ipcStore`. */
+export interface IpcStoreOptions {
+  /**
+   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for it.
+   * Default 1000: longer than a parent's event loop is ever busy in health.
+   */
+  readonly timeout?: number
+}
+
+/**
+ * A store for the processes of one machine, without a server: workers of `node:cluster` and children of
+ * `child_process.fork` meet in their parent, which calls `serveIpc()` and may use `ipcStore()` as well.
+ *
+ * Without an answer of the parent a process throttles alone, and says so once in a process warning.
+ *
+ * @throws {WeirError} `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * if (cluster.isPrimary) {
+ *   serveIpc()
+ *   for (let i = 0; i < availableParallelism(); i++) cluster.fork()
+ * } else {
+ *   app.use(throttle({ limit: 300, interval: '1m', store: ipcStore() }))
+ * }
+ */
+export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
+  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
+    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
+  }
+  return { kind: 'ipc', open: (node) => new IpcConnection(node, timeout) }
+}
+
+interface Question {
+  readonly timer: TimerHandle
+  resolve(reply: SyncReply): void
+  reject(error: WeirError): void
+}
+
+class IpcConnection implements StoreConnection, ChannelUser {
+  readonly node: string
+  readonly #node: StoreNode
+  readonly #timeout: number
+  readonly #questions = new Map<number, Question>()
+  /** In the process that serves the others there is nothing to send. */
+  #direct: StoreConnection | undefined
+  #asked = 0
+  #closed = false
+
+  constructor(node: StoreNode, timeout: number) {
+    this.node = node.id
+    this.#node = node
+    this.#timeout = timeout
+    this.#connectDirectly()
+    if (this.#direct !== undefined || !parentChannel.open) return
+    parentChannel.join(this)
+    // Announcements are for this node from now on, not from its first exchange on.
+    parentChannel.send({ kind: 'join', node: this.node }, () => {})
+  }
+
+  sync(request: SyncRequest): Promise<SyncReply> {
+    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    // `serveIpc` may have been called after this connection was opened.
+    this.#connectDirectly()
+    if (this.#direct !== undefined) return this.#direct.sync(request)
+    if (!parentChannel.open) return Promise.reject(this.#alone('This process has no channel to a parent process'))
+    return new Promise((resolve, reject) => this.#ask(request, { resolve, reject }))
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#direct?.close()
+    for (const id of [...this.#questions.keys()]) this.#settle(id)?.reject(new WeirError('WEIR_CLOSED', 'The store was closed.'))
+    if (parentChannel.open && this.#direct === undefined) parentChannel.send({ kind: 'leave', node: this.node }, () => {})
+    parentChannel.leave(this)
+  }
+
+  replied(id: number, reply: SyncReply | Error): void {
+    const question = this.#settle(id)
+    if (reply instanceof Error) {
+      question?.reject(new WeirError('WEIR_STORE_REPLY', 'The parent process could not read a request.', { cause: reply }))
+    } else {
+      question?.resolve(reply)
+    }
+  }
+
+  announced(announcement: Parameters<StoreNode['announced']>[0]): void {
+    this.#node.announced(announcement)
+  }
+
+  disconnected(): void {
+    for (const id of [...this.#questions.keys()]) this.#settle(id)?.reject(this.#alone('The parent process is gone'))
+    parentChannel.leave(this)
+  }
+
+  #connectDirectly(): void {
+    const hub = servedHub()
+    if (hub === undefined || this.#direct !== undefined) return
+    parentChannel.leave(this)
+    this.#direct = connectToHub(hub, this.#node)
+  }
+
+  #ask(request: SyncRequest, { resolve, reject }: Pick<Question, 'resolve' | 'reject'>): void {
+    const id = ++this.#asked
+    const timer = this.#node.clock.setTimeout(() => {
+      this.#settle(id)?.reject(this.#alone(`The parent process did not answer within ${this.#timeout} ms`, 'WEIR_STORE_TIMEOUT'))
+    }, this.#timeout)
+    this.#questions.set(id, { timer, resolve, reject })
+    parentChannel.hold()
+    parentChannel.send({ kind: 'request', node: this.node, id, request: pack(request) }, () => {
+      this.#settle(id)?.reject(this.#alone('The channel to the parent process is closed'))
+    })
+  }
+
+  #settle(id: number): Question | undefined {
+    const question = this.#questions.get(id)
+    if (question === undefined) return undefined
+    this.#questions.delete(id)
+    this.#node.clock.clearTimeout(question.timer)
+    parentChannel.release()
+    return question
+  }
+
+  #alone(why: string, code: 'WEIR_STORE_UNAVAILABLE' | 'WEIR_STORE_TIMEOUT' = 'WEIR_STORE_UNAVAILABLE'): WeirError {
+    warnOnce(`${why}. Weir throttles this process alone until it answers; does the parent call serveIpc()?`, code)
+    return new WeirError(code, `${why}.`)
+  }
+}
+
+let warned = false
+
+/** Once per process: every node and every attempt would say the same. */
+function warnOnce(message: string, code: WeirErrorCode): void {
+  if (warned) return
+  warned = true
+  warnProcess(code, message)
+}

@@ -1,0 +1,110 @@
+import { type Channel, channel } from 'node:diagnostics_channel'
+import type { RefusalReason, RefusalSource } from '../decide/stats.ts'
+import type { SyncFailureCause } from '../sync/link/stats.ts'
+import type { WeirError } from './errors.ts'
+
+/** Events of a throttler, and what their listeners get. */
+export interface ThrottlerEvents {
+  /** A key was blocked: an excess started its cooldown, or by hand, here or at another node. `for` in milliseconds. */
+  blocked: { policy: string; key: string; for: number; cause: 'excess' | 'manual' | 'remote' }
+  /**
+   * A block was lifted by hand, or its time is over: noticed at the key's next request, at a span's end, or by a snapshot.
+   */
+  unblocked: { policy: string; key: string; cause: 'manual' | 'remote' | 'expired' }
+  /**
+   * Requests were refused: the sum of a second or more, at most one event per policy and second. `during` in
+   * milliseconds.
+   */
+  throttled: {
+    policy: string
+    refused: number
+    during: number
+    reasons: readonly { reason: RefusalReason; source: RefusalSource; count: number }[]
+  }
+  /** One exchange with the store succeeded. `duration` in milliseconds. */
+  sync: { entries: number; duration: number }
+  /** One exchange with the store failed; what it carried is sent again. */
+  'sync-failed': { entries: number; duration: number; cause: SyncFailureCause; error: unknown }
+  /** The store is away: from now on each policy decides by its `degraded` choice. Once per change of state. */
+  degraded: { cause: unknown }
+  /** The store answers again. `after` in milliseconds. */
+  recovered: { after: number }
+  /** A table of keys is full; once until there is room again. */
+  overflow: { policy: string; maxKeys: number }
+  /** The number of live nodes changed. */
+  nodes: { nodes: number; before: number }
+  /** Something is wrong that a request must not suffer from, e.g. a key or cost function that fails. Once per cause. */
+  warning: { error: WeirError }
+}
+
+/** The name of an event of a throttler. */
+export type EventName = keyof ThrottlerEvents
+/** What `throttler.on(name, listener)` takes. What it throws becomes a process warning and disturbs nobody. */
+export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
+
+/**
+ * What subscribers of `node:diagnostics_channel` get: the event, and the id of the throttler that it is of. The channels
+ * are named `weir:` and the event.
+ */
+export type DiagnosticsMessage<E extends EventName> = ThrottlerEvents[E] & { node: string }
+
+// Channels live as long as the process; looked up once.
+const channels: Readonly<Record<EventName, Channel>> = {
+  blocked: channel('weir:blocked'),
+  unblocked: channel('weir:unblocked'),
+  throttled: channel('weir:throttled'),
+  sync: channel('weir:sync'),
+  'sync-failed': channel('weir:sync-failed'),
+  degraded: channel('weir:degraded'),
+  recovered: channel('weir:recovered'),
+  overflow: channel('weir:overflow'),
+  nodes: channel('weir:nodes'),
+  warning: channel('weir:warning'),
+}
+
+/** A typed emitter whose listeners can't break the emitter: what they throw is handed to `onError`. */
+export class Emitter {
+  readonly #listeners = new Map<EventName, Set<Listener<never>>>()
+  readonly #node: string
+  readonly #onError: (error: unknown) => void
+
+  /** @param node - whose events these are, for `node:diagnostics_channel` */
+  constructor(node: string, onError: (error: unknown) => void) {
+    this.#node = node
+    this.#onError = onError
+  }
+
+  /** Adds a listener; returns a function that removes it. */
+  on<E extends EventName>(name: E, listener: Listener<E>): () => void {
+    let set = this.#listeners.get(name)
+    if (set === undefined) this.#listeners.set(name, (set = new Set()))
+    set.add(listener as Listener<never>)
+    return () => {
+      set.delete(listener as Listener<never>)
+    }
+  }
+
+  /** Whether anybody listens, so that an event's object need not be made. */
+  has(name: EventName): boolean {
+    return channels[name].hasSubscribers || this.heard(name)
+  }
+
+  /** Whether a listener of this throttler's own does. */
+  heard(name: EventName): boolean {
+    const set = this.#listeners.get(name)
+    return set !== undefined && set.size > 0
+  }
+
+  emit<E extends EventName>(name: E, event: ThrottlerEvents[E]): void {
+    if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.#node })
+    const set = this.#listeners.get(name)
+    if (set === undefined) return
+    for (const listener of [...set]) {
+      try {
+        ;(listener as Listener<E>)(event)
+      } catch (error) {
+        this.#onError(error)
+      }
+    }
+  }
+}

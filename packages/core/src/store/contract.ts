@@ -1,0 +1,224 @@
+import type { Clock } from '../time/clock.ts'
+import type { Ordinal } from '../time/intervals.ts'
+
+/**
+ * The meeting point of the nodes. A store keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
+ * sliding window), how many units each node has taken and given back, and tells every node the sum.
+ *
+ * An implementation must be
+ * - idempotent: counts are absolute per node and cell and only grow, so the same request sent twice counts once, and a
+ *   late duplicate changes nothing;
+ * - self-healing: after it lost data its `generation` changes, and nodes send their running counts and blocks again;
+ * - self-cleaning: everything that it keeps expires, set in the same atomic step;
+ * - patient: `sync` has a deadline of its own, rejects at once while disconnected, and never queues.
+ *
+ * `storeContract` of `@weir/testing` is the test suite of this interface.
+ */
+export interface Store {
+  /** A short name for messages and metrics, e.g. `'memory'`, `'ipc'`, `'redis'`. */
+  readonly kind: string
+  /** Opens one node's connection. Neither throws nor waits because the store is away. */
+  open(node: StoreNode): StoreConnection
+}
+
+/** The node that opens a connection, as the store sees it. */
+export interface StoreNode {
+  /** Unique to this start of this node. No `:` or white space. */
+  readonly id: string
+  /** The node's own time and timers, for the store's deadlines. */
+  readonly clock: Clock
+  /** Called with what other nodes, or the store, announce. Must not throw; may be called at any time until closed. */
+  announced(announcement: Announcement): void
+}
+
+/** One node's connection to a store. */
+export interface StoreConnection {
+  /**
+   * One exchange of counts.
+   *
+   * @throws (rejects) when nothing of it could be exchanged, or when the outcome is not known. Parts that failed alone
+   * (one slot of a cluster) are `undefined` in `results`.
+   */
+  sync(request: SyncRequest): Promise<SyncReply>
+  /** Leaves the registry of live nodes where that is possible and closes what the connection opened. Never rejects. */
+  close(): Promise<void>
+}
+
+/** What a store must know of a policy to keep its counts. The same object for every entry of one policy. */
+export interface StorePolicy {
+  /** Tells policies apart: name, interval, window shape, enforcement and layout version; not the limit. */
+  readonly id: string
+  /** Width of a cell in milliseconds: the interval, or a bucket of a sliding window. */
+  readonly width: number
+  /** Cells that count together towards the limit: 1 for a fixed window, buckets + 1 for a sliding one. */
+  readonly cells: number
+  /** This node's limit in units; used for announcements only. Nodes may differ in it. */
+  readonly limit: number
+  /** Announce a key once per cell (fixed) when its total passes this many units; `Infinity` for never. */
+  readonly hot: number
+  /** How long cells live in the store after they were last written, in milliseconds. */
+  readonly ttl: number
+}
+
+/** Units of one cell. Both numbers only grow while the cell lives; what counts is `taken - given`. */
+export interface Cell {
+  /** The number of the cell since the Unix epoch, by the policy's `width`. */
+  readonly ordinal: Ordinal
+  /** Units taken (admitted). */
+  readonly taken: number
+  /** Units given back (refunded). */
+  readonly given: number
+}
+
+/** The counts of one key that a node sends. */
+export interface SyncEntry {
+  readonly policy: StorePolicy
+  readonly key: string
+  /** This node's absolute counts. A cell with 0 taken and 0 given only asks for the total and writes nothing. */
+  readonly cells: readonly Cell[]
+  /**
+   * A conditional increment: apply only if the total (of the window, after adding) would be at most this. Otherwise
+   * nothing is written and `granted` is false.
+   */
+  readonly atMost?: number
+}
+
+/** What came back for one entry. */
+export interface SyncResult {
+  /**
+   * The cluster's totals: for a fixed window the cells that were sent, in that order; for a sliding one every cell of
+   * the window that is not empty (those up to `cells` behind the newest sent one), oldest first.
+   */
+  readonly cells: readonly Cell[]
+  /** Milliseconds for which the key is still blocked; 0 when it is not. */
+  readonly blocked: number
+  /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
+  readonly granted: boolean
+}
+
+/**
+ * A change of a block.
+ * - `'excess'`: a limit was exceeded. The first one decides: while a block lasts, another `excess` changes nothing.
+ * - `'set'`: blocked by hand: replaces what is there.
+ * - `'restore'`: sent again after the store lost its data; keeps the longer one.
+ * - `'lift'`: unblocked by hand.
+ */
+export interface BlockChange {
+  readonly policy: StorePolicy
+  readonly key: string
+  readonly kind: 'excess' | 'set' | 'restore' | 'lift'
+  /** Milliseconds from now for which the key is blocked; 0 for `'lift'`. */
+  readonly remaining: number
+  /**
+   * Of an `'excess'` only: the store remembers how often the key was blocked, and blocks it for
+   * `remaining · factor^n`, at most `max` (but never less than `remaining`), after n blocks that it remembers. Each is
+   * remembered for `memory` after it ended.
+   */
+  readonly growth?: CooldownGrowth
+}
+
+/** How the cooldown of repeated offenders grows. */
+export interface CooldownGrowth {
+  /** What each further block is longer by; greater than 1. */
+  readonly factor: number
+  /** Milliseconds. */
+  readonly max: number
+  /** Milliseconds. */
+  readonly memory: number
+}
+
+/** A key's block as the store knows it. */
+export interface BlockState {
+  readonly policyId: string
+  readonly key: string
+  /** Milliseconds from now; 0 when the block was lifted. */
+  readonly remaining: number
+}
+
+/** One exchange, as a node asks for it. */
+export interface SyncRequest {
+  readonly entries: readonly SyncEntry[]
+  readonly blocks: readonly BlockChange[]
+  /**
+   * The time that the nodes go by, milliseconds since the Unix epoch: in heartbeats, and while it is far from what the store's
+   * clock shows, as that was stepped and nodes approach it slowly. A store that goes by its own clock, for the age of cells
+   * or the end of blocks, goes by this one instead. Absent until the store has answered.
+   */
+  readonly time?: number
+  /** Present in heartbeats; without it the reply's `heartbeat` is absent. */
+  readonly heartbeat?: HeartbeatRequest
+}
+
+/** What a node tells of itself, and asks for, once a heartbeat. */
+export interface HeartbeatRequest {
+  /** How long this node counts as live if it is not heard of again, in milliseconds. */
+  readonly ttl: number
+  /** The `cursor` of the last heartbeat's reply; undefined at a node's start: everything is handed out. */
+  readonly cursor: string | undefined
+  /** The policies whose hot keys and blocks this node wants. */
+  readonly policies: readonly StorePolicy[]
+  /** What this node tells of itself, up to 8,192 UTF-16 units; kept as long as the node counts as live. */
+  readonly status?: string
+  /** Somebody looks at the cluster here: hand out all statuses, and let the other nodes know for 10 s that they are wanted. */
+  readonly watch?: true
+}
+
+/** What an exchange brings back. */
+export interface SyncReply {
+  /** The store's clock while it handled the request, milliseconds since the Unix epoch. */
+  readonly time: number
+  /** Parallel to `entries`; undefined for a part that failed and must be sent again. */
+  readonly results: readonly (SyncResult | undefined)[]
+  /** Parallel to `blocks`: milliseconds for which the key is blocked after the change; undefined when it failed. */
+  readonly blocks: readonly (number | undefined)[]
+  readonly heartbeat?: HeartbeatReply
+}
+
+/** What a heartbeat brings back: who is there, and what changed since the last one. */
+export interface HeartbeatReply {
+  /** Live nodes, this one included; at least 1. */
+  readonly nodes: number
+  /** Changes when the store lost data: send running counts and remaining blocks again. */
+  readonly generation: string
+  /** To be handed back with the next heartbeat. Opaque. */
+  readonly cursor: string
+  /** Blocks that were set or lifted since the cursor; all of them when there was none. */
+  readonly blocks: readonly BlockState[]
+  /** At a node's start (no cursor): keys whose total passed `hot` in their running cell or window. */
+  readonly hot: readonly TotalAnnouncement[]
+  /**
+   * By how much the time that nodes go by (`time` of their heartbeats) is ahead of the store's clock, in milliseconds, if one
+   * of them said lately that it is far from it, and none since that it is not: a node that starts joins them. A store
+   * that does not support it leaves this out.
+   */
+  readonly ahead?: number
+  /** Whether any node watches the cluster. A store that does not support it leaves this out. */
+  readonly watched?: boolean
+  /** When `watch` was set: the newest status of each live node that told one. */
+  readonly statuses?: readonly StatusReport[]
+}
+
+/** A live node's status, as the store keeps it. */
+export interface StatusReport {
+  readonly node: string
+  readonly status: string
+  /** Milliseconds since the store got it. */
+  readonly age: number
+}
+
+/** Totals of a key that passed its `hot` mark or reached a limit. Facts, not verdicts: each node compares for itself. */
+export interface TotalAnnouncement {
+  readonly type: 'total'
+  readonly policyId: string
+  readonly key: string
+  /** As in `SyncResult.cells`. */
+  readonly cells: readonly Cell[]
+}
+
+/** A block that was set, or lifted (`remaining` 0). */
+export interface BlockAnnouncement extends BlockState {
+  readonly type: 'block'
+}
+
+/** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
+export type Announcement = TotalAnnouncement | BlockAnnouncement

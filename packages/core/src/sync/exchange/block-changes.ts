@@ -1,0 +1,106 @@
+import type { Counter } from '../../decide/limiter.ts'
+import type { BlockChange } from '../../store/contract.ts'
+
+/** A change of a block that the store has not answered yet. */
+export interface PendingBlock {
+  readonly change: BlockChange
+  readonly counter: Pick<Counter, 'locateWire' | 'blockAnswered'>
+  /** When its time is over, on the monotonic clock. */
+  readonly until: number
+}
+
+/**
+ * Changes of blocks on their way to the store, by policy and key: only the newest of a key counts. One that does not reach
+ * the store is sent again until its time is over; that a block was lifted must be told for as long as it takes.
+ */
+export class BlockChanges {
+  /** What is to be sent, oldest first. */
+  readonly #waiting = new Map<string, PendingBlock>()
+  /** The newest change of each key that the store has not answered yet: waiting or under way. Older ones no longer count. */
+  readonly #newest = new Map<string, PendingBlock>()
+  #notBefore = Number.NEGATIVE_INFINITY
+
+  /** Whether any is to be sent. */
+  get waiting(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Not before this time: part of the store (one slot of a cluster) did not take the last ones. */
+  get notBefore(): number {
+    return this.#notBefore
+  }
+
+  add(pending: PendingBlock): void {
+    const id = blockId(pending.change)
+    this.#waiting.delete(id)
+    this.#waiting.set(id, pending)
+    this.#newest.set(id, pending)
+  }
+
+  /** Takes the oldest ones to be sent. */
+  take(now: number, most: number): PendingBlock[] {
+    const taken: PendingBlock[] = []
+    if (now < this.#notBefore) return taken
+    for (const [id, pending] of this.#waiting) {
+      if (taken.length === most) break
+      taken.push(pending)
+      this.#waiting.delete(id)
+    }
+    return taken
+  }
+
+  /**
+   * The store has answered to what was taken.
+   *
+   * @param remaining for each of `taken` how long its key stays blocked; undefined where the store did not take it
+   * @param retryAfter after so many milliseconds those are tried again
+   */
+  answered(
+    taken: readonly PendingBlock[],
+    remaining: readonly (number | undefined)[],
+    sent: number,
+    now: number,
+    retryAfter: number,
+  ): void {
+    taken.forEach((pending, i) => {
+      const left = remaining[i]
+      if (left === undefined) {
+        this.#notBefore = now + retryAfter
+        this.#sendAgain(pending, now)
+      } else if (this.#finish(pending) && pending.change.kind !== 'lift' && left > 0) {
+        // The first node's end holds for all: this node's own may have to move.
+        const slot = pending.counter.locateWire(pending.change.key)
+        if (slot >= 0) pending.counter.blockAnswered(slot, left, now, now - sent)
+      }
+    })
+  }
+
+  /** What was taken did not reach the store, as far as is known. */
+  failed(taken: readonly PendingBlock[], now: number): void {
+    for (const pending of taken) this.#sendAgain(pending, now)
+  }
+
+  /** Whether the store's answer to a change still counts; then it is done with. */
+  #finish(pending: PendingBlock): boolean {
+    const id = blockId(pending.change)
+    return this.#newest.get(id) === pending && this.#newest.delete(id)
+  }
+
+  /** Queues a change again, unless a newer one of its key has come, or its time is over. */
+  #sendAgain(pending: PendingBlock, now: number): void {
+    const id = blockId(pending.change)
+    if (this.#newest.get(id) !== pending) return
+    if (pending.until > now || pending.change.kind === 'lift') this.#waiting.set(id, pending)
+    else this.#newest.delete(id)
+  }
+}
+
+/** What is sent of a change now: what remains of its time. */
+export function changeAt({ change, until }: PendingBlock, now: number): BlockChange {
+  return { ...change, remaining: change.remaining === 0 ? 0 : Math.max(1, until - now) }
+}
+
+/** Neither half contains NUL before the first one of the other, so no two changes share an id unless they are of one key. */
+function blockId({ policy, key }: BlockChange): string {
+  return `${policy.id}\u0000${key}`
+}

@@ -1,0 +1,108 @@
+import type { Batch, EntryOwner } from '../../algorithms/shared/batch.ts'
+
+/** An exchange that is under way. */
+export interface Flight {
+  readonly batch: Batch
+  readonly sent: number
+  overdue: boolean
+}
+
+/** An answer is overdue after so many milliseconds, or after so many times as long as usual, whichever is later. */
+const OVERDUE = 250
+const OVERDUE_TIMES = 3
+const USUAL_WEIGHT = 0.2
+
+/**
+ * Exchanges that are under way, and whether the store has fallen silent meanwhile. A store that hangs is known to be away
+ * only at its deadline, which has to be long. Until then nodes would each admit what is left for all of them, so they decide
+ * by share as soon as an answer is overdue. Times are of the monotonic clock.
+ */
+export class Flights {
+  // No Set: one that is added to and deleted from leaves a chain of old tables, each of which holds the next one and what was
+  // in it. Once the first of them has grown old, exchanges that are over survive until the next full collection.
+  #flights: readonly Flight[] = []
+  #answered = false
+  #silent = false
+  /** Since when nothing was heard of the store although something is under way. */
+  #waitingSince = Number.POSITIVE_INFINITY
+  /** Mean time to an answer, in milliseconds. */
+  #usual = 0
+  /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
+  #suspected = false
+
+  /** How many there are. */
+  get size(): number {
+    return this.#flights.length
+  }
+
+  /** The store has answered once, so its time is known. */
+  get answered(): boolean {
+    return this.#answered
+  }
+
+  /** The store owes an answer for much longer than usual. */
+  get silent(): boolean {
+    return this.#silent
+  }
+
+  begin(batch: Batch, now: number): Flight {
+    const flight: Flight = { batch, sent: now, overdue: false }
+    this.#flights = [...this.#flights, flight]
+    this.#waitingSince = Math.min(this.#waitingSince, now)
+    return flight
+  }
+
+  /** An exchange was answered. Whether the store was silent until then. */
+  succeeded(flight: Flight, now: number): boolean {
+    const took = now - flight.sent
+    this.#usual = this.#answered ? this.#usual + (took - this.#usual) * USUAL_WEIGHT : took
+    this.#answered = true
+    return this.#heard(flight, now)
+  }
+
+  failed(flight: Flight, now: number): void {
+    this.#heard(flight, now)
+  }
+
+  #heard(flight: Flight, now: number): boolean {
+    const was = this.#silent
+    this.#flights = this.#flights.filter((one) => one !== flight)
+    this.#silent = false
+    this.#waitingSince = this.size > 0 ? now : Number.POSITIVE_INFINITY
+    return was
+  }
+
+  /** Looks whether an answer is overdue. True: only a later turn of the event loop can tell. */
+  listen(now: number, degraded: boolean): boolean {
+    if (degraded || now < this.overdueAt) {
+      this.#suspected = false
+      return false
+    }
+    if (!this.#suspected) {
+      this.#suspected = true
+      return true
+    }
+    const patience = this.#patience
+    if (now >= this.#waitingSince + patience) this.#silent = true
+    // Others may be answered all the same: then a part of the store has fallen silent.
+    for (const flight of this.#flights) {
+      if (flight.overdue || now < flight.sent + patience) continue
+      flight.overdue = true
+      const { owners, tickets } = flight.batch
+      for (let i = 0; i < owners.length; i++) (owners[i] as EntryOwner).overdue(tickets[i] as Batch['tickets'][number])
+    }
+    return false
+  }
+
+  /** When something must be thought of as overdue next. */
+  get overdueAt(): number {
+    if (!this.#answered) return Number.POSITIVE_INFINITY
+    let since = this.#silent ? Number.POSITIVE_INFINITY : this.#waitingSince
+    for (const { sent, overdue } of this.#flights) if (!overdue) since = Math.min(since, sent)
+    return since + this.#patience
+  }
+
+  get #patience(): number {
+    return Math.max(OVERDUE, OVERDUE_TIMES * this.#usual)
+  }
+}

@@ -1,0 +1,371 @@
+import { Batch, type EntryOwner } from '../../algorithms/shared/batch.ts'
+import type { Counter, ScanOptions } from '../../decide/limiter.ts'
+import { WeirError } from '../../report/errors.ts'
+import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from '../../store/contract.ts'
+import type { Clock, TimerHandle } from '../../time/clock.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
+import { DueKeys } from './due-keys.ts'
+import { type Flight, Flights } from './flights.ts'
+import { SpanWalks } from './walks.ts'
+
+/** What happens to a sync, as its throttler is told. Times are of the monotonic clock. */
+export interface SyncObserver {
+  succeeded(reply: SyncReply, entries: number, sent: number, received: number): void
+  heartbeat(reply: HeartbeatReply, sent: number, received: number): void
+  failed(error: unknown, entries: number, sent: number, received: number): void
+  /** Called at each tick, before anything is sent. Returns when the next one must come at the latest. */
+  tick(now: number): number
+  /** The store owes an answer for much longer than usual, or has answered after that. */
+  silence(silent: boolean, now: number): void
+  /** The time that the node goes by, where the store needs it. */
+  time(now: number, heartbeat: boolean): number | undefined
+  /** What a heartbeat is to say of this node. */
+  about(now: number): Pick<HeartbeatRequest, 'status' | 'watch'>
+}
+
+export interface SyncLoopOptions {
+  readonly clock: Clock
+  readonly random: () => number
+  readonly counters: () => readonly Counter[]
+  /** Milliseconds between two heartbeats. */
+  readonly heartbeat: number
+  /** The store's clock. */
+  readonly time: StoreTime
+  readonly observer: SyncObserver
+}
+
+/** Most entries of one batch: building and settling one takes about a millisecond. */
+const BATCH = 200
+/** Batches under way at once; keys that fall due meanwhile wait for one of them to return. */
+const MOST_IN_FLIGHT = 4
+/**
+ * While the store is away it is asked this often whether it is back, in milliseconds: on a grid of the store's clock, on
+ * which intervals of whole seconds begin. So all nodes ask, and are back, at the same moment, and know of a store that
+ * came back before an interval from the interval's begin on.
+ */
+const PROBE = 200
+/** A node that is not heard of for so many heartbeats no longer counts as live. */
+const HEARTBEATS_MISSED = 4
+/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/**
+ * Exchanges counts with the store: due keys at once, all others at the end of their span, a heartbeat each second, a
+ * probe while the store is away. One timer for everything, nothing per key.
+ */
+export class SyncLoop {
+  readonly #clock: Clock
+  readonly #counters: () => readonly Counter[]
+  readonly #heartbeatEvery: number
+  readonly #time: StoreTime
+  readonly #observer: SyncObserver
+  #connection: StoreConnection | undefined
+  #timer: TimerHandle | undefined
+  #timerAt = Number.POSITIVE_INFINITY
+  #deferred = false
+  #running = false
+  readonly #dueKeys = new DueKeys()
+  readonly #walks: SpanWalks
+  readonly #blocks = new BlockChanges()
+  readonly #flights = new Flights()
+  /** When the observer wants to be called next. */
+  #nextTick = Number.POSITIVE_INFINITY
+  #entriesSent = 0
+  /** Entries came back without an answer while others had theirs: part of the store is away. */
+  #failedAlone = false
+  #heartbeatAt = Number.NEGATIVE_INFINITY
+  #heartbeatInFlight = false
+  #cursor: string | undefined
+  #idle: (() => void)[] = []
+  degraded = false
+
+  constructor(options: SyncLoopOptions) {
+    this.#clock = options.clock
+    this.#walks = new SpanWalks(options.random)
+    this.#counters = options.counters
+    this.#heartbeatEvery = options.heartbeat
+    this.#time = options.time
+    this.#observer = options.observer
+  }
+
+  start(connection: StoreConnection | undefined): void {
+    this.#connection = connection
+    this.#running = true
+    this.#tick()
+  }
+
+  /** The store owes an answer for much longer than usual. */
+  get silent(): boolean {
+    return this.#flights.silent
+  }
+
+  /** Asks for an exchange of a key at `at`, or as soon after it as a batch is free. */
+  due(counter: Counter, slot: number, at: number): void {
+    this.#dueKeys.add(counter, slot, at)
+    if (at <= this.#clock.monotonic()) this.#soon()
+    else this.#wake(at)
+  }
+
+  /** Ticks soon, because the observer has something new to look after. */
+  wakeNow(): void {
+    this.#soon()
+  }
+
+  changeBlock(counter: Counter, change: BlockChange, until: number): void {
+    this.#blocks.add({ counter, change, until })
+    this.#soon()
+  }
+
+  /** Walks over all keys of all policies now: after an outage, or when the store lost its data. */
+  scanAll(options: ScanOptions): void {
+    this.#walks.beginAll(this.#counters(), options)
+    this.#soon()
+  }
+
+  /** Sends what is left of counters that are no longer used. */
+  retire(counters: readonly Counter[]): void {
+    for (const counter of counters) this.#walks.retire(counter)
+    this.#soon()
+  }
+
+  /** The store's next heartbeat is to hand out everything again. */
+  forgetCursor(): void {
+    this.#cursor = undefined
+  }
+
+  /** Sends all that is left; resolves when it is done, or after `deadline` milliseconds. */
+  async flush(deadline: number): Promise<void> {
+    const end = this.#clock.monotonic() + deadline
+    // A store that is away may be back just now, and one that answers may have lost its data since the last heartbeat.
+    this.#heartbeatAt = Number.NEGATIVE_INFINITY
+    this.#soon()
+    // A key whose exchange is under way is passed over, so look again until there was nothing to send.
+    for (let sent = -1; (sent !== this.#entriesSent || this.degraded) && this.#connection !== undefined; ) {
+      const left = end - this.#clock.monotonic()
+      if (left <= 0) return
+      if (this.degraded) {
+        sent = -1
+        await this.#pause(Math.min(LOOK_AGAIN, left))
+        continue
+      }
+      sent = this.#flights.size > 0 ? -1 : this.#entriesSent
+      this.scanAll({ all: true, resend: false })
+      await new Promise<void>((resolve) => {
+        const timer = this.#clock.setTimeout(resolve, left)
+        this.#idle.push(() => {
+          this.#clock.clearTimeout(timer)
+          resolve()
+        })
+      })
+      if (this.#failedAlone) await this.#pause(Math.min(PROBE, end - this.#clock.monotonic()))
+      this.#failedAlone = false
+    }
+  }
+
+  #pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.setTimeout(resolve, Math.max(0, milliseconds))
+    })
+  }
+
+  /** Ends all that runs, and waits at most `deadline` milliseconds for the connection to close: what closes it may hang. */
+  async stop(deadline: number): Promise<void> {
+    this.#running = false
+    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
+    this.#timer = undefined
+    const connection = this.#connection
+    this.#connection = undefined
+    if (connection === undefined) return
+    await new Promise<void>((resolve) => {
+      const timer = this.#clock.setTimeout(resolve, deadline)
+      const closed = (): void => {
+        this.#clock.clearTimeout(timer)
+        resolve()
+      }
+      connection.close().then(closed, closed)
+    })
+  }
+
+  #soon(): void {
+    if (this.#deferred || !this.#running) return
+    this.#deferred = true
+    this.#clock.defer(() => {
+      this.#deferred = false
+      this.#tick()
+    })
+  }
+
+  #wake(at: number): void {
+    if (at >= this.#timerAt || !this.#running) return
+    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
+    this.#timerAt = at
+    this.#timer = this.#clock.setTimeout(
+      () => {
+        this.#timer = undefined
+        this.#timerAt = Number.POSITIVE_INFINITY
+        this.#tick()
+      },
+      Math.min(LONGEST_TIMER, Math.max(0, at - this.#clock.monotonic())),
+    )
+  }
+
+  #tick(): void {
+    if (!this.#running) return
+    const now = this.#clock.monotonic()
+    this.#nextTick = this.#observer.tick(now)
+    this.#listen(now)
+    for (const counter of this.#counters()) this.#walks.look(counter, now)
+    if (this.#connection === undefined) this.#walks.walkAlone(now, BATCH)
+    else this.#exchange(now)
+    this.#schedule(now)
+  }
+
+  #listen(now: number): void {
+    const was = this.silent
+    if (this.#flights.listen(now, this.degraded)) this.#soon()
+    if (this.silent && !was) this.#observer.silence(true, now)
+  }
+
+  #exchange(now: number): void {
+    const beat = now >= this.#heartbeatAt && !this.#heartbeatInFlight
+    if (this.degraded) {
+      // Nothing but probes until the store answers; spans still end, and keys still fall idle.
+      this.#dueKeys.drop()
+      this.#walks.walkAlone(now, BATCH)
+      if (beat && this.#flights.size === 0) this.#send(new Batch(0), [], true, now)
+      return
+    }
+    if (!this.#flights.answered) {
+      // What is counted by this node's own clock may have to move to another interval, so nothing is sent yet.
+      if (beat) this.#send(new Batch(0), [], true, now)
+      return
+    }
+    if (this.#flights.size >= MOST_IN_FLIGHT) return
+    const batch = new Batch(BATCH)
+    this.#dueKeys.collect(now, batch)
+    this.#walks.collect(now, batch)
+    const blocks = this.#blocks.take(now, BATCH)
+    if (batch.entries.length > 0 || blocks.length > 0 || beat) this.#send(batch, blocks, beat, now)
+    this.#checkIdle()
+  }
+
+  #send(batch: Batch, blocks: PendingBlock[], beat: boolean, now: number): void {
+    const connection = this.#connection
+    if (connection === undefined) return
+    const time = this.#observer.time(now, beat)
+    const request: SyncRequest = {
+      ...(time !== undefined && { time }),
+      entries: batch.entries,
+      blocks: blocks.map((pending) => changeAt(pending, now)),
+      ...(beat && {
+        heartbeat: {
+          ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
+          cursor: this.#cursor,
+          policies: this.#counters().map((counter) => counter.wire),
+          ...this.#observer.about(now),
+        },
+      }),
+    }
+    this.#entriesSent += batch.entries.length
+    if (beat) {
+      this.#heartbeatInFlight = true
+      this.#heartbeatAt = now + this.#heartbeatEvery
+    }
+    const flight = this.#flights.begin(batch, now)
+    exchange(connection, request).then(
+      (reply) => this.#succeeded(flight, blocks, beat, reply),
+      (error: unknown) => this.#failed(flight, blocks, beat, error),
+    )
+  }
+
+  #succeeded(flight: Flight, blocks: PendingBlock[], beat: boolean, reply: SyncReply): void {
+    if (!this.#running) return
+    const now = this.#clock.monotonic()
+    const { batch, sent } = flight
+    const wasSilent = this.#flights.succeeded(flight, now)
+    if (beat) this.#heartbeatInFlight = false
+    this.#observer.succeeded(reply, batch.entries.length, sent, now)
+    if (wasSilent) this.#observer.silence(false, now)
+    for (let i = 0; i < batch.entries.length; i++) {
+      const entry = batch.entries[i] as SyncRequest['entries'][number]
+      const counter = batch.owners[i] as EntryOwner
+      const ticket = batch.tickets[i] as Batch['tickets'][number]
+      const result = reply.results[i]
+      if (now >= counter.rollAt) counter.roll(now)
+      if (result === undefined) {
+        this.#failedAlone = true
+        counter.fail(ticket, entry, now, true)
+      } else counter.settle(ticket, entry, result, sent, now)
+    }
+    this.#blocks.answered(blocks, reply.blocks, sent, now, PROBE)
+    if (beat && reply.heartbeat !== undefined) {
+      this.#cursor = reply.heartbeat.cursor
+      this.#observer.heartbeat(reply.heartbeat, sent, now)
+    }
+    this.#soonIfBusy()
+    if (!this.#heartbeatInFlight) this.#wake(Math.max(this.#heartbeatAt, now))
+    if (this.#blocks.waiting) this.#wake(Math.max(this.#blocks.notBefore, now))
+  }
+
+  #failed(flight: Flight, blocks: PendingBlock[], beat: boolean, error: unknown): void {
+    if (!this.#running) return
+    const now = this.#clock.monotonic()
+    const { batch, sent } = flight
+    this.#flights.failed(flight, now)
+    if (beat) this.#heartbeatInFlight = false
+    for (let i = 0; i < batch.entries.length; i++) {
+      const entry = batch.entries[i] as SyncRequest['entries'][number]
+      ;(batch.owners[i] as EntryOwner).fail(batch.tickets[i] as Batch['tickets'][number], entry, now)
+    }
+    this.#blocks.failed(blocks, now)
+    // Spaced by the moment of sending: a store that refuses at once and one that hangs are probed alike.
+    this.#heartbeatAt = Math.max(this.#probeAfter(sent), now)
+    this.#observer.failed(error, batch.entries.length, sent, now)
+    this.#checkIdle()
+    this.#wake(this.#heartbeatAt)
+  }
+
+  /** The next moment of the grid; the first one after others failed must not follow too soon. */
+  #probeAfter(sent: number): number {
+    const next = Math.ceil(this.#time.at(sent + PROBE / 2) / PROBE) * PROBE
+    return this.#time.monotonicAt(next)
+  }
+
+  #soonIfBusy(): void {
+    const blocks = this.#blocks.waiting && this.#clock.monotonic() >= this.#blocks.notBefore
+    if (this.#walks.waiting || blocks || this.#dueKeys.waiting) this.#soon()
+    else this.#checkIdle()
+  }
+
+  #checkIdle(): void {
+    if (this.#idle.length === 0 || this.#flights.size > 0) return
+    if (!this.degraded && (this.#walks.waiting || this.#blocks.waiting)) return
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #schedule(now: number): void {
+    const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
+    if (this.#walks.waiting && maySend) this.#soon()
+    let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
+    for (const counter of this.#counters()) at = Math.min(at, this.#walks.endOf(counter) ?? at, counter.rollAt)
+    // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
+    const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
+    if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)
+    if (this.#blocks.waiting && !this.degraded && maySend) at = Math.min(at, this.#blocks.notBefore)
+    if (maySend) at = Math.min(at, this.#dueKeys.next)
+    this.#wake(Math.max(at, now))
+  }
+}
+
+/** While a flush waits for the store it looks for its return this often, in milliseconds. */
+const LOOK_AGAIN = 10
+
+/** A store that breaks its contract (throws, answers nonsense) counts as one that failed: it must not end the process. */
+async function exchange(connection: StoreConnection, request: SyncRequest): Promise<SyncReply> {
+  const reply = await connection.sync(request)
+  if (!Array.isArray(reply?.results) || !Array.isArray(reply.blocks)) {
+    throw new WeirError('WEIR_STORE_REPLY', 'The store answered without results.')
+  }
+  return reply
+}

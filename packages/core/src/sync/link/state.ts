@@ -1,0 +1,182 @@
+import { SETTLE } from '../../algorithms/shared/exchanged-counter.ts'
+import type { Counter } from '../../decide/limiter.ts'
+import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../decide/stats.ts'
+import { Watch } from '../../inspect/cluster.ts'
+import type { Snapshot } from '../../inspect/snapshot.ts'
+import { show, WeirError } from '../../report/errors.ts'
+import type { Emitter } from '../../report/events.ts'
+import type { Announcement, HeartbeatReply, SyncReply } from '../../store/contract.ts'
+import type { Clock } from '../../time/clock.ts'
+import { StoreTime } from '../../time/store-time.ts'
+import type { SyncLoop } from '../exchange/loop.ts'
+import { SyncStats } from './stats.ts'
+
+/** `local`: without a store; `connecting`: the store has not answered yet. */
+export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
+
+/** What the state needs of the throttler that it is part of. */
+export interface StoreStateHost {
+  readonly clock: Clock
+  readonly counters: readonly Counter[]
+  readonly loop: SyncLoop
+  readonly emitter: Emitter
+  warn(error: WeirError): void
+}
+
+/** Whether the store answers, and what it and the other nodes have told: their number, blocks, hot keys, a loss of data. */
+export class StoreState {
+  state: ThrottlerState = 'idle'
+  /** The store's clock. */
+  readonly time: StoreTime
+  readonly sync: SyncStats = new SyncStats()
+  readonly watch: Watch
+  /** Live nodes. */
+  nodes = 1
+  /** When the store went away last, on the monotonic clock. */
+  degradedAt = 0
+  /** When it answered again, and when that exchange was sent. */
+  recoveredAt: number = Number.NEGATIVE_INFINITY
+  foundAt: number = Number.NEGATIVE_INFINITY
+  #generation: string | undefined
+  /** The last heartbeat said that the store's clock was stepped, and the one that was answered before. */
+  #saidStepped = false
+  #saidBefore = false
+  readonly #host: StoreStateHost
+
+  constructor(host: StoreStateHost) {
+    this.#host = host
+    const now = host.clock.monotonic()
+    this.time = new StoreTime(host.clock.now(), now)
+    this.watch = new Watch(now)
+  }
+
+  /** Takes over what another node, or the store with `roundTrip`, tells of a key. */
+  announced(announcement: Announcement, roundTrip?: number, source: SourceIndex = ANNOUNCED): void {
+    if (this.state === 'closed') return
+    const now = this.#host.clock.monotonic()
+    const id = announcement.policyId
+    for (const counter of this.#host.counters) {
+      if (counter.wire.id !== id) continue
+      if (now >= counter.rollAt) counter.roll(now)
+      if (announcement.type === 'total') counter.announced(announcement, now)
+      else {
+        const slot = announcement.remaining > 0 ? counter.locateWire(announcement.key) : counter.findWire(announcement.key)
+        if (slot >= 0) counter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
+      }
+    }
+  }
+
+  /** The time that this node goes by, for a request that is to tell it. */
+  timeToTell(now: number, heartbeat: boolean): number | undefined {
+    const stepped = this.time.stepped(now)
+    if (heartbeat) this.#saidStepped = stepped
+    return stepped || (heartbeat && this.time.measured) ? this.time.at(now) : undefined
+  }
+
+  /** An exchange has returned. */
+  succeeded({ time, heartbeat }: SyncReply, entries: number, sent: number, received: number): void {
+    const first = !this.time.measured
+    // The store had heard of a step from this node before; another one has said since that there is none.
+    if (heartbeat !== undefined && heartbeat.ahead === undefined && this.#saidBefore) this.time.catchUp(received)
+    if (heartbeat !== undefined) this.#saidBefore = this.#saidStepped
+    this.time.observe(sent, received, time, heartbeat?.ahead)
+    for (const counter of this.#host.counters) {
+      if (first) counter.adoptTime(received)
+      else counter.roll(received)
+    }
+    this.sync.succeed(entries, received - sent, received)
+    if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, duration: received - sent })
+    if (first && this.state === 'connecting') this.state = 'synced'
+    if (this.#host.loop.degraded) this.#recovered(sent, received)
+  }
+
+  /** Decisions of each key have to be thought of anew. Nobody is told: most likely it is over in a moment. */
+  silence(silent: boolean, now: number): void {
+    if (!silent) this.recoveredAt = now
+    this.#invalidate(now, true)
+  }
+
+  #recovered(sent: number, now: number): void {
+    this.#host.loop.degraded = false
+    this.state = 'synced'
+    this.recoveredAt = now
+    this.foundAt = sent
+    this.#invalidate(now, true)
+    // What was counted meanwhile, and what was under way when the store went away.
+    this.#host.loop.scanAll({ all: false, resend: false })
+    if (this.#host.emitter.has('recovered')) this.#host.emitter.emit('recovered', { after: now - this.degradedAt })
+  }
+
+  /** An exchange has failed: without the store each policy decides by its `degraded`. */
+  failed(error: unknown, entries: number, sent: number, received: number): void {
+    const cause = this.sync.fail(error)
+    if (this.#host.emitter.has('sync-failed')) this.#host.emitter.emit('sync-failed', { entries, duration: received - sent, cause, error })
+    if (this.#host.loop.degraded || this.state === 'closed') return
+    this.#host.loop.degraded = true
+    this.state = 'degraded'
+    this.degradedAt = received
+    this.#invalidate(received, true)
+    if (this.#host.emitter.has('degraded')) this.#host.emitter.emit('degraded', { cause: error })
+    else {
+      // A mistyped address of the store must not go unnoticed because nobody listens.
+      const why = error instanceof Error ? error.message : show(error)
+      const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
+      this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
+    }
+  }
+
+  /** The store has answered to a heartbeat. */
+  heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
+    this.watch.heard(reply, received)
+    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat; were it believed at once,
+    // the first nodes to be back would think that they are alone.
+    const filling = received < this.recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
+    const nodes = filling ? Math.max(reply.nodes, this.nodes) : reply.nodes
+    if (nodes !== this.nodes && nodes >= 1) {
+      const before = this.nodes
+      this.nodes = nodes
+      this.#invalidate(received, false)
+      if (this.#host.emitter.has('nodes')) this.#host.emitter.emit('nodes', { nodes, before })
+    }
+    for (const block of reply.blocks) this.announced({ type: 'block', ...block }, received - sent, GLOBAL)
+    for (const total of reply.hot) this.announced(total)
+    if (this.#generation !== undefined && this.#generation !== reply.generation) this.#storeLostData(received)
+    this.#generation = reply.generation
+  }
+
+  /** Counts and blocks that the store held are gone there, not here. */
+  #storeLostData(now: number): void {
+    this.#host.loop.scanAll({ all: false, resend: true })
+    for (const counter of this.#host.counters) {
+      for (const [slot, { until }] of counter.blocks) {
+        if (until <= now) continue
+        const change = { policy: counter.wire, key: counter.wireKey(slot), kind: 'restore', remaining: until - now } as const
+        this.#host.loop.changeBlock(counter, change, until)
+      }
+    }
+  }
+
+  /** What a snapshot tells of the store. */
+  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'> {
+    const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.sync
+    const sync = {
+      exchanges,
+      failures: failed,
+      failuresByCause: { ...failures },
+      entries,
+      lastDuration,
+      lastError,
+      sinceSuccess: succeededAt === undefined ? undefined : now - succeededAt,
+      clockOffset: this.time.at(now) - this.#host.clock.now(),
+      clockUncertainty: this.time.uncertainty(now),
+    }
+    return { state: this.state, degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
+  }
+
+  #invalidate(now: number, amnesty: boolean): void {
+    for (const counter of this.#host.counters) {
+      counter.invalidate(now)
+      if (amnesty) counter.amnesty = counter.ordinal
+    }
+  }
+}

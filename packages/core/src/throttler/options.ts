@@ -1,0 +1,113 @@
+import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../http/request/plans.ts'
+import { checkRequestRule } from '../http/request/rules.ts'
+import { nearest } from '../report/did-you-mean.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { checkLogger, type Logger } from '../report/logger.ts'
+import type { Store } from '../store/contract.ts'
+import type { Clock } from '../time/clock.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
+
+/** What happens to a new key when a policy's table is full. */
+export type Overflow = 'shared' | 'allow' | 'block'
+
+/** What a throttler is made from. */
+export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
+  /** At least one. Every policy that applies to a request is checked; only if all of them allow it, all count it. */
+  readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
+  /** Where the nodes meet. Without one the throttler limits this process alone, and says so once. */
+  readonly store?: Store
+  /** Time and timers. Default: those of this process. */
+  readonly clock?: Clock
+  /** Uniform in [0, 1). Default `Math.random`. The node's id comes from it: nodes that share a store need different ones. */
+  readonly random?: () => number
+  /** Keys held per policy at most; a whole number of at least 1. Default 250,000. */
+  readonly maxKeys?: number
+  /**
+   * What happens to a new key when the table is full: `'shared'` (default): new keys share one counter of the policy;
+   * `'allow'`: they pass uncounted; `'block'`: they are refused.
+   */
+  readonly overflow?: Overflow
+  /** Time between two heartbeats; from 100 ms to 10 s. Default 1 s. */
+  readonly heartbeat?: Duration
+  /** How long `close` waits for the last exchange. Default 1 s. */
+  readonly closeTimeout?: Duration
+  /** Is told of changes of state: the store away and back, a full table of keys, warnings. Never of single requests. */
+  readonly logger?: Logger
+}
+
+const OPTIONS = ['policies', 'store', 'clock', 'random', 'maxKeys', 'overflow', 'heartbeat', 'closeTimeout', 'logger'] as const
+
+/** Policies with plans become one for each plan; what they read of requests is checked here, the rest by `parsePolicies`. */
+export function requestRules<Req, Name extends string>(
+  policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[],
+): readonly PolicyOptions<Req, Name>[] {
+  const rules = expandPlans(policies)
+  if (!Array.isArray(rules)) return rules as readonly PolicyOptions<Req, Name>[]
+  rules.forEach((rule, place) => {
+    if (typeof rule === 'object' && rule !== null)
+      checkRequestRule(rule as PolicyOptions<never>, rules.length > 1 ? `policies[${place}].` : '')
+  })
+  return rules as readonly PolicyOptions<Req, Name>[]
+}
+
+/** The options of a throttler itself, checked; times in milliseconds. */
+export interface ThrottlerSettings {
+  readonly maxKeys: number
+  readonly overflow: Overflow
+  readonly heartbeat: number
+  readonly closeTimeout: number
+}
+
+/** @throws WeirError for options that can't be used, naming the option */
+export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSettings {
+  checkOptions(options)
+  const { maxKeys = 250_000 } = options
+  if (!Number.isInteger(maxKeys) || maxKeys < 1) throw invalidOption('maxKeys', maxKeys, 'a whole number of at least 1')
+  const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'block'])
+  const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
+  if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
+  const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0)
+  return { maxKeys, overflow, heartbeat, closeTimeout }
+}
+
+function checkOptions(options: object): void {
+  if (typeof options !== 'object' || options === null) {
+    throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
+  }
+  for (const option of Object.keys(options)) {
+    if (!(OPTIONS as readonly string[]).includes(option)) {
+      const near = nearest(option, OPTIONS)
+      const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+      const policy = isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : ''
+      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${option}".${policy || hint} A throttler has: ${OPTIONS.join(', ')}.`)
+    }
+  }
+  const { store, clock, random, logger } = options as ThrottlerOptions
+  checkLogger(logger)
+  if (store !== undefined && typeof store?.open !== 'function') {
+    throw invalidOption('store', store, 'a store such as memoryStore(), ipcStore() or redisStore(...)')
+  }
+  const methods = ['now', 'monotonic', 'setTimeout', 'clearTimeout', 'defer'] as const
+  if (clock !== undefined && methods.some((method) => typeof clock?.[method] !== 'function')) {
+    throw invalidOption('clock', clock, `a Clock, an object with the functions ${methods.join(', ')}`)
+  }
+  if (random !== undefined && typeof random !== 'function')
+    throw invalidOption('random', random, 'a function that returns numbers from 0 to less than 1, such as Math.random')
+}
+
+/** 16 hexadecimal digits; two nodes of one cluster get the same with a chance of 2^-64 per pair. */
+export function newNodeId(random: () => number): string {
+  let id = ''
+  for (let i = 0; i < 4; i++) {
+    const value: unknown = random()
+    if (typeof value !== 'number' || !(value >= 0 && value < 1)) {
+      throw invalidOption('random', random, `a function that returns numbers from 0 to less than 1; it returned ${show(value)}`)
+    }
+    id += Math.floor(value * 0x10000)
+      .toString(16)
+      .padStart(4, '0')
+  }
+  return id
+}

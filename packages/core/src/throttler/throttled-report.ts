@@ -1,0 +1,52 @@
+import type { Counter } from '../decide/limiter.ts'
+import { REFUSALS } from '../decide/stats.ts'
+import type { Emitter } from '../report/events.ts'
+
+/** Shortest time between two `throttled` events of one policy, in milliseconds. */
+const EVERY = 1_000
+
+/** Makes `throttled` events out of sums that are kept anyway: nothing happens per refusal, and nothing at all unheard. */
+export class ThrottledReport {
+  readonly #emitter: Emitter
+  /** The sums when they were last looked at; absent while nobody listened. */
+  readonly #before = new Map<Counter, Float64Array>()
+  #at: number | undefined
+
+  constructor(emitter: Emitter) {
+    this.#emitter = emitter
+  }
+
+  /** Emits what is due. Returns when to call it again, on the monotonic clock. */
+  tick(counters: readonly Counter[], now: number): number {
+    if (!this.#emitter.has('throttled')) {
+      this.#at = undefined
+      this.#before.clear()
+      return Number.POSITIVE_INFINITY
+    }
+    const at = (this.#at ??= now)
+    for (const counter of counters) {
+      if (!this.#before.has(counter)) this.#before.set(counter, counter.stats.refusals.slice())
+    }
+    if (now - at < EVERY) return at + EVERY
+    this.#at = now
+    for (const counter of counters) this.#report(counter, now - at)
+    for (const counter of this.#before.keys()) if (!counters.includes(counter)) this.#before.delete(counter)
+    return now + EVERY
+  }
+
+  #report(counter: Counter, during: number): void {
+    const before = this.#before.get(counter) as Float64Array
+    const sums = counter.stats.refusals
+    const reasons: { reason: (typeof REFUSALS)[number]['reason']; source: (typeof REFUSALS)[number]['source']; count: number }[] = []
+    let refused = 0
+    for (const [i, kind] of REFUSALS.entries()) {
+      const count = (sums[i] as number) - (before[i] as number)
+      if (count === 0) continue
+      refused += count
+      reasons.push({ ...kind, count })
+    }
+    if (refused === 0) return
+    before.set(sums)
+    this.#emitter.emit('throttled', { policy: counter.policy.name, refused, during, reasons })
+  }
+}
