@@ -1,3 +1,6 @@
+import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
+import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { describe, expect, test } from 'vitest'
 import { parsePolicies, parsePolicy } from '../src/decide/check-policy.ts'
 import type { PolicyOptions } from '../src/decide/policy.ts'
@@ -43,8 +46,7 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['cost', '5', '"5"', costs],
     ['cost', null, 'null', costs],
     ['cost', 101, '101', 'at most the limit, 100'],
-    ['window', 'rolling', '"rolling"', '"fixed" or "sliding"'],
-    ['enforcement', 'strict', '"strict"', '"proof" or "published"'],
+    ['coordination', 'strict', '"strict"', '"background" or "spans" or "local"'],
     ['degraded', 'fail', '"fail"', '"share" or "published" or "open" or "closed"'],
     ['degraded', null, 'null', '"share"'],
     ['dryRun', 'yes', '"yes"', 'true or false'],
@@ -57,7 +59,7 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['name', 7, '7', 'a string'],
     ['name', null, 'null', 'a string'],
   ])('%s: %s', (option, given, shown, allowed) => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: given })))
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: given }), true))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain(`"${option}"`)
     expect(error.message).toContain(shown)
@@ -65,31 +67,66 @@ describe('an option that cannot be used is refused, naming it, what was given an
   })
 
   test.each([
-    ['buckets', { window: 'sliding', buckets: 5 }],
-    ['buckets', { window: 'sliding', buckets: 121 }],
-    ['buckets', { window: 'sliding', buckets: 30.5 }],
-    ['buckets', { window: 'sliding', buckets: null }],
-    ['buckets', { window: 'sliding', interval: 100, buckets: 30 }],
-    ['buckets', { buckets: 30 }],
-    ['reopen', { window: 'sliding', reopen: 0 }],
-    ['reopen', { window: 'sliding', reopen: 1.5 }],
-    ['reopen', { window: 'sliding', reopen: Number.NaN }],
-    ['reopen', { reopen: 0.1 }],
-    ['strict', { window: 'sliding', strict: true }],
-    ['strict', { enforcement: 'published', strict: true }],
-  ])('%s in %j', (option, options) => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, ...options })))
+    ['buckets', { buckets: 5 }],
+    ['buckets', { buckets: 121 }],
+    ['buckets', { buckets: 30.5 }],
+    ['buckets', { buckets: null as never }],
+    ['reopen', { reopen: 0 }],
+    ['reopen', { reopen: 1.5 }],
+    ['reopen', { reopen: Number.NaN }],
+  ])('%s in slidingWindow(%j)', (option, options) => {
+    const error = thrownBy(() => slidingWindow(options))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain(`"${option}"`)
   })
 
+  test.each([
+    ['strict', { algorithm: slidingWindow(), strict: true }],
+    ['strict', { coordination: 'spans', strict: true }],
+    ['interval', { algorithm: slidingWindow(), interval: 100 }],
+    ['coordination', { algorithm: slidingWindow(), coordination: 'spans' }],
+    ['coordination', { algorithm: slidingCounter(), coordination: 'background' }],
+    ['coordination', { coordination: 'central' }],
+    ['algorithm', { algorithm: fixedWindow }],
+    ['algorithm', { algorithm: 'fixedWindow' }],
+    ['algorithm', { algorithm: { name: 'mine()', id: 'mine' } }],
+    ['algorithm', { algorithm: { ...fixedWindow(), id: 'a:b' } }],
+  ])('%s in %j', (option, options) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, ...options }), true))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain(`"${option}"`)
+  })
+
+  test.each([
+    ['window', 'sliding', 'algorithm: slidingWindow()'],
+    ['enforcement', 'published', "coordination: 'spans'"],
+    ['buckets', 30, 'slidingWindow({ buckets })'],
+    ['reopen', 0.1, 'slidingWindow({ reopen })'],
+  ])('%s is no more, and what takes its place is said', (option, value, instead) => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: value }), true))
+    expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
+    expect(error.message).toContain(`"${option}"`)
+    expect(error.message).toContain(instead)
+  })
+
+  test('what can be had instead of a pair that there is not is said', () => {
+    const { message } = thrownBy(() => parsePolicy(asOptions({ ...good, algorithm: slidingCounter() }), true))
+    expect(message).toContain('slidingCounter() can\'t be "background"; give "spans" or "local"')
+  })
+
+  test('counts of other nodes need a store', () => {
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, coordination: 'spans' }), false))
+    expect(error.code).toBe('WEIR_MISSING_OPTION')
+    expect(error.message).toContain('"store"')
+  })
+
   test('an interval too short for its spans says how long it must be', () => {
-    const { message, code } = thrownBy(() => parsePolicy({ limit: 1, interval: '99ms', spans: 20 }))
+    const { message, code } = thrownBy(() => parsePolicy({ limit: 1, interval: '99ms', spans: 20 }, true))
     expect(code).toBe('WEIR_INVALID_OPTION')
     expect(message).toContain('"interval" is "99ms"')
     expect(message).toContain('20 spans')
     expect(message).toContain('at least 100 ms')
-    expect(parsePolicy({ limit: 1, interval: '100ms', spans: 20 }).spans).toBe(20)
+    expect(parsePolicy({ limit: 1, interval: '100ms', spans: 20 }, true).spans).toBe(20)
   })
 })
 
@@ -100,7 +137,7 @@ describe('a missing option is named with an example', () => {
     [{ interval: '1m' }, '"limit" is missing'],
     [{ limit: undefined, interval: '1m' }, '"limit" is missing'],
   ])('%j', (options, text) => {
-    const error = thrownBy(() => parsePolicy(asOptions(options)))
+    const error = thrownBy(() => parsePolicy(asOptions(options), true))
     expect(error.code).toBe('WEIR_MISSING_OPTION')
     expect(error.message).toContain(text)
     expect(error.message).toContain('e.g.')
@@ -122,16 +159,16 @@ describe('an unknown option is named, with the one that was most likely meant', 
     ['intervall', 'interval'],
     ['limti', 'limit'],
     ['degrade', 'degraded'],
-    ['enforcment', 'enforcement'],
+    ['algoritm', 'algorithm'],
   ])('%s', (option, meant) => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 })))
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 }), true))
     expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
     expect(error.message).toContain(`"${option}"`)
     expect(error.message).toContain(`Did you mean "${meant}"?`)
   })
 
   test.each(['colour', 'constructor', 'toString', 'hasOwnProperty'])('%s: nothing like it, so no guess', (option) => {
-    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 })))
+    const error = thrownBy(() => parsePolicy(asOptions({ ...good, [option]: 1 }), true))
     expect(error.code).toBe('WEIR_UNKNOWN_OPTION')
     expect(error.message).not.toContain('Did you mean')
     expect(error.message).toContain('A policy has: name, limit, interval')
@@ -140,24 +177,24 @@ describe('an unknown option is named, with the one that was most likely meant', 
 
 describe('a list of policies', () => {
   test.each([[[]], [null], ['default'], [{ limit: 1 }]])('%j is refused', (list) => {
-    const error = thrownBy(() => parsePolicies(list as never))
+    const error = thrownBy(() => parsePolicies(list as never, true))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain('"policies"')
     expect(error.message).toContain('at least one policy')
   })
 
   test('none at all is refused with an example', () => {
-    expect(thrownBy(() => parsePolicies(undefined as never)).code).toBe('WEIR_MISSING_OPTION')
+    expect(thrownBy(() => parsePolicies(undefined as never, true)).code).toBe('WEIR_MISSING_OPTION')
   })
 
   test.each([[null], [7], ['fast']])('%j is no policy', (policy) => {
-    const error = thrownBy(() => parsePolicies([good, policy] as never))
+    const error = thrownBy(() => parsePolicies([good, policy] as never, true))
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain('policies[1]')
   })
 
   test('a bad option is named with its place', () => {
-    const error = thrownBy(() => parsePolicies([{ ...good, name: 'a' }, asOptions({ ...good, name: 'b', limit: 0 })]))
+    const error = thrownBy(() => parsePolicies([{ ...good, name: 'a' }, asOptions({ ...good, name: 'b', limit: 0 })], true))
     expect(error.message).toContain('"policies[1].limit" is 0')
   })
 
@@ -169,7 +206,7 @@ describe('a list of policies', () => {
       ],
       [good, { ...good, limit: 5, name: 'default' }],
     ]) {
-      const error = thrownBy(() => parsePolicies(list))
+      const error = thrownBy(() => parsePolicies(list, true))
       expect(error.code).toBe('WEIR_DUPLICATE_POLICY')
       expect(error.message).toContain(`"${(list[1] as PolicyOptions).name}"`)
     }

@@ -13,7 +13,7 @@ function block(key: string, { kind = 'excess', lasts = 1000, of = 'a' }: { kind?
   const answers: number[] = []
   const pending: PendingBlock = {
     change: { policy: policy(of), key, kind, remaining: lasts },
-    counter: { locateWire: () => 0, blockAnswered: (_slot, remaining) => answers.push(remaining) },
+    meter: { site: { locateId: () => 0 } as never, blockAnswered: (_slot, remaining) => answers.push(remaining) },
     until: lasts,
   }
   return { pending, answers }

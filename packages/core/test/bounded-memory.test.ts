@@ -1,6 +1,7 @@
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { describe, expect, test, vi } from 'vitest'
 import type { Policy } from '../src/decide/policy.ts'
-import type { Overflow } from '../src/throttler/options.ts'
+import type { Overflow } from '../src/decide/limiter.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 
@@ -93,12 +94,12 @@ test('there is room again once keys are idle, and a second flood is reported aga
   await close()
 })
 
-test.each(['proof', 'published'] as const)(
+test.each(['background', 'spans'] as const)(
   'keys are freed after two idle intervals, with and without a store (%s)',
-  async (enforcement) => {
+  async (coordination) => {
     for (const alone of [true, false]) {
       const { world, node, close } = scene()
-      const throttler = node({ limit: 5, interval: 1_000, enforcement }, { alone })
+      const throttler = node({ limit: 5, interval: 1_000, coordination: alone ? 'local' : coordination }, { alone })
       for (let i = 0; i < 5_000; i++) throttler.check(`key ${i}`)
       await world.runTo(1_990)
       throttler.check('key 7')
@@ -114,7 +115,7 @@ test.each(['proof', 'published'] as const)(
 
 test('a sliding window that fell idle leaves nothing, neither in its nodes nor in the store', async () => {
   const { world, store, node, close } = scene()
-  const nodes = [0, 1].map(() => node({ limit: 5, interval: 3_000, window: 'sliding', cooldown: 500 }))
+  const nodes = [0, 1].map(() => node({ limit: 5, interval: 3_000, algorithm: slidingWindow(), cooldown: 500 }))
   for (const one of nodes) one.start()
   for (let round = 0; round < 5; round++) {
     // Some reach their limit, some are near it, most are quiet.
@@ -149,7 +150,7 @@ test('a blocked key is kept until its block is over, then freed', async () => {
 
 test('counts of evicted keys are sent all the same', async () => {
   const { world, node, store, close } = scene()
-  const throttler = node({ limit: 5, interval: 1_000, enforcement: 'published' }, { maxKeys: 10 })
+  const throttler = node({ limit: 5, interval: 1_000, coordination: 'spans' }, { maxKeys: 10 })
   throttler.start()
   await world.runTo(950)
   for (let i = 0; i < 10; i++) offer(throttler, `old ${i}`, 4)

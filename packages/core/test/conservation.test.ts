@@ -30,11 +30,11 @@ test('once all nodes are closed the hub holds what they admitted, less what was 
     stalls: fc.boolean(),
   })
   await fc.assert(
-    // With enforcement 'published' no key is quiet, so that each interval's counts are sent, however few.
+    // With coordination by spans no key is quiet, so that each interval's counts are sent, however few.
     fc.asyncProperty(run, async ({ arrivals: list, nodes: count, limit, roundTrip, offsets, stalls }) => {
       const { world, node, store, close } = scene()
       store.roundTrip = roundTrip
-      const policy = { limit, interval: 500, enforcement: 'published', cooldown: 0 } as const
+      const policy = { limit, interval: 500, coordination: 'spans', cooldown: 0 } as const
       const nodes = Array.from({ length: count }, (_, i) => node(policy, { offset: offsets[i] as number }))
       for (const one of nodes) one.start()
       await world.run(50)
@@ -67,7 +67,7 @@ test('once all nodes are closed the hub holds what they admitted, less what was 
   )
 })
 
-test('the same in one long interval with enforcement proof, where close sends also what is quiet', async () => {
+test('the same in one long interval in the background, where close sends also what is quiet', async () => {
   const run = fc.record({
     arrivals,
     nodes: fc.integer({ min: 1, max: 5 }),

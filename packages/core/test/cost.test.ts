@@ -22,8 +22,8 @@ test("a policy's own cost is taken where no other is given", () => {
   expect(several.check('a').parts.map(({ cost }) => cost)).toEqual([4, 1])
 })
 
-describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
-  const policy = { limit: 10, interval: '1m', cooldown: '5m', enforcement } as const
+describe.each(['background', 'spans'] as const)('%s', (coordination) => {
+  const policy = { limit: 10, interval: '1m', cooldown: '5m', coordination } as const
 
   test('a request too dear for what is left is refused alone', () => {
     const { node } = scene()

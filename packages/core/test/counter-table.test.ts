@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { BLOCKED, baseOf, CounterTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/keys/key-table.ts'
+import { BLOCKED, baseOf, KeyTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/keys/key-table.ts'
 import { anyKey, hostileKeys } from './support/nodes.ts'
 
 // Much of it is computed; a busy machine needs time for that.
@@ -14,7 +14,7 @@ interface Model {
   readonly reserved: Map<number, number>
 }
 
-type Real = CounterTable
+type Real = KeyTable
 
 function check(model: Model, table: Real): void {
   const wrong: unknown[] = []
@@ -127,7 +127,7 @@ test('it is a map from keys to records, whatever the order of additions and remo
   fc.assert(
     fc.property(commands, (list) => {
       const model: Model = { numbers: new Map(), slots: new Map(), reserved: new Map() }
-      fc.modelRun(() => ({ model, real: new CounterTable(MOST) }), list)
+      fc.modelRun(() => ({ model, real: new KeyTable(MOST) }), list)
     }),
     { numRuns: 60 },
   )
@@ -135,7 +135,7 @@ test('it is a map from keys to records, whatever the order of additions and remo
 
 describe('memory', () => {
   test('slots are used again before new ones are made', () => {
-    const table = new CounterTable(1_000)
+    const table = new KeyTable(1_000)
     for (let round = 0; round < 50; round++) {
       const slots = Array.from({ length: 60 }, (_, i) => table.add(`${round} ${i}`))
       expect(table.end).toBeLessThanOrEqual(61)
@@ -145,7 +145,7 @@ describe('memory', () => {
   })
 
   test('it grows as it must, and shrinks when the last key has gone', () => {
-    const table = new CounterTable(100_000)
+    const table = new KeyTable(100_000)
     const small = table.fields.length
     const slots = Array.from({ length: 50_000 }, (_, i) => table.add(`key ${i}`))
     slots.forEach((slot, i) => {
@@ -158,7 +158,7 @@ describe('memory', () => {
   })
 
   test('removing what is not there does nothing', () => {
-    const table = new CounterTable(10)
+    const table = new KeyTable(10)
     const slot = table.add('a')
     table.remove(slot)
     table.remove(slot)

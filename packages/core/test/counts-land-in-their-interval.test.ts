@@ -3,10 +3,10 @@ import type { Policy } from '../src/decide/policy.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 
-describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
+describe.each(['background', 'spans'] as const)('%s', (coordination) => {
   test('the counts of each span, the last one included, are booked in the interval in which they were counted', async () => {
     const { world, node, close, store } = scene()
-    const throttler = node({ limit: 600, interval: 600, spans: 6, enforcement })
+    const throttler = node({ limit: 600, interval: 600, spans: 6, coordination })
     const [policy] = throttler.policies as [Policy]
     await world.runTo(600)
     for (let span = 0; span < 12; span++) {
@@ -24,7 +24,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
 
   test('counts of the last millisecond, with a request of the next interval before they are sent', async () => {
     const { world, node, close, store } = scene()
-    const throttler = node({ limit: 100, interval: 1_000, enforcement })
+    const throttler = node({ limit: 100, interval: 1_000, coordination })
     const [policy] = throttler.policies as [Policy]
     throttler.start()
     await world.runTo(999)
@@ -40,7 +40,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
   test('an answer that comes in the next interval does not count there', async () => {
     const { world, node, close, store } = scene()
     store.roundTrip = 40
-    const throttler = node({ limit: 100, interval: 1_000, enforcement })
+    const throttler = node({ limit: 100, interval: 1_000, coordination })
     const [policy] = throttler.policies as [Policy]
     throttler.start()
     await world.runTo(980)
@@ -56,7 +56,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
 
   test('what was refused counts nowhere', async () => {
     const { world, node, close, store } = scene()
-    const throttler = node({ limit: 10, interval: 1_000, enforcement })
+    const throttler = node({ limit: 10, interval: 1_000, coordination })
     const [policy] = throttler.policies as [Policy]
     expect(offer(throttler, 'a', 1_000)).toBe(10)
     await world.run(400)

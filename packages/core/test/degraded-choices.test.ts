@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Degraded } from '../src/decide/policy.ts'
+import type { Degraded } from '../src/algorithms/meter.ts'
 import { type Node, offer, type Scene, scene } from './support/nodes.ts'
 
 /** Two live nodes that have lost their store at the begin of an interval. */
@@ -111,8 +111,8 @@ test('each policy has its own choice', async () => {
   await here.close()
 })
 
-test.each(['open', 'closed', 'share'] as const)('with enforcement published too: %s', async (degraded) => {
-  const { one, close } = await withoutStore(degraded, { enforcement: 'published', cooldown: 0 })
+test.each(['open', 'closed', 'share'] as const)('with coordination by spans too: %s', async (degraded) => {
+  const { one, close } = await withoutStore(degraded, { coordination: 'spans', cooldown: 0 })
   expect(offer(one, 'a', 100)).toBe({ open: 100, closed: 0, share: 60 }[degraded])
   await close()
 })

@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Batch } from '../src/algorithms/shared/batch.ts'
-import type { Counter } from '../src/decide/limiter.ts'
+import type { Exchanging } from '../src/algorithms/shared/site.ts'
 import { DueKeys } from '../src/sync/exchange/due-keys.ts'
 
-function counter() {
+function meter() {
   const undone: number[] = []
-  const self: Pick<Counter, 'collect' | 'undue'> = {
-    collect: (slot, _now, batch) => batch.add(self as Counter, slot, { policy: {} as never, key: String(slot), cells: [] }),
+  const self: Pick<Exchanging, 'collect' | 'undue'> = {
+    collect: (slot, _now, batch) => batch.add(self as Exchanging, slot, { policy: {} as never, key: String(slot), cells: [] }),
     undue: (slot) => undone.push(slot),
   }
-  return { counter: self as Counter, undone }
+  return { meter: self as Exchanging, undone }
 }
 
 /** The keys that are sent at `now`. */
@@ -22,7 +22,7 @@ function collected(keys: DueKeys, now: number, most = 200): number[] {
 
 test('a key is sent when its time has come, not before', () => {
   const keys = new DueKeys()
-  const { counter: one } = counter()
+  const { meter: one } = meter()
   keys.add(one, 1, 10)
   keys.add(one, 2, 5)
   expect(keys.next).toBe(5)
@@ -35,7 +35,7 @@ test('a key is sent when its time has come, not before', () => {
 
 test('what finds no room in a batch goes with the next one, in its turn', () => {
   const keys = new DueKeys()
-  const { counter: one } = counter()
+  const { meter: one } = meter()
   for (let slot = 0; slot < 5; slot++) keys.add(one, slot, 0)
   expect(collected(keys, 0, 3)).toEqual([0, 1, 2])
   expect(keys.waiting).toBe(true)
@@ -45,9 +45,9 @@ test('what finds no room in a batch goes with the next one, in its turn', () => 
 
 test('while the store is away none is sent; each is told, once', () => {
   const keys = new DueKeys()
-  const [one, two] = [counter(), counter()]
-  keys.add(one.counter, 1, 0)
-  keys.add(two.counter, 2, 100)
+  const [one, two] = [meter(), meter()]
+  keys.add(one.meter, 1, 0)
+  keys.add(two.meter, 2, 100)
   keys.drop()
   keys.drop()
   expect([one.undone, two.undone]).toEqual([[1], [2]])
@@ -62,7 +62,7 @@ test('whatever the order of asking and sending, each key travels once, when it i
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
       const due = new DueKeys()
-      const { counter: one } = counter()
+      const { meter: one } = meter()
       const waiting = new Map<number, number>()
       let now = 0
       let slots = 0

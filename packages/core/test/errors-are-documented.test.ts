@@ -29,7 +29,7 @@ function codesInSources(): Set<string> {
 }
 
 function codesOfType(): string[] {
-  const source = readFileSync(join(packages, 'core/src/errors.ts'), 'utf8')
+  const source = readFileSync(join(packages, 'core/src/report/errors.ts'), 'utf8')
   const type = source.slice(source.indexOf('export type WeirErrorCode'), source.indexOf('/** Every error'))
   return [...type.matchAll(/'(WEIR_[A-Z_]+)'/g)].map(([, code]) => code as string)
 }

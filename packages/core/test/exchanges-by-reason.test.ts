@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ExchangeReason } from '../src/decide/stats.ts'
+import type { ExchangeReason } from '../src/report/stats.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 
 const sent = (node: Node, reason: ExchangeReason): number => node.snapshot().policies[0]?.exchanges[reason] ?? Number.NaN

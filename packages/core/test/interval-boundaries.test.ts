@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 
-describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
+describe.each(['background', 'spans'] as const)('%s', (coordination) => {
   test('a request exactly at a boundary belongs to the interval that begins', async () => {
     const { world, node, close, store } = scene()
-    const throttler = node({ limit: 1, interval: 1_000, enforcement })
+    const throttler = node({ limit: 1, interval: 1_000, coordination })
     await world.runTo(999)
     expect(offer(throttler, 'a', 2)).toBe(1)
     world.stall(1)
@@ -19,7 +19,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
 
   test('a request rolls over by itself when no timer has fired', async () => {
     const { world, node } = scene()
-    const throttler = node({ limit: 2, interval: 1_000, enforcement }, { alone: true })
+    const throttler = node({ limit: 2, interval: 1_000, coordination: 'local' }, { alone: true })
     await world.runTo(500)
     for (let interval = 0; interval < 5; interval++) {
       expect(offer(throttler, 'a', 5)).toBe(2)
@@ -29,7 +29,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
 
   test('sub-second spans and intervals', async () => {
     const { world, node, close, store } = scene()
-    const throttler = node({ limit: 4, interval: 50, spans: 10, enforcement })
+    const throttler = node({ limit: 4, interval: 50, spans: 10, coordination })
     for (let i = 0; i < 8; i++) {
       await world.runTo(i * 50 + 20)
       expect(offer(throttler, 'a', 10)).toBe(4)
@@ -40,7 +40,7 @@ describe.each(['proof', 'published'] as const)('%s', (enforcement) => {
 
   test('an interval that its spans do not divide evenly', async () => {
     const { world, node, close } = scene()
-    const throttler = node({ limit: 4, interval: 100, spans: 7, enforcement })
+    const throttler = node({ limit: 4, interval: 100, spans: 7, coordination })
     let admitted = 0
     await world.runTo(100)
     for (let i = 0; i < 20; i++) {

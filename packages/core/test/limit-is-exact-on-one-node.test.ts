@@ -6,16 +6,16 @@ import { offer, scene } from './support/nodes.ts'
 vi.setConfig({ testTimeout: 30_000 })
 
 const modes = [
-  { enforcement: 'proof', alone: true },
-  { enforcement: 'proof', alone: false },
-  { enforcement: 'published', alone: true },
-  { enforcement: 'published', alone: false },
+  { coordination: 'local', alone: true },
+  { coordination: 'local', alone: false },
+  { coordination: 'background', alone: false },
+  { coordination: 'spans', alone: false },
 ] as const
 
-describe.each(modes)('$enforcement, alone: $alone', ({ enforcement, alone }) => {
+describe.each(modes)('$coordination, alone: $alone', ({ coordination, alone }) => {
   test('the limit and no more is admitted in each interval', async () => {
     const { world, node, close } = scene()
-    const throttler = node({ limit: 7, interval: 1_000, enforcement }, { alone })
+    const throttler = node({ limit: 7, interval: 1_000, coordination }, { alone })
     for (let interval = 0; interval < 4; interval++) {
       await world.runTo(interval * 1_000 + 100)
       let admitted = 0
@@ -30,12 +30,12 @@ describe.each(modes)('$enforcement, alone: $alone', ({ enforcement, alone }) => 
 
   test('a limit of one', () => {
     const { node } = scene()
-    expect(offer(node({ limit: 1, interval: '1m', enforcement }, { alone }), 'a', 5)).toBe(1)
+    expect(offer(node({ limit: 1, interval: '1m', coordination }, { alone }), 'a', 5)).toBe(1)
   })
 
   test('keys do not share', () => {
     const { node } = scene()
-    const throttler = node({ limit: 3, interval: '1m', enforcement }, { alone })
+    const throttler = node({ limit: 3, interval: '1m', coordination }, { alone })
     expect(offer(throttler, 'a', 5)).toBe(3)
     expect(offer(throttler, 'b', 5)).toBe(3)
   })

@@ -10,7 +10,7 @@ test.each([true, false])('a throttler has one timer, however many keys and polic
     [
       { name: 'a', limit: 10, interval: 100, cooldown: 50 },
       { name: 'b', limit: 20, interval: '1m' },
-      { name: 'c', limit: 20, interval: 777, enforcement: 'published' },
+      { name: 'c', limit: 20, interval: 777, coordination: alone ? 'local' : 'spans' },
     ],
     { alone },
   )

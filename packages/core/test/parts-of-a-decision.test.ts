@@ -1,3 +1,4 @@
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import type { Decision } from '../src/decide/decision.ts'
@@ -7,7 +8,7 @@ import { offer, scene, seeded } from './support/nodes.ts'
 const levels = [
   { name: 'global', key: 'all', limit: 10, interval: '1m' },
   { name: 'user', limit: 3, interval: '10s' },
-  { name: 'slow', limit: 8, interval: '1m', window: 'sliding' },
+  { name: 'slow', limit: 8, interval: '1m', algorithm: slidingWindow() },
 ] as const
 
 const summary = (decision: Decision): unknown => JSON.parse(JSON.stringify(decision))

@@ -11,9 +11,9 @@ test('a peek tells what a check would say, and counts nothing', () => {
   expect(throttler.snapshot().policies[0]).toMatchObject({ admitted: 2, refused: 3 })
 })
 
-test.each(['proof', 'published'] as const)('a peek starts no cooldown (%s)', (enforcement) => {
+test.each(['background', 'spans'] as const)('a peek starts no cooldown (%s)', (coordination) => {
   const { node } = scene()
-  const throttler = node({ limit: 2, interval: 1_000, cooldown: '1m', enforcement })
+  const throttler = node({ limit: 2, interval: 1_000, cooldown: '1m', coordination })
   offer(throttler, 'a', 2)
   expect(throttler.peek('a').allowed).toBe(false)
   expect(throttler.snapshot().blocked).toEqual([])

@@ -17,7 +17,7 @@ interface Cluster extends Scene {
 async function cluster(options: Partial<PolicyOptions> = {}): Promise<Cluster> {
   const here = scene()
   const nodes = [0, 1, 2].map(() =>
-    here.node({ ...example, enforcement: 'published', ...options } as PolicyOptions<never>),
+    here.node({ ...example, coordination: 'spans', ...options } as PolicyOptions<never>),
   ) as unknown as Cluster['nodes']
   await here.world.runTo(MINUTE - 2_000)
   for (const node of nodes) node.start()
@@ -106,8 +106,8 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
     await here.close()
   })
 
-  test("with enforcement 'proof' all three stop at once", async () => {
-    const here = await cluster({ enforcement: 'proof' })
+  test("in the background all three stop at once", async () => {
+    const here = await cluster({ coordination: 'background' })
     const { world, nodes } = here
     let admitted = 0
     for (const [span, counts] of spansOfExample.entries()) {
@@ -272,7 +272,7 @@ test('counts are written at span ends only, once for each key', async () => {
 
 test('intervals are those of the own clock, whatever the store’s clock says', async () => {
   const here = scene({ storeOffset: 30_000 })
-  const one = here.node({ ...example, enforcement: 'published' })
+  const one = here.node({ ...example, coordination: 'spans' })
   one.start()
   await here.world.runTo(5_000)
   offer(one, 'a', 10)

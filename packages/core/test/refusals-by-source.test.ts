@@ -1,3 +1,5 @@
+import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { describe, expect, test } from 'vitest'
 import { offer, scene } from './support/nodes.ts'
 
@@ -12,7 +14,7 @@ function refusals(node: {
 describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counted by where the knowledge came from', (window) => {
   test('this node alone', async () => {
     const { world, node } = scene()
-    const throttler = node({ limit: 10, interval: '1m', window })
+    const throttler = node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })
     await world.run(10)
     offer(throttler, 'a', 13)
     expect(refusals(throttler)).toEqual({ 'limit/local': 3 })
@@ -22,7 +24,7 @@ describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counte
   test('totals that the store returned', async () => {
     const { world, node, store } = scene()
     store.announces = false
-    const [one, two] = [node({ limit: 10, interval: '1m', window }), node({ limit: 10, interval: '1m', window })]
+    const [one, two] = [node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }), node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })]
     one.start()
     two.start()
     await world.run(10)
@@ -41,7 +43,7 @@ describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counte
 
   test('totals that the store announced', async () => {
     const { world, node } = scene()
-    const [one, two] = [node({ limit: 10, interval: '1m', window }), node({ limit: 10, interval: '1m', window })]
+    const [one, two] = [node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }), node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })]
     one.start()
     two.start()
     await world.run(1_500)

@@ -1,9 +1,10 @@
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { expect, test } from 'vitest'
 import { offer, scene } from './support/nodes.ts'
 
 test('an excess of a sliding window begins one cooldown, not one at each node after the other', async () => {
   const here = scene()
-  const nodes = [0, 1].map(() => here.node({ limit: 10, interval: 3_000, window: 'sliding', cooldown: 200 }))
+  const nodes = [0, 1].map(() => here.node({ limit: 10, interval: 3_000, algorithm: slidingWindow(), cooldown: 200 }))
   const begun: number[] = []
   for (const node of nodes) node.on('blocked', ({ cause }) => void (cause === 'excess' && begun.push(here.world.time)))
   await here.world.runTo(100)

@@ -1,3 +1,4 @@
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { offer, scene } from './support/nodes.ts'
@@ -16,7 +17,7 @@ async function waits(
   away: boolean,
 ): Promise<{ told: number; real: number }[]> {
   const here = scene()
-  const nodes = [0, 1].map(() => here.node({ limit: 40, interval: INTERVAL, window: 'sliding' }))
+  const nodes = [0, 1].map(() => here.node({ limit: 40, interval: INTERVAL, algorithm: slidingWindow() }))
   for (const node of nodes) {
     // Somebody listens, so that no process warning tells of the outage.
     node.on('degraded', () => {})

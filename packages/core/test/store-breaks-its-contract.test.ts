@@ -1,3 +1,4 @@
+import { backgroundStore } from '../src/sync/coordinator.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { StoreConnection } from '../src/store/contract.ts'
 import { Throttler } from '../src/throttler/throttler.ts'
@@ -37,7 +38,7 @@ test.each(broken)('a store whose sync %s counts as one that is away', async (_, 
   const throttler = new Throttler({
     policies: [{ limit: 10, interval: 1_000 }],
     clock: world.clock(),
-    store: { kind: 'broken', open: () => connection },
+    store: backgroundStore({ kind: 'broken', open: () => connection }),
   })
   for (let i = 0; i < 20; i++) {
     expect(throttler.check(`key ${i}`).allowed).toBe(true)
@@ -67,7 +68,7 @@ test('an answer with fewer results than entries, or a clock that is none, does n
   const throttler = new Throttler({
     policies: [{ limit: 10, interval: 1_000 }],
     clock: world.clock(),
-    store: { kind: 'broken', open: () => connection },
+    store: backgroundStore({ kind: 'broken', open: () => connection }),
   })
   let admitted = 0
   for (let i = 0; i < 100; i++) {

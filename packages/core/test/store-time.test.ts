@@ -1,3 +1,5 @@
+import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../src/decide/policy.ts'
@@ -147,10 +149,10 @@ describe('through a throttler', () => {
       for (const offset of [1_000, 1_700, 5_400, 3_600_000]) {
         const { world, node, store, close } = scene()
         store.roundTrip = 20
-        const right = node({ ...policy, limit: 100, window })
+        const right = node({ ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })
         right.start()
         await world.runTo(100)
-        const wrong = node({ ...policy, limit: 100, window }, { offset })
+        const wrong = node({ ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }, { offset })
         const early = wrong.check('a')
         expect(offer(wrong, 'a', 30)).toBe(30)
         await world.run(100)
@@ -235,7 +237,7 @@ describe('through a throttler', () => {
       for (const step of [-3_600_000, 3_600_000]) {
         const { world, node, store, close } = scene()
         store.roundTrip = 2
-        const rule = { ...policy, limit: 100, window }
+        const rule = { ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }
         const old = node(rule)
         old.start()
         await world.runTo(1_500)

@@ -1,7 +1,10 @@
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
+import { fixedWindow } from '../algorithms/fixed-window/index.ts'
+import type { Degraded } from '../algorithms/meter.ts'
 import { parseDuration } from '../time/duration.ts'
-import type { Degraded, Enforcement, GrowingCooldown, Policy, PolicyOptions, WindowShape } from './policy.ts'
+import type { GrowingCooldown, Policy, PolicyOptions } from './policy.ts'
 
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */
 const LAYOUT = 1
@@ -14,10 +17,8 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'interval',
   'spans',
   'cooldown',
-  'window',
-  'buckets',
-  'reopen',
-  'enforcement',
+  'algorithm',
+  'coordination',
   'degraded',
   'strict',
   'key',
@@ -26,16 +27,27 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'dryRun',
 ])
 
+/** What takes the place of options that are no more. */
+const GONE: Readonly<Record<string, string>> = {
+  window: "give algorithm: slidingWindow() or slidingCounter() for 'sliding'; fixedWindow() is the default",
+  enforcement: "give coordination: 'spans' for 'published'; 'background' is the default with a store",
+  buckets: 'it is an option of the algorithm: slidingWindow({ buckets })',
+  reopen: 'it is an option of the algorithm: slidingWindow({ reopen })',
+}
+
 /**
  * Checks and completes one policy.
  *
+ * @param shared whether there is a store
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_UNKNOWN_OPTION`, naming the option
  */
-export function parsePolicy<Name extends string>(options: PolicyOptions<never, Name>, at = ''): Policy<Name> {
+export function parsePolicy<Name extends string>(options: PolicyOptions<never, Name>, shared: boolean, at = ''): Policy<Name> {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption(at || 'policy', options, 'an object such as { limit: 100, interval: "1m" }')
   }
   for (const option of Object.keys(options)) {
+    const gone = Object.hasOwn(GONE, option) ? GONE[option] : undefined
+    if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
     if (!POLICY_OPTIONS.has(option)) {
       const near = nearest(option, POLICY_OPTIONS)
       throw new WeirError(
@@ -73,24 +85,19 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
         `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
     )
   }
-  const window = oneOf<WindowShape>(`${at}window`, options.window, ['fixed', 'sliding'])
-  const enforcement = oneOf<Enforcement>(`${at}enforcement`, options.enforcement, ['proof', 'published'])
-  const sliding = window === 'sliding' && enforcement === 'proof'
-  for (const option of ['buckets', 'reopen'] as const) {
-    if (options[option] !== undefined && !sliding) {
-      throw invalidOption(`${at}${option}`, options[option], 'left out unless window is "sliding" with enforcement "proof"')
-    }
+  const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
+  const { buckets = 1 } = algorithm
+  if (interval / buckets < SHORTEST_SPAN) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${buckets} buckets; ` +
+        `one is at least ${SHORTEST_SPAN} ms, so it must be at least ${buckets * SHORTEST_SPAN} ms, or "buckets" fewer.`,
+    )
   }
-  const { buckets = sliding ? 30 : 1, reopen = 0.1 } = options
-  if (sliding && (!Number.isInteger(buckets) || buckets < 6 || buckets > 120 || interval / buckets < SHORTEST_SPAN)) {
-    throw invalidOption(`${at}buckets`, buckets, `a whole number from 6 to 120, and at most interval / ${SHORTEST_SPAN} ms`)
-  }
-  if (typeof reopen !== 'number' || !(reopen > 0 && reopen <= 1)) {
-    throw invalidOption(`${at}reopen`, reopen, 'a number greater than 0 and at most 1')
-  }
+  const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   const strict = bool(`${at}strict`, options.strict)
-  if (strict && (window !== 'fixed' || enforcement !== 'proof')) {
-    throw invalidOption(`${at}strict`, true, `false for window "${window}" with enforcement "${enforcement}"`)
+  if (strict && (algorithm !== fixedWindow() || coordination === 'spans')) {
+    throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
   }
   const cost = options.cost
   if (typeof cost === 'number') {
@@ -105,14 +112,12 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     interval,
     spans,
     ...parseCooldown(options.cooldown, `${at}cooldown`),
-    window,
-    buckets,
-    reopen,
-    enforcement,
+    algorithm,
+    coordination,
     degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, ['share', 'published', 'open', 'closed']),
     strict,
     dryRun: bool(`${at}dryRun`, options.dryRun),
-    id: `v${LAYOUT}:${window}${sliding ? buckets : ''}:${enforcement}:${interval}:${name}`,
+    id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
 }
 
@@ -140,7 +145,7 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
  *
  * @throws WeirError as `parsePolicy`, and `WEIR_DUPLICATE_POLICY`
  */
-export function parsePolicies<Name extends string>(list: readonly PolicyOptions<never, Name>[]): readonly Policy<Name>[] {
+export function parsePolicies<Name extends string>(list: readonly PolicyOptions<never, Name>[], shared: boolean): readonly Policy<Name>[] {
   if (list === undefined) {
     throw new WeirError('WEIR_MISSING_OPTION', 'Option "policies" is missing; give e.g. policies: [{ limit: 100, interval: "1m" }].')
   }
@@ -149,7 +154,7 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
   }
   const names = new Set<string>()
   const policies = list.map((options: PolicyOptions<never, Name>, index) =>
-    parsePolicy<Name>(options, list.length > 1 ? `policies[${index}].` : ''),
+    parsePolicy<Name>(options, shared, list.length > 1 ? `policies[${index}].` : ''),
   )
   for (const { name } of policies) {
     if (names.has(name)) {
@@ -158,6 +163,34 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
     names.add(name)
   }
   return Object.freeze(policies)
+}
+
+function checkAlgorithm(option: string, given: unknown): Algorithm {
+  if (given === undefined) return fixedWindow()
+  const { name, id, local, background, spans } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
+  const forms = [local, background, spans]
+  const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
+  if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
+    const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
+    throw invalidOption(option, given, `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`)
+  }
+  return given as Algorithm
+}
+
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local']
+
+function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
+  const possible = COORDINATIONS.filter((one) => algorithm[one] !== undefined)
+  const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
+  if (given === undefined) {
+    const usual = shared ? 'background' : 'local'
+    if (possible.includes(usual)) return usual
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is missing: ${algorithm.name} can't be "${usual}"; give ${instead}.`)
+  }
+  if (!(COORDINATIONS as readonly unknown[]).includes(given)) throw invalidOption(option, given, instead)
+  if (!(possible as readonly unknown[]).includes(given)) throw invalidOption(option, given, `${instead} with ${algorithm.name}`)
+  if (!shared && given !== 'local') throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
+  return given as Coordination
 }
 
 /** One of a few words; the first is the default. */

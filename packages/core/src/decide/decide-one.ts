@@ -1,41 +1,42 @@
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
-import { type Counter, NO_SLOT, type Refusal } from './limiter.ts'
+import type { Refusal } from '../algorithms/meter.ts'
+import { type Limiter, NO_SLOT } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
-import { LOCAL, type SourceIndex } from './stats.ts'
+import { LOCAL, type SourceIndex } from '../report/stats.ts'
 
 /** A decision of one policy by itself: the hot path. `rollAt` must not have passed. */
-export function decideOne(counter: Counter, key: string, cost: number, now: number): PolicyDecision {
-  const slot = counter.table.find(key)
+export function decideOne(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
+  const slot = limiter.table.find(key)
   if (slot >= 0) {
-    if (counter.takes(slot, cost)) return passed(counter, slot, key, cost, now)
-    const source = counter.fullBy(slot, cost)
-    if (source >= 0) return closed(counter, slot, key, source as SourceIndex, now)
+    if (limiter.meter.take(slot, cost)) return passed(limiter, slot, key, cost, now)
+    const source = limiter.meter.fullBy(slot, cost)
+    if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   }
-  return decideSlowly(counter, key, cost, now)
+  return decideSlowly(limiter, key, cost, now)
 }
 
-function decideSlowly(counter: Counter, key: string, cost: number, now: number): PolicyDecision {
-  const slot = counter.locate(key)
-  if (slot < 0) return overflowed(counter, key, now, true)
-  if (!counter.admits(slot, cost, now)) return refuse(counter, slot, key, cost, now)
-  counter.take(slot, cost)
-  return passed(counter, slot, key, cost, now)
+function decideSlowly(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
+  const slot = limiter.locate(key)
+  if (slot < 0) return overflowed(limiter, key, now, true)
+  if (!limiter.meter.admits(slot, cost, now)) return refuse(limiter, slot, key, cost, now)
+  limiter.meter.add(slot, cost)
+  return passed(limiter, slot, key, cost, now)
 }
 
-function passed(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  return new PolicyDecision(counter.cell.passed, key, counter.remaining(slot, now), Math.ceil(counter.resetAfter(slot, now)), cost)
+function passed(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+  return new PolicyDecision(limiter.cell.passed, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.resetAfter(slot, now)), cost)
 }
 
 /** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
-function closed(counter: Counter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
-  counter.stats.countByLimit(source)
-  return new PolicyDecision(counter.cell.full, key, counter.remaining(slot, now), Math.ceil(counter.rollAt - now), 0)
+function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
+  limiter.stats.countByLimit(source)
+  return new PolicyDecision(limiter.cell.full, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.rollAt - now), 0)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */
 export function partOf(
-  counter: Counter,
+  limiter: Limiter,
   slot: number,
   key: string,
   cost: number,
@@ -44,18 +45,18 @@ export function partOf(
   count: boolean,
 ): PolicyDecision {
   if (slot >= 0 && allowed && count) {
-    counter.take(slot, cost)
-    return passed(counter, slot, key, cost, now)
+    limiter.meter.add(slot, cost)
+    return passed(limiter, slot, key, cost, now)
   }
-  if (slot === NO_SLOT) return overflowed(counter, key, now, count)
+  if (slot === NO_SLOT) return overflowed(limiter, key, now, count)
   if (slot < 0) {
     const at = refusedSlot(slot)
-    if (count) return refuse(counter, at, key, cost, now)
-    return refusal(counter, at, key, counter.explain(at, cost, now), now)
+    if (count) return refuse(limiter, at, key, cost, now)
+    return refusal(limiter, at, key, limiter.meter.explain(at, cost, now), now)
   }
   // Nothing is counted; who only looks is told what would be left.
-  const left = Math.max(0, counter.remaining(slot, now) - (allowed ? cost : 0))
-  return new PolicyDecision(counter.cell.passed, key, left, Math.ceil(counter.resetAfter(slot, now)), 0)
+  const left = Math.max(0, limiter.meter.remaining(slot, now) - (allowed ? cost : 0))
+  return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
 }
 
 /** Marks a slot as one whose policy refused, below `NO_SLOT`; its own inverse. */
@@ -64,30 +65,30 @@ export function refusedSlot(slot: number): number {
 }
 
 /** Refuses a request that the policy has no room for, and counts the refusal. */
-export function refuse(counter: Counter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  const source = counter.fullBy(slot, cost)
-  if (source >= 0) return closed(counter, slot, key, source as SourceIndex, now)
-  const why = counter.refuse(slot, cost, now)
-  counter.countRefusal(slot, cost, why.reason)
-  return refusal(counter, slot, key, why, now)
+export function refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
+  const source = limiter.meter.fullBy(slot, cost)
+  if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
+  const why = limiter.meter.refuse(slot, cost, now)
+  limiter.countRefusal(slot, cost, why.reason)
+  return refusal(limiter, slot, key, why, now)
 }
 
 /** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
-export function reservedPart(counter: Counter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
-  const end = Math.ceil(counter.resetAfter(slot, now))
-  return new PolicyDecision(new RunningCell(counter.policy, ordinal).passed, key, counter.remaining(slot, now), end, cost)
+export function reservedPart(limiter: Limiter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
+  const end = Math.ceil(limiter.meter.resetAfter(slot, now))
+  return new PolicyDecision(new RunningCell(limiter.policy, ordinal).passed, key, limiter.meter.remaining(slot, now), end, cost)
 }
 
-function overflowed(counter: Counter, key: string, now: number, count: boolean): PolicyDecision {
-  const { policy, cell } = counter
-  const end = Math.ceil(counter.rollAt - now)
-  if (counter.overflow === 'allow' || policy.dryRun) {
-    return new PolicyDecision(cell.outcome(counter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
+function overflowed(limiter: Limiter, key: string, now: number, count: boolean): PolicyDecision {
+  const { policy, cell } = limiter
+  const end = Math.ceil(limiter.meter.rollAt - now)
+  if (limiter.overflow === 'allow' || policy.dryRun) {
+    return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
   }
-  if (count) counter.stats.countRefusal('overflow', LOCAL)
+  if (count) limiter.stats.countRefusal('overflow', LOCAL)
   return new PolicyDecision(cell.outcome('overflow'), key, 0, Math.max(1, end), 0)
 }
 
-function refusal(counter: Counter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
-  return new PolicyDecision(counter.cell.outcome(reason), key, counter.remaining(slot, now), Math.max(1, Math.ceil(retryAfter)), 0)
+function refusal(limiter: Limiter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
+  return new PolicyDecision(limiter.cell.outcome(reason), key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(retryAfter)), 0)
 }

@@ -1,52 +1,46 @@
-import { ALL_KEY } from '../http/request/key-source.ts'
-import { nodeReader } from '../http/request/node-reader.ts'
-import type { RequestReader } from '../http/request/reader.ts'
-import { Rules } from '../http/request/rules.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import { decideOne, partOf, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
-import { type Counter, NO_SLOT } from './limiter.ts'
-import type { PolicyOptions } from './policy.ts'
-import type { SourceIndex } from './stats.ts'
+import { type Limiter, NO_SLOT } from './limiter.ts'
+import { ALL_KEY, type PolicyOptions } from './policy.ts'
+import type { SourceIndex } from '../report/stats.ts'
 import { StrictDecisions } from './strict.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
-  /** Brings a counter to the running interval; starts the throttler before its first decision, throws once it is closed. */
-  roll(counter: Counter, now: number): void
+  /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
+  roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
 }
 
 type Keys = readonly (string | undefined)[]
 
-/** Decides on requests: reads what they are counted by, asks the counters of all policies that apply, and counts. */
-export class RequestPath<Name extends string, Req> {
+/** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
+export class RequestPath<Name extends string> {
   readonly #host: RequestPathHost
   readonly #clock: Clock
   readonly #strictly: StrictDecisions
-  #counters: readonly Counter[] = []
-  #rules: readonly PolicyOptions<Req, Name>[] = []
-  /** The only policy's counter, unless all requests share one key. */
-  #single: Counter | undefined
+  #limiters: readonly Limiter[] = []
+  /** The only policy's limiter, unless all requests share one key. */
+  #single: Limiter | undefined
   /** The only policy's cost. */
   #fixedCost = 1
   /** Whether some policy is `strict`. */
   strict = false
   /** The places of all policies. */
   #places: readonly number[] = []
-  /** For each policy whether all requests share one counter, and what a request costs that nobody says the cost of. */
+  /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
   #shared: readonly boolean[] = []
   #costs: readonly number[] = []
-  /** For `#decideAtOnce`: the place of a request's key in each counter, and what was known of it before. */
+  /** For `#decideAtOnce`: the place of a request's key in each limiter, and what was known of it before. */
   #found: number[] = []
   #before: Float64Array = new Float64Array(0)
   /** What decisions refer to, of the last request with so many policies. */
   #levels: (Levels | undefined)[] = []
-  #requestRules: Rules<Req> | undefined
 
   constructor(host: RequestPathHost) {
     this.#host = host
@@ -54,43 +48,41 @@ export class RequestPath<Name extends string, Req> {
     const self = this
     this.#strictly = new StrictDecisions({
       clock: host.clock,
-      get counters() {
-        return self.#counters
+      get limiters() {
+        return self.#limiters
       },
-      roll: (counter, at) => host.roll(counter, at),
+      roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
       decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
     })
   }
 
-  /** Takes other rules over, with their counters in the same order. */
-  adopt(rules: readonly PolicyOptions<Req, Name>[], counters: readonly Counter[]): void {
-    this.#rules = rules
-    this.#counters = counters
-    this.#single = counters.length === 1 && rules[0]?.key !== ALL_KEY ? counters[0] : undefined
-    this.#found = counters.map(() => NO_SLOT)
-    this.#before = new Float64Array(counters.length)
-    this.#levels = [undefined, ...counters.map(() => undefined)]
-    this.#places = counters.map((_, place) => place)
-    this.strict = counters.some(({ policy }) => policy.strict)
+  /** Takes other rules over, with their limiters in the same order. */
+  adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
+    this.#limiters = limiters
+    this.#single = limiters.length === 1 && rules[0]?.key !== ALL_KEY ? limiters[0] : undefined
+    this.#found = limiters.map(() => NO_SLOT)
+    this.#before = new Float64Array(limiters.length)
+    this.#levels = [undefined, ...limiters.map(() => undefined)]
+    this.#places = limiters.map((_, place) => place)
+    this.strict = limiters.some(({ policy }) => policy.strict)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.#fixedCost = this.#costs[0] ?? 1
-    this.#requestRules = undefined
   }
 
   /** As the throttler's. */
-  check(subject: string | Req, cost?: number): Decision<Name> {
-    const counter = this.#single
-    if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
+  check(key: string, cost?: number): Decision<Name> {
+    const limiter = this.#single
+    if (limiter === undefined || typeof key !== 'string') return this.#checkEach(key, cost, true)
     const now = this.#clock.monotonic()
-    if (now >= counter.rollAt) this.#host.roll(counter, now)
-    return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
+    if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+    return decideOne(limiter, key, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
   }
 
   /** As the throttler's. */
-  peek(subject: string | Req, cost?: number): Decision<Name> {
-    return this.#checkEach(subject, cost, false)
+  peek(key: string, cost?: number): Decision<Name> {
+    return this.#checkEach(key, cost, false)
   }
 
   /** As the throttler's. */
@@ -98,23 +90,20 @@ export class RequestPath<Name extends string, Req> {
     if (applied === 1 && applying !== undefined) {
       const place = applying[0] as number
       const key = keys[place]
-      const counter = this.#counters[place]
-      if (key !== undefined && counter !== undefined) {
+      const limiter = this.#limiters[place]
+      if (key !== undefined && limiter !== undefined) {
         const now = this.#clock.monotonic()
-        if (now >= counter.rollAt) this.#host.roll(counter, now)
-        return decideOne(counter, key, this.#costOf(costs[place], place), now) as Decision<Name>
+        if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+        return decideOne(limiter, key, this.#costOf(costs[place], place), now) as Decision<Name>
       }
     }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
   /** As the throttler's. */
-  async checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    if (typeof subject !== 'string') {
-      const { keys, costs } = this.#read(subject, cost)
-      return this.decideAsync(keys, costs)
-    }
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
+  async checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
+    checkKey(key)
+    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
 
@@ -130,29 +119,14 @@ export class RequestPath<Name extends string, Req> {
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
-  #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
-    if (typeof subject === 'string') return this.#decideAll(subject, this.#costsOf(cost), count)
-    const { keys, costs } = this.#read(subject, cost)
-    return this.#decideAll(keys, costs, count)
+  #checkEach(key: string, cost: number | undefined, count: boolean): Decision<Name> {
+    checkKey(key)
+    return this.#decideAll(key, this.#costsOf(cost), count)
   }
 
   /** A cost for each policy: the given one, or its own. */
   #costsOf(cost: number | undefined): readonly number[] {
     return cost === undefined ? this.#costs : this.#costs.map(() => cost)
-  }
-
-  /** A key and a cost for each policy, as its rule finds them in a request. */
-  #read(request: Req, cost: number | undefined): { keys: Keys; costs: readonly number[] } {
-    if (typeof request !== 'object' || request === null) {
-      throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(request)}.`)
-    }
-    this.#requestRules ??= new Rules(this.#rules, nodeReader as unknown as RequestReader<Req>, {
-      report: (error, about) => this.#host.warn(error, about),
-    })
-    this.#requestRules.evaluate(request)
-    // Copies, since a listener may ask about another request while this one is decided about.
-    const { keys, costs } = this.#requestRules
-    return { keys: [...keys], costs: cost === undefined ? [...costs] : this.#costsOf(cost) }
   }
 
   /**
@@ -182,7 +156,7 @@ export class RequestPath<Name extends string, Req> {
     applied: number,
     now: number,
   ): LevelsDecision | undefined {
-    const counters = this.#counters
+    const limiters = this.#limiters
     const shared = this.#shared
     const found = this.#found
     const before = this.#before
@@ -193,23 +167,23 @@ export class RequestPath<Name extends string, Req> {
     const numbers: number[] = new Array(3 * applied)
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number
-      const counter = counters[i] as Counter
+      const limiter = limiters[i] as Limiter
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      if (key === undefined || now >= counter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
-      const slot = shared[i] === true ? counter.findAgain(key) : counter.table.find(key)
+      if (key === undefined || now >= limiter.meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
+      const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
-      before[at] = counter.knownAt(slot)
-      if (refused === 0 && counter.takes(slot, cost)) counted++
-      else if (refused === 0 || !counter.fits(slot, cost)) {
-        if (counter.policy.dryRun || counter.fullBy(slot, cost) < 0) return this.#takeBack(costs, places, counted)
+      before[at] = limiter.meter.mark(slot)
+      if (refused === 0 && limiter.meter.take(slot, cost)) counted++
+      else if (refused === 0 || !limiter.meter.fits(slot, cost)) {
+        if (limiter.policy.dryRun || limiter.meter.fullBy(slot, cost) < 0) return this.#takeBack(costs, places, counted)
         refused |= 1 << at
       }
-      numbers[3 * at] = counter.remaining(slot, now)
-      numbers[3 * at + 1] = counter.resetAfter(slot, now)
+      numbers[3 * at] = limiter.meter.remaining(slot, now)
+      numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
       numbers[3 * at + 2] = cost
-      if (levels !== undefined && levels.cells[at] !== counter.cell) levels = undefined
+      if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
     }
     if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
     levels ??= this.#levelsOf(places, applied)
@@ -220,8 +194,8 @@ export class RequestPath<Name extends string, Req> {
   #takeBack(costs: readonly number[], places: readonly number[], counted: number): undefined {
     for (let at = counted - 1; at >= 0; at--) {
       const i = places[at] as number
-      const counter = this.#counters[i] as Counter
-      counter.takeBack(this.#found[at] as number, this.#before[at] as number, costs[i] as number)
+      const limiter = this.#limiters[i] as Limiter
+      limiter.meter.untake(this.#found[at] as number, this.#before[at] as number, costs[i] as number)
     }
     return undefined
   }
@@ -231,19 +205,19 @@ export class RequestPath<Name extends string, Req> {
     this.#takeBack(costs, places, counted)
     for (let at = 0; 3 * at < numbers.length; at++) {
       const i = places[at] as number
-      const counter = this.#counters[i] as Counter
+      const limiter = this.#limiters[i] as Limiter
       const slot = this.#found[at] as number
       const full = (refused & (1 << at)) !== 0
-      if (full) counter.stats.countByLimit(counter.fullBy(slot, costs[i] as number) as SourceIndex)
-      numbers[3 * at] = counter.remaining(slot, now)
-      if (full) numbers[3 * at + 1] = counter.rollAt - now
+      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number) as SourceIndex)
+      numbers[3 * at] = limiter.meter.remaining(slot, now)
+      if (full) numbers[3 * at + 1] = limiter.meter.rollAt - now
       numbers[3 * at + 2] = 0
     }
   }
 
   #levelsOf(places: readonly number[], applied: number): Levels {
     const here = places.slice(0, applied)
-    const cells = here.map((i) => (this.#counters[i] as Counter).cell)
+    const cells = here.map((i) => (this.#limiters[i] as Limiter).cell)
     const keys = here.map((i) => (this.#shared[i] === true ? ALL_KEY : undefined))
     return (this.#levels[applied] = { cells, keys })
   }
@@ -257,7 +231,7 @@ export class RequestPath<Name extends string, Req> {
     applied: number,
     now: number,
   ): Decision {
-    const counters = this.#counters
+    const limiters = this.#limiters
     // Made for each request, since a listener may ask for a decision while this one is being made.
     const slots: number[] = []
     let applying = 0
@@ -267,13 +241,13 @@ export class RequestPath<Name extends string, Req> {
       const key = this.#keyOf(keys, i)
       if (key === undefined) continue
       applying++
-      const counter = counters[i] as Counter
-      if (now >= counter.rollAt) this.#host.roll(counter, now)
-      const slot = counter.locate(key)
+      const limiter = limiters[i] as Limiter
+      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      const slot = limiter.locate(key)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
-      if (slot < 0 ? counter.overflow === 'block' : !counter.admits(slot, costs[i] as number, now, count)) {
-        if (!counter.policy.dryRun) allowed = false
+      if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {
+        if (!limiter.policy.dryRun) allowed = false
         if (slot >= 0) slots[at] = refusedSlot(slot)
       }
     }
@@ -286,7 +260,7 @@ export class RequestPath<Name extends string, Req> {
       const i = places[at] as number
       const key = this.#keyOf(keys, i)
       if (key === undefined) continue
-      parts.push(partOf(counters[i] as Counter, slots[at] as number, key, costs[i] as number, now, allowed, count))
+      parts.push(partOf(limiters[i] as Limiter, slots[at] as number, key, costs[i] as number, now, allowed, count))
     }
     return combined(parts)
   }
@@ -299,10 +273,16 @@ export class RequestPath<Name extends string, Req> {
     if (isCost(cost)) return cost
     this.#host.warn(
       new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
-      this.#counters[index]?.policy.name,
+      this.#limiters[index]?.policy.name,
     )
     return 1
   }
+}
+
+function checkKey(key: unknown): void {
+  if (typeof key === 'string') return
+  const hint = typeof key === 'object' ? ' From a request createGuard reads it.' : ''
+  throw new WeirError('WEIR_INVALID_KEY', `A key must be a string; it is ${show(key)}.${hint}`)
 }
 
 /** Whether a value can be what a request costs. */

@@ -1,5 +1,6 @@
 import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts'
-import type { DecisionReason, RunningCell } from './outcome.ts'
+import type { DecisionReason } from '../report/stats.ts'
+import type { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
 /** The decision of several policies on one request: that of the decisive one, and all of them. */

@@ -1,17 +1,6 @@
+import type { DecisionReason } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Policy } from './policy.ts'
-
-/**
- * Why a decision came out as it did.
- * - `'ok'`: allowed.
- * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
- * - `'cooldown'`: an excess blocked the key for the policy's cooldown.
- * - `'blocked'`: blocked by hand (`throttler.block`).
- * - `'degraded'`: refused by what this node may admit while the store is away.
- * - `'overflow'`: the table of keys is full and the throttler's `overflow` refuses new keys.
- * - `'none'`: allowed, as no policy applies.
- */
-export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'degraded' | 'overflow' | 'none'
 
 /** What the decisions of one policy that come out alike in one interval have in common, so that each of them refers to it. */
 export interface Outcome {

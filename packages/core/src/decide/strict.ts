@@ -1,10 +1,10 @@
-import type { Reservation } from '../algorithms/shared/reservations.ts'
+import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { refuse, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
-import type { Counter } from './limiter.ts'
+import type { Limiter } from './limiter.ts'
 
 type Keys = readonly (string | undefined)[]
 
@@ -12,9 +12,9 @@ type Keys = readonly (string | undefined)[]
 export interface StrictHost {
   readonly clock: Clock
   /** One for each policy, in their order. */
-  readonly counters: readonly Counter[]
-  /** Brings a counter to the running interval; throws once the throttler is closed. */
-  roll(counter: Counter, now: number): void
+  readonly limiters: readonly Limiter[]
+  /** Brings a limiter to the running interval; throws once the throttler is closed. */
+  roll(limiter: Limiter, now: number): void
   costOf(cost: number | undefined, index: number): number
   decide(keys: Keys, costs: readonly number[], count: boolean): Decision
 }
@@ -33,19 +33,19 @@ export class StrictDecisions {
   /** The places of the policies that would let the request pass by what is known, but are to ask the store first. */
   whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
-    const { counters } = host
+    const { limiters } = host
     const asking: number[] = []
     const now = host.clock.monotonic()
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number
       const key = keys[i]
       if (key === undefined) continue
-      const counter = counters[i] as Counter
-      if (now >= counter.rollAt) host.roll(counter, now)
-      const slot = counter.locate(key)
+      const limiter = limiters[i] as Limiter
+      if (now >= limiter.meter.rollAt) host.roll(limiter, now)
+      const slot = limiter.locate(key)
       if (slot < 0) continue
-      if (!counter.admits(slot, host.costOf(costs[i], i), now)) return []
-      if (!counter.policy.dryRun && counter.mustAsk(slot, now)) asking.push(i)
+      if (!limiter.meter.admits(slot, host.costOf(costs[i], i), now)) return []
+      if (!limiter.policy.dryRun && limiter.meter.reserving?.mustAsk(slot, now)) asking.push(i)
     }
     return asking
   }
@@ -53,23 +53,23 @@ export class StrictDecisions {
   /** Asks the store for the units of the policies at the places `asking`, then decides on the others. */
   async decide(keys: Keys, costs: readonly number[], asking: readonly number[]): Promise<Decision> {
     const host = this.#host
-    const before = host.counters
+    const before = host.limiters
     const asked = await Promise.all(
       asking.map(async (i) => {
-        const counter = before[i] as Counter
+        const limiter = before[i] as Limiter
         const key = keys[i] as string
         const cost = host.costOf(costs[i], i)
-        return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
+        return { limiter, key, cost, ...(await this.#ask(limiter, key, cost)) }
       }),
     )
     const refused = asked.some(({ granted }) => granted === false)
     // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
-    const { counters } = host
-    const restKeys: (string | undefined)[] = counters.map(() => undefined)
-    const restCosts = counters.map(() => 1)
-    for (const [i, counter] of before.entries()) {
-      const place = counters.indexOf(counter)
-      if (place < 0 || asked.some((ask) => ask.counter === counter && ask.granted === true)) continue
+    const { limiters } = host
+    const restKeys: (string | undefined)[] = limiters.map(() => undefined)
+    const restCosts = limiters.map(() => 1)
+    for (const [i, limiter] of before.entries()) {
+      const place = limiters.indexOf(limiter)
+      if (place < 0 || asked.some((ask) => ask.limiter === limiter && ask.granted === true)) continue
       restKeys[place] = keys[i]
       restCosts[place] = costs[i] as number
     }
@@ -77,39 +77,40 @@ export class StrictDecisions {
     const now = host.clock.monotonic()
     const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
-    for (const { counter, key, cost, granted, ordinal } of asked) {
-      const slot = counter.table.find(key)
-      if (granted === true && !allowed) counter.giveBack(key, ordinal, cost, now)
-      if (granted === true && slot >= 0) parts.push(reservedPart(counter, slot, key, allowed ? cost : 0, ordinal, now))
+    for (const { limiter, key, cost, granted, ordinal } of asked) {
+      const slot = limiter.table.find(key)
+      if (granted === true && !allowed) limiter.meter.refund(key, ordinal, cost, now)
+      if (granted === true && slot >= 0) parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))
       if (granted === false && slot >= 0) {
-        const at = parts.findIndex((part) => part.policy === counter.policy)
+        const at = parts.findIndex((part) => part.policy === limiter.policy)
         if (at >= 0) parts.splice(at, 1)
-        parts.push(refuse(counter, slot, key, cost, now))
+        parts.push(refuse(limiter, slot, key, cost, now))
       }
     }
-    const order = new Map(host.counters.map(({ policy }, i) => [policy, i]))
+    const order = new Map(host.limiters.map(({ policy }, i) => [policy, i]))
     const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
     return combined(parts.sort((a, b) => place(a) - place(b)))
   }
 
   /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
-  #ask(counter: Counter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
+  #ask(limiter: Limiter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
     const { clock } = this.#host
     return new Promise((resolve) => {
       const reservation: Reservation = {
-        slot: counter.locate(key),
+        slot: limiter.locate(key),
         cost,
         abandoned: false,
-        answer: (granted, ordinal = counter.ordinal) => {
+        answer: (granted, ordinal = limiter.cell.ordinal) => {
           clock.clearTimeout(timer)
           resolve({ granted, ordinal })
         },
       }
       const timer = clock.setTimeout(() => {
         reservation.abandoned = true
-        resolve({ granted: undefined, ordinal: counter.ordinal })
+        resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
       }, STRICT_DEADLINE)
-      counter.reserve(reservation, clock.monotonic())
+      const reserving = limiter.meter.reserving as Reserving
+      reserving.reserve(reservation, clock.monotonic())
     })
   }
 }

@@ -8,7 +8,7 @@ import type { Throttler } from '../throttler/throttler.ts'
 import type { HeaderStyle } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
 import type { AccessList } from './request/access-list.ts'
-import { expandPlans, type PlannedName, type PlannedPolicyOptions } from './request/plans.ts'
+import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import { checkRequestRule } from './request/rules.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { Offences } from '../decide/offences.ts'
+import { Offences } from '../keys/offences.ts'
 import type { BlockChange, BlockState } from '../store/contract.ts'
 
 interface Block {

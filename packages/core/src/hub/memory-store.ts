@@ -1,5 +1,7 @@
 import { WeirError } from '../report/errors.ts'
-import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import { backgroundStore } from '../sync/coordinator.ts'
+import type { Store } from '../throttler/coordinator.ts'
 import { systemClock } from '../time/clock.ts'
 import { Hub } from './hub.ts'
 
@@ -13,10 +15,10 @@ import { Hub } from './hub.ts'
  * @param hub - where the nodes meet; given in tests only, to share or to look into it
  */
 export function memoryStore(hub: Hub = new Hub(systemClock)): Store {
-  return {
+  return backgroundStore({
     kind: 'memory',
     open: (node) => connectToHub(hub, node),
-  }
+  })
 }
 
 /** A node's connection to a hub in the same process. */

@@ -7,12 +7,14 @@ import type { Snapshot } from './snapshot.ts'
 /** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
 const WATCH_FOR = 10_000
 
+/** This process, for people: host name and process id. */
+export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
+
 /**
  * A view of all nodes, through heartbeats: who looks at it asks for the others' statuses, and only while somebody in the
  * cluster does, nodes tell theirs. Unwatched it costs nothing.
  */
 export class Watch {
-  readonly #label = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
   readonly #startedAt: number
   #until = Number.NEGATIVE_INFINITY
   #watched = false
@@ -27,7 +29,7 @@ export class Watch {
   /** What a heartbeat is to carry. */
   request(snapshot: () => Snapshot, now: number): Pick<HeartbeatRequest, 'status' | 'watch'> {
     return {
-      ...(this.#watched && { status: formatStatus(statusOf(snapshot(), this.#label, now - this.#startedAt)) }),
+      ...(this.#watched && { status: formatStatus(statusOf(snapshot(), LABEL, now - this.#startedAt)) }),
       ...(now < this.#until && { watch: true as const }),
     }
   }
@@ -46,7 +48,7 @@ export class Watch {
   nodes(snapshot: Snapshot, now: number): readonly ClusterNode[] {
     const stale = now >= this.#until
     this.#until = now + WATCH_FOR
-    const self = { ...statusOf(snapshot, this.#label, now - this.#startedAt), age: 0, self: true }
+    const self = { ...statusOf(snapshot, LABEL, now - this.#startedAt), age: 0, self: true }
     if (stale) this.#others = []
     const since = now - this.#heardAt
     return [

@@ -3,7 +3,7 @@ import type { PolicySnapshot, Snapshot } from './snapshot.ts'
 /** One policy at one node, as it is told to the others. Sums are since the node's start. */
 export type PolicyStatus = Pick<
   PolicySnapshot,
-  'name' | 'limit' | 'interval' | 'window' | 'keys' | 'blocked' | 'admitted' | 'refused' | 'unsynced' | 'overshoot' | 'share'
+  'name' | 'limit' | 'interval' | 'algorithm' | 'keys' | 'blocked' | 'admitted' | 'refused' | 'unsynced' | 'overshoot' | 'share'
 >
 
 /** What a node tells the others of itself while somebody watches the cluster. */
@@ -51,11 +51,11 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     roundTrip: rounded(sync.lastDuration),
     failures: sync.failures,
     clockOffset: rounded(sync.clockOffset),
-    policies: snapshot.policies.map(({ name, limit, interval, window, keys, blocked, admitted, refused, unsynced, overshoot, share }) => ({
+    policies: snapshot.policies.map(({ name, limit, interval, algorithm, keys, blocked, admitted, refused, unsynced, overshoot, share }) => ({
       name,
       limit,
       interval,
-      window,
+      algorithm,
       keys,
       blocked,
       admitted,
@@ -106,7 +106,7 @@ export function parseStatus(text: string): NodeStatus | undefined {
 }
 
 function isPolicyStatus(value: unknown): boolean {
-  if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['window'] !== 'string') return false
+  if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['algorithm'] !== 'string') return false
   return ['limit', 'interval', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'overshoot', 'share'].every((name) =>
     Number.isFinite(value[name]),
   )

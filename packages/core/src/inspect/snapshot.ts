@@ -1,9 +1,8 @@
-import { SlidingProof } from '../algorithms/sliding-window/background.ts'
-import type { Block } from '../decide/blocks.ts'
-import type { Counter } from '../decide/limiter.ts'
-import type { Enforcement, WindowShape } from '../decide/policy.ts'
-import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../decide/stats.ts'
-import type { SyncFailureCause } from '../sync/link/stats.ts'
+import type { Coordination } from '../algorithms/algorithm.ts'
+import type { Block } from '../keys/blocks.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../report/stats.ts'
+import type { SyncFailureCause } from '../report/stats.ts'
 import { Survey } from './survey.ts'
 
 /** A key that is blocked at this node. */
@@ -34,8 +33,9 @@ export interface PolicySnapshot {
   /** Units per `interval` (milliseconds) for each key. */
   readonly limit: number
   readonly interval: number
-  readonly window: WindowShape
-  readonly enforcement: Enforcement
+  /** The algorithm's name, e.g. `'fixed-window'`. */
+  readonly algorithm: string
+  readonly coordination: Coordination
   /** Refusals are counted, but nothing was refused. */
   readonly dryRun: boolean
   /** Keys held, and how many there may be. */
@@ -116,18 +116,15 @@ export interface SnapshotOptions {
   readonly contains?: string
 }
 
-/** Slots that one snapshot looks at, of each policy. A sliding window's key has up to 31 numbers instead of one. */
-const LOOKED_AT = 50_000
-const LOOKED_AT_SLIDING = 5_000
 /** Blocks that one snapshot looks at, of each policy. */
 const BLOCKS_LOOKED_AT = 10_000
 
 /** Makes snapshots of one throttler; remembers where its walks through large tables have got to. */
 export class SnapshotMaker {
-  readonly #surveys = new WeakMap<Counter, Survey>()
+  readonly #surveys = new WeakMap<Limiter, Survey>()
 
   make(
-    counters: readonly Counter[],
+    limiters: readonly Limiter[],
     now: number,
     rest: Pick<Snapshot, 'node' | 'state' | 'degradedFor' | 'nodes' | 'sync'>,
     { top: most = 10, blocked: mostBlocked = 100, contains = '' }: SnapshotOptions,
@@ -135,24 +132,24 @@ export class SnapshotMaker {
     const policies: PolicySnapshot[] = []
     const top: KeyUsage[] = []
     const blocked: BlockedKey[] = []
-    for (const counter of counters) {
-      const { policy, stats } = counter
-      const { name, limit, interval, window, enforcement, dryRun } = policy
-      blocked.push(...blockedOf(counter, now, mostBlocked, contains))
-      const found = this.#surveyOf(counter).look(now, most)
-      for (const { slot, used } of found.top) top.push({ policy: name, key: counter.keyOf(slot), used, own: counter.ownOf(slot), limit })
+    for (const limiter of limiters) {
+      const { policy, stats } = limiter
+      const { name, limit, interval, algorithm, coordination, dryRun } = policy
+      blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
+      const found = this.#surveyOf(limiter).look(now, most)
+      for (const { slot, used } of found.top) top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot), limit })
       policies.push({
         name,
         limit,
         interval,
-        window,
-        enforcement,
+        algorithm: algorithm.id,
+        coordination,
         dryRun,
-        keys: counter.table.size,
-        maxKeys: counter.maxKeys,
-        overflowing: counter.overflowing,
-        blocked: counter.blocks.size,
-        admitted: counter.admitted,
+        keys: limiter.table.size,
+        maxKeys: limiter.maxKeys,
+        overflowing: limiter.overflowing,
+        blocked: limiter.blocks.size,
+        admitted: limiter.meter.admitted,
         refused: stats.refused,
         refusals: REFUSALS.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
         exchanges: Object.fromEntries(EXCHANGES.map((reason, i) => [reason, stats.exchanges[i] as number])) as PolicySnapshot['exchanges'],
@@ -166,27 +163,27 @@ export class SnapshotMaker {
     return { ...rest, policies, blocked, top }
   }
 
-  #surveyOf(counter: Counter): Survey {
-    let survey = this.#surveys.get(counter)
+  #surveyOf(limiter: Limiter): Survey {
+    let survey = this.#surveys.get(limiter)
     if (survey === undefined) {
-      survey = new Survey(counter, counter instanceof SlidingProof ? LOOKED_AT_SLIDING : LOOKED_AT)
-      this.#surveys.set(counter, survey)
+      survey = new Survey(limiter)
+      this.#surveys.set(limiter, survey)
     }
     return survey
   }
 }
 
 /** The newest blocks among those looked at, since they are what somebody who looks now wants to see. */
-function blockedOf(counter: Counter, now: number, most: number, contains: string): BlockedKey[] {
-  const policy = counter.policy.name
+function blockedOf(limiter: Limiter, now: number, most: number, contains: string): BlockedKey[] {
+  const policy = limiter.policy.name
   const found: { key: string; block: Block }[] = []
   let looked = 0
   let dropped = 0
-  for (const [slot, block] of counter.blocks) {
+  for (const [slot, block] of limiter.blocks) {
     if (looked++ === BLOCKS_LOOKED_AT) break
     // Ends a block whose time is over, with its event.
-    if (block.until <= now && counter.blockOf(slot, now) === undefined) continue
-    const key = counter.keyOf(slot)
+    if (block.until <= now && limiter.blocks.of(slot, now) === undefined) continue
+    const key = limiter.keyOf(slot)
     if (contains !== '' && !key.includes(contains)) continue
     found.push({ key, block })
     if (found.length - dropped > most) dropped++

@@ -1,4 +1,4 @@
-import type { Counter } from '../decide/limiter.ts'
+import type { Limiter } from '../decide/limiter.ts'
 
 /** A key and its units in the cluster, as far as this node knows. */
 export interface Usage {
@@ -34,54 +34,53 @@ interface Part {
  * keys there are, and the most used keys are carried from walk to walk. Nothing is kept up on the request path.
  */
 export class Survey {
-  readonly #counter: Counter
-  readonly #step: number
+  readonly #limiter: Limiter
   #parts: Part[] = []
   #next = 0
   #top: readonly Usage[] = []
 
-  /** @param step - slots that one walk looks at */
-  constructor(counter: Counter, step: number) {
-    this.#counter = counter
-    this.#step = step
+  constructor(limiter: Limiter) {
+    this.#limiter = limiter
   }
 
   /** @param most - how many keys to find */
   look(now: number, most: number): Findings {
-    const counter = this.#counter
-    const { end } = counter.table
-    const parts = Math.max(1, Math.ceil(end / this.#step))
+    const { meter, table } = this.#limiter
+    const { end } = table
+    const step = meter.surveyed
+    const parts = Math.max(1, Math.ceil(end / step))
     this.#parts.length = Math.min(this.#parts.length, parts)
     this.#next = this.#next < parts ? this.#next : 0
     const best = new Best(Math.max(most, KEPT))
-    for (const { slot } of this.#top) if (slot < end) best.offer(slot, counter.usedOf(slot, now))
-    const from = this.#next * this.#step
-    this.#parts[this.#next] = this.#walk(from, Math.min(end, from + this.#step), now, best)
+    for (const { slot } of this.#top) if (slot < end) best.offer(slot, meter.usedOf(slot, now))
+    const from = this.#next * step
+    this.#parts[this.#next] = this.#walk(from, Math.min(end, from + step), now, best)
     this.#next++
     this.#top = best.list
     return this.#sum(now, best.list.slice(0, most))
   }
 
   #walk(from: number, to: number, now: number, best: Best): Part {
-    const counter = this.#counter
-    const { keys } = counter.table
-    const others = counter.host.nodes - 1
-    const { limit } = counter.policy
+    const { meter, table, policy } = this.#limiter
+    const { keys } = table
+    const { syncing } = meter
+    const { limit } = policy
     const part: Part = { unsynced: 0, since: now, overshoot: 0, own: 0, known: 0 }
     for (let slot = from; slot < to; slot++) {
       if (keys[slot] === undefined) continue
-      const used = counter.usedOf(slot, now)
+      const used = meter.usedOf(slot, now)
       if (used <= 0) continue
       if (used > best.floor) best.offer(slot, used)
-      if (counter.wasExchanged(slot)) {
-        part.own += counter.ownOf(slot)
+      if (syncing === undefined) continue
+      if (syncing.wasExchanged(slot)) {
+        part.own += meter.ownOf(slot)
         part.known += used
       }
-      const unsynced = counter.unsyncedOf(slot)
+      const unsynced = syncing.unsyncedOf(slot)
       if (unsynced <= 0) continue
       part.unsynced += unsynced
-      part.since = Math.min(part.since, counter.unsyncedSince(slot, now))
-      part.overshoot = Math.max(part.overshoot, (used + unsynced * others - limit) / limit)
+      part.since = Math.min(part.since, syncing.unsyncedSince(slot, now))
+      part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - limit) / limit)
     }
     return part
   }

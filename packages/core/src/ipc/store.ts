@@ -1,6 +1,8 @@
 import { connectToHub } from '../hub/memory-store.ts'
 import { invalidOption, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
-import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import { backgroundStore } from '../sync/coordinator.ts'
+import type { Store } from '../throttler/coordinator.ts'
 import type { TimerHandle } from '../time/clock.ts'
 import { type ChannelUser, parentChannel } from './channel.ts'
 import { pack } from './envelope.ts'
@@ -35,7 +37,7 @@ export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
   if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
     throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
   }
-  return { kind: 'ipc', open: (node) => new IpcConnection(node, timeout) }
+  return backgroundStore({ kind: 'ipc', open: (node) => new IpcConnection(node, timeout) })
 }
 
 interface Question {

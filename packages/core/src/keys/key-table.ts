@@ -32,7 +32,7 @@ const FIRST_CAPACITY = 64
  * A free slot's KNOWN field holds the next free slot. `Counter` reads the first three by number on the request path: an imported
  * constant is loaded and checked at each use, and leaves less room for what the compiler may inline.
  */
-export class CounterTable {
+export class KeyTable {
   fields: Float64Array
   flags: Uint8Array
   /** As long as the table has room for, so that it grows with the buffers and has no slack of its own. */

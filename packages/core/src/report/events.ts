@@ -1,6 +1,5 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { RefusalReason, RefusalSource } from '../decide/stats.ts'
-import type { SyncFailureCause } from '../sync/link/stats.ts'
+import type { RefusalReason, RefusalSource, SyncFailureCause } from './stats.ts'
 import type { WeirError } from './errors.ts'
 
 /** Events of a throttler, and what their listeners get. */
@@ -65,12 +64,11 @@ const channels: Readonly<Record<EventName, Channel>> = {
 /** A typed emitter whose listeners can't break the emitter: what they throw is handed to `onError`. */
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
-  readonly #node: string
+  /** Whose events these are, for `node:diagnostics_channel`. */
+  node = ''
   readonly #onError: (error: unknown) => void
 
-  /** @param node - whose events these are, for `node:diagnostics_channel` */
-  constructor(node: string, onError: (error: unknown) => void) {
-    this.#node = node
+  constructor(onError: (error: unknown) => void) {
     this.#onError = onError
   }
 
@@ -96,7 +94,7 @@ export class Emitter {
   }
 
   emit<E extends EventName>(name: E, event: ThrottlerEvents[E]): void {
-    if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.#node })
+    if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
     const set = this.#listeners.get(name)
     if (set === undefined) return
     for (const listener of [...set]) {

@@ -1,8 +1,9 @@
+import type { CooldownGrowth } from '../keys/offences.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /**
- * The meeting point of the nodes. A store keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
+ * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
  * sliding window), how many units each node has taken and given back, and tells every node the sum.
  *
  * An implementation must be
@@ -14,7 +15,7 @@ import type { Ordinal } from '../time/intervals.ts'
  *
  * `storeContract` of `@weir/testing` is the test suite of this interface.
  */
-export interface Store {
+export interface MeetingPoint {
   /** A short name for messages and metrics, e.g. `'memory'`, `'ipc'`, `'redis'`. */
   readonly kind: string
   /** Opens one node's connection. Neither throws nor waits because the store is away. */
@@ -115,16 +116,6 @@ export interface BlockChange {
    * remembered for `memory` after it ended.
    */
   readonly growth?: CooldownGrowth
-}
-
-/** How the cooldown of repeated offenders grows. */
-export interface CooldownGrowth {
-  /** What each further block is longer by; greater than 1. */
-  readonly factor: number
-  /** Milliseconds. */
-  readonly max: number
-  /** Milliseconds. */
-  readonly memory: number
 }
 
 /** A key's block as the store knows it. */

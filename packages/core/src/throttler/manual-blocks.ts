@@ -1,6 +1,6 @@
-import { UNANSWERED } from '../decide/blocks.ts'
-import { type Counter, type CounterHost, wireOfKey } from '../decide/limiter.ts'
-import { LOCAL } from '../decide/stats.ts'
+import { UNANSWERED } from '../keys/blocks.ts'
+import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import { LOCAL } from '../report/stats.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { type Duration, parseDuration } from '../time/duration.ts'
 
@@ -12,9 +12,8 @@ export interface BlockOptions {
 
 /** What blocks by hand need of the throttler that they are set at. */
 export interface ManualBlocksParts {
-  readonly host: CounterHost
-  counters(): readonly Counter[]
-  /** The monotonic time; all counters are brought to it. */
+  limiters(): readonly Limiter[]
+  /** The monotonic time; all limiters are brought to it. */
   now(): number
 }
 
@@ -30,42 +29,37 @@ export class ManualBlocks {
   block(key: string, duration: Duration, options: BlockOptions): void {
     const ms = parseDuration(duration, 'duration', 1)
     const now = this.#parts.now()
-    for (const counter of this.#countersOf(key, options)) {
-      const slot = counter.locateAlways(key)
-      counter.reconsider(slot, 1, now, false)
-      counter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
-      this.#tell(counter, counter.wireKey(slot), 'set', ms, now)
-      this.#parts.host.blocked(counter, key, ms, 'manual')
+    for (const limiter of this.#limitersOf(key, options)) {
+      const slot = limiter.locateAlways(key)
+      limiter.meter.admits(slot, 1, now, false)
+      limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
+      limiter.meter.tellBlock?.(limiter.idOf(slot), 'set', ms, now + ms)
+      limiter.blocked(key, ms, 'manual')
     }
   }
 
   /** As the throttler's. */
   unblock(key: string, options: BlockOptions): void {
     const now = this.#parts.now()
-    for (const counter of this.#countersOf(key, options)) {
-      const slot = counter.table.find(key)
-      const was = slot < 0 ? undefined : counter.blockOf(slot, now)
-      if (was !== undefined) counter.blocks.clear(slot)
+    for (const limiter of this.#limitersOf(key, options)) {
+      const slot = limiter.table.find(key)
+      const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
+      if (was !== undefined) limiter.blocks.clear(slot)
       // Also where this node knows of no block: the others may.
-      this.#tell(counter, wireOfKey(key), 'lift', 0, now)
-      if (was !== undefined) this.#parts.host.unblocked(counter, key, 'manual')
+      limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, now)
+      if (was !== undefined) limiter.unblocked(key, 'manual')
     }
   }
 
-  #tell(counter: Counter, key: string, kind: 'set' | 'lift', remaining: number, now: number): void {
-    const { host } = this.#parts
-    if (host.connected) host.changeBlock(counter, { policy: counter.wire, key, kind, remaining }, now + remaining)
-  }
-
-  #countersOf(key: string, { policy: name }: BlockOptions): readonly Counter[] {
+  #limitersOf(key: string, { policy: name }: BlockOptions): readonly Limiter[] {
     if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
-    const counters = this.#parts.counters()
-    if (name === undefined) return counters
-    const counter = counters.find(({ policy }) => policy.name === name)
-    if (counter === undefined) {
-      const names = counters.map(({ policy }) => show(policy.name)).join(', ')
+    const limiters = this.#parts.limiters()
+    if (name === undefined) return limiters
+    const limiter = limiters.find(({ policy }) => policy.name === name)
+    if (limiter === undefined) {
+      const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
       throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(name)}; there is ${names}.`)
     }
-    return [counter]
+    return [limiter]
   }
 }

@@ -1,16 +1,13 @@
 import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
+import type { Overflow } from '../decide/limiter.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { expandPlans, type PlannedPolicyOptions } from '../http/request/plans.ts'
-import { checkRequestRule } from '../http/request/rules.ts'
+import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import { nearest } from '../report/did-you-mean.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { invalidOption, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
-import type { Store } from '../store/contract.ts'
+import type { Store } from './coordinator.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDuration } from '../time/duration.ts'
-
-/** What happens to a new key when a policy's table is full. */
-export type Overflow = 'shared' | 'allow' | 'block'
 
 /** What a throttler is made from. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
@@ -38,19 +35,6 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
 }
 
 const OPTIONS = ['policies', 'store', 'clock', 'random', 'maxKeys', 'overflow', 'heartbeat', 'closeTimeout', 'logger'] as const
-
-/** Policies with plans become one for each plan; what they read of requests is checked here, the rest by `parsePolicies`. */
-export function requestRules<Req, Name extends string>(
-  policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[],
-): readonly PolicyOptions<Req, Name>[] {
-  const rules = expandPlans(policies)
-  if (!Array.isArray(rules)) return rules as readonly PolicyOptions<Req, Name>[]
-  rules.forEach((rule, place) => {
-    if (typeof rule === 'object' && rule !== null)
-      checkRequestRule(rule as PolicyOptions<never>, rules.length > 1 ? `policies[${place}].` : '')
-  })
-  return rules as readonly PolicyOptions<Req, Name>[]
-}
 
 /** The options of a throttler itself, checked; times in milliseconds. */
 export interface ThrottlerSettings {
@@ -86,8 +70,8 @@ function checkOptions(options: object): void {
   }
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
-  if (store !== undefined && typeof store?.open !== 'function') {
-    throw invalidOption('store', store, 'a store such as memoryStore(), ipcStore() or redisStore(...)')
+  if (store !== undefined && (typeof store?.open !== 'function' || typeof store.coordinate !== 'function')) {
+    throw invalidOption('store', store, 'a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...)')
   }
   const methods = ['now', 'monotonic', 'setTimeout', 'clearTimeout', 'defer'] as const
   if (clock !== undefined && methods.some((method) => typeof clock?.[method] !== 'function')) {
@@ -95,19 +79,4 @@ function checkOptions(options: object): void {
   }
   if (random !== undefined && typeof random !== 'function')
     throw invalidOption('random', random, 'a function that returns numbers from 0 to less than 1, such as Math.random')
-}
-
-/** 16 hexadecimal digits; two nodes of one cluster get the same with a chance of 2^-64 per pair. */
-export function newNodeId(random: () => number): string {
-  let id = ''
-  for (let i = 0; i < 4; i++) {
-    const value: unknown = random()
-    if (typeof value !== 'number' || !(value >= 0 && value < 1)) {
-      throw invalidOption('random', random, `a function that returns numbers from 0 to less than 1; it returned ${show(value)}`)
-    }
-    id += Math.floor(value * 0x10000)
-      .toString(16)
-      .padStart(4, '0')
-  }
-  return id
 }

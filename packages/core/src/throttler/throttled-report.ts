@@ -1,5 +1,5 @@
-import type { Counter } from '../decide/limiter.ts'
-import { REFUSALS } from '../decide/stats.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import { REFUSALS } from '../report/stats.ts'
 import type { Emitter } from '../report/events.ts'
 
 /** Shortest time between two `throttled` events of one policy, in milliseconds. */
@@ -9,7 +9,7 @@ const EVERY = 1_000
 export class ThrottledReport {
   readonly #emitter: Emitter
   /** The sums when they were last looked at; absent while nobody listened. */
-  readonly #before = new Map<Counter, Float64Array>()
+  readonly #before = new Map<Limiter, Float64Array>()
   #at: number | undefined
 
   constructor(emitter: Emitter) {
@@ -17,26 +17,26 @@ export class ThrottledReport {
   }
 
   /** Emits what is due. Returns when to call it again, on the monotonic clock. */
-  tick(counters: readonly Counter[], now: number): number {
+  tick(limiters: readonly Limiter[], now: number): number {
     if (!this.#emitter.has('throttled')) {
       this.#at = undefined
       this.#before.clear()
       return Number.POSITIVE_INFINITY
     }
     const at = (this.#at ??= now)
-    for (const counter of counters) {
-      if (!this.#before.has(counter)) this.#before.set(counter, counter.stats.refusals.slice())
+    for (const limiter of limiters) {
+      if (!this.#before.has(limiter)) this.#before.set(limiter, limiter.stats.refusals.slice())
     }
     if (now - at < EVERY) return at + EVERY
     this.#at = now
-    for (const counter of counters) this.#report(counter, now - at)
-    for (const counter of this.#before.keys()) if (!counters.includes(counter)) this.#before.delete(counter)
+    for (const limiter of limiters) this.#report(limiter, now - at)
+    for (const limiter of this.#before.keys()) if (!limiters.includes(limiter)) this.#before.delete(limiter)
     return now + EVERY
   }
 
-  #report(counter: Counter, during: number): void {
-    const before = this.#before.get(counter) as Float64Array
-    const sums = counter.stats.refusals
+  #report(limiter: Limiter, during: number): void {
+    const before = this.#before.get(limiter) as Float64Array
+    const sums = limiter.stats.refusals
     const reasons: { reason: (typeof REFUSALS)[number]['reason']; source: (typeof REFUSALS)[number]['source']; count: number }[] = []
     let refused = 0
     for (const [i, kind] of REFUSALS.entries()) {
@@ -47,6 +47,6 @@ export class ThrottledReport {
     }
     if (refused === 0) return
     before.set(sums)
-    this.#emitter.emit('throttled', { policy: counter.policy.name, refused, during, reasons })
+    this.#emitter.emit('throttled', { policy: limiter.policy.name, refused, during, reasons })
   }
 }

@@ -1,24 +1,24 @@
-import { makeCounter } from '../algorithms/make-counter.ts'
+import type { Meter } from '../algorithms/meter.ts'
+import type { Exchanging, SharedSite } from '../algorithms/shared/site.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
 import { isCost, RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
-import type { Counter, CounterHost } from '../decide/limiter.ts'
+import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import type { PlannedPolicyOptions } from '../http/request/plans.ts'
-import type { ClusterNode } from '../inspect/node-status.ts'
+import { LABEL } from '../inspect/cluster.ts'
+import { type ClusterNode, statusOf } from '../inspect/node-status.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from '../inspect/snapshot.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
-import type { Store } from '../store/contract.ts'
-import { SyncLoop } from '../sync/exchange/loop.ts'
-import { StoreState, type ThrottlerState } from '../sync/link/state.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
-import { StoreTime } from '../time/store-time.ts'
-import { hostOfCounters } from './counter-host.ts'
+import type { Coordinated, Coordinator, ThrottlerState } from './coordinator.ts'
+import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
-import { newNodeId, requestRules, type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
+import { newNodeId } from './node-id.ts'
+import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
 import { ThrottledReport } from './throttled-report.ts'
 
@@ -39,87 +39,79 @@ export function createThrottler<const Name extends string = string, Req = unknow
 
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
 export class Throttler<Name extends string = string, Req = unknown> {
-  /** Unique to this start. */
+  /** Unique to this start; throttlers that share a store's value are one node. */
   readonly nodeId: string
   readonly #clock: Clock
-  readonly #store: Store | undefined
-  readonly #host: CounterHost
   readonly #settings: ThrottlerSettings
+  readonly #emitter: Emitter
+  readonly #coordinator: Coordinator | undefined
+  readonly #self: Coordinated
+  readonly #local: LocalMeters
+  /** Where nothing else keeps time. */
+  readonly #ticker: Ticker
+  readonly #events: LimiterEvents
+  readonly #path: RequestPath<Name>
+  readonly #blocks: ManualBlocks
+  readonly #snapshots = new SnapshotMaker()
+  readonly #throttled: ThrottledReport
+  readonly #startedAt: number
+  #state: 'idle' | 'running' | 'closed' = 'idle'
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
   #version = 0
-  #counters: readonly Counter[] = []
-  readonly #emitter: Emitter
-  readonly #loop: SyncLoop
-  readonly #link: StoreState
-  readonly #path: RequestPath<Name, Req>
-  readonly #blocks: ManualBlocks
-  readonly #localTime: StoreTime
-  readonly #snapshots = new SnapshotMaker()
-  readonly #throttled: ThrottledReport
+  #limiters: readonly Limiter[] = []
+  #exchanging: readonly Exchanging[] = []
+  #alone: readonly Meter[] = []
   #warned = new Set<string>()
   #closing: Promise<void> | undefined
 
   constructor(options: ThrottlerOptions<Req, Name>) {
     const settings = throttlerSettings(options)
-    const rules = requestRules(options.policies)
-    const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
-    const { random = Math.random, clock = systemClock } = options
+    const { random = Math.random, clock = systemClock, store, logger } = options
+    const rules = expandPlans<Req>(options.policies) as readonly PolicyOptions<Req, Name>[]
+    const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
     this.#settings = settings
     this.#clock = clock
-    this.#store = options.store
-    this.nodeId = newNodeId(random)
-    const now = this.#clock.monotonic()
-    this.#localTime = new StoreTime(this.#clock.now(), now)
-    this.#emitter = new Emitter(this.nodeId, (error) => reportListenerError(error))
-    this.#throttled = new ThrottledReport(this.#emitter)
-    if (options.logger !== undefined) logEvents(options.logger, this.nodeId, (name, listener) => this.#emitter.on(name, listener))
-    const self = this
-    // What the parts see of each other, as some are made after others that need them.
-    const parts = {
-      clock,
-      emitter: this.#emitter,
-      connected: this.#store !== undefined,
-      localTime: this.#localTime,
-      get counters() {
-        return self.#counters
-      },
-      get loop() {
-        return self.#loop
-      },
-      get link() {
-        return self.#link
-      },
-      get closed() {
-        return self.#link.state === 'closed'
-      },
-      roll: (counter: Counter, now: number) => this.#roll(counter, now),
-      warn: (error: WeirError, subject?: string) => this.warn(error, subject),
+    this.#startedAt = clock.monotonic()
+    this.#local = new LocalMeters(clock)
+    this.#ticker = new Ticker(clock, (now) => this.#tick(now))
+    this.#self = {
+      emitter: new Emitter((error) => reportListenerError(error)),
+      meters: () => this.#exchanging,
+      tick: (now) => this.#tick(now),
+      warn: (error, subject) => this.warn(error, subject),
+      snapshot: () => this.snapshot(),
     }
-    this.#link = new StoreState(parts)
-    this.#path = new RequestPath(parts)
-    this.#host = hostOfCounters(parts)
-    this.#blocks = new ManualBlocks({ host: this.#host, counters: () => this.#counters, now: () => this.#now() })
-    this.#adopt(rules, policies)
-    this.#loop = new SyncLoop({
-      clock: this.#clock,
-      random,
-      counters: () => this.#counters,
-      heartbeat: settings.heartbeat,
-      time: this.#link.time,
-      observer: {
-        succeeded: (reply, entries, sent, received) => this.#link.succeeded(reply, entries, sent, received),
-        heartbeat: (reply, sent, received) => this.#link.heartbeat(reply, sent, received),
-        failed: (error, entries, sent, received) => this.#link.failed(error, entries, sent, received),
-        tick: (monotonic) => {
-          this.#localTime.observe(monotonic, monotonic, this.#clock.now())
-          return this.#throttled.tick(this.#counters, monotonic)
-        },
-        silence: (silent, now) => this.#link.silence(silent, now),
-        time: (monotonic, heartbeat) => this.#link.timeToTell(monotonic, heartbeat),
-        about: (monotonic) => this.#link.watch.request(() => this.snapshot(), monotonic),
+    const policyIds = policies.map(({ id }) => id)
+    this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
+    this.nodeId = this.#coordinator?.nodeId ?? newNodeId(random)
+    const emitter = this.#self.emitter
+    emitter.node = this.nodeId
+    this.#emitter = emitter
+    this.#throttled = new ThrottledReport(emitter)
+    if (logger !== undefined) logEvents(logger, this.nodeId, (name, listener) => emitter.on(name, listener))
+    this.#events = {
+      blocked: ({ policy }, key, forMs, cause) => {
+        if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
       },
+      unblocked: ({ policy }, key, cause) => {
+        if (emitter.has('unblocked')) emitter.emit('unblocked', { policy: policy.name, key, cause })
+      },
+      overflow: ({ policy, maxKeys }) => {
+        if (emitter.has('overflow')) emitter.emit('overflow', { policy: policy.name, maxKeys })
+      },
+    }
+    const self = this
+    this.#path = new RequestPath({
+      clock,
+      get closed() {
+        return self.#state === 'closed'
+      },
+      roll: (limiter, now) => this.#roll(limiter, now),
+      warn: (error, subject) => this.warn(error, subject),
     })
+    this.#blocks = new ManualBlocks({ limiters: () => this.#limiters, now: () => this.#now() })
+    this.#adopt(rules, policies)
   }
 
   /** The policies, checked and frozen, in their order. */
@@ -144,24 +136,24 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Whether the store answers: `idle` before the first decision. */
   get state(): ThrottlerState {
-    return this.#link.state
+    return this.#state === 'running' ? (this.#coordinator?.state ?? 'local') : this.#state
   }
 
   /**
    * Decides on one request, at once, and counts it if it is allowed.
    *
-   * @param subject what the request is counted by, in every policy (policies with `key: 'all'` share one counter); or a
-   * request of `node:http`, from which each policy reads its key, match and cost
-   * @param cost units; a bad one counts as 1, with one `warning`. Default 1, or what the policies' `cost` says of a request
-   * @throws WeirError `WEIR_INVALID_KEY` when the subject is neither, `WEIR_CLOSED` after `close`
+   * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). From requests
+   * an adapter, or a guard of `createGuard`, reads it
+   * @param cost units; a bad one counts as 1, with one `warning`. Default: the policies' `cost` where it is a number, or 1
+   * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_CLOSED` after `close`
    */
-  check(subject: string | Req, cost?: number): Decision<Name> {
-    return this.#path.check(subject, cost)
+  check(key: string, cost?: number): Decision<Name> {
+    return this.#path.check(key, cost)
   }
 
   /** As `check`, but nothing is counted and no cooldown starts. */
-  peek(subject: string | Req, cost?: number): Decision<Name> {
-    return this.#path.peek(subject, cost)
+  peek(key: string, cost?: number): Decision<Name> {
+    return this.#path.peek(key, cost)
   }
 
   /**
@@ -180,8 +172,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
    * the policy's `degraded` choice decides.
    */
-  checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    return this.#path.checkAsync(subject, cost)
+  checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
+    return this.#path.checkAsync(key, cost)
   }
 
   /** As `decide` for policies with `strict`. A promise only when a request must wait. */
@@ -202,8 +194,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * neither does a throttler that is closed.
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
-    if (typeof units !== 'number' || !(units > 0) || this.#link.state === 'closed') return
-    refund(decision, units, this.#counters, this.#clock.monotonic(), (counter, now) => this.#roll(counter, now))
+    if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
+    refund(decision, units, this.#limiters, this.#clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
   }
 
   /**
@@ -214,7 +206,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * throttler is closed.
    */
   charge(decision: Decision, units: number): void {
-    if (this.#link.state === 'closed') return
+    if (this.#state === 'closed') return
     if (!isCost(units)) {
       if (units !== 0)
         this.warn(
@@ -223,7 +215,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    charge(decision, units, this.#counters, this.#now())
+    charge(decision, units, this.#limiters, this.#now())
   }
 
   /**
@@ -251,21 +243,29 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError as `createThrottler`; then nothing has changed. `WEIR_CLOSED` after `close`
    */
   update(policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]): void {
-    if (this.#link.state === 'closed') throw closedError()
-    const rules = requestRules(policies)
-    const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
-    const before = this.#counters
+    if (this.#state === 'closed') throw closedError()
+    const rules = expandPlans<Req>(policies) as readonly PolicyOptions<Req, Name>[]
+    const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[], this.#coordinator !== undefined)
+    const ids = parsed.map(({ id }) => id)
+    if (this.#coordinator?.serves(this.#self, ids) === false) {
+      throw new WeirError(
+        'WEIR_DUPLICATE_POLICY',
+        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
+      )
+    }
+    const before = this.#exchanging
     this.#adopt(rules, parsed)
-    this.#loop.retire(before.filter((counter) => !this.#counters.includes(counter)))
-    // New policies know nothing yet of what is blocked or hot.
-    if (this.#counters.some((counter) => !before.includes(counter))) this.#loop.forgetCursor()
+    this.#coordinator?.retire(before.filter((meter) => !this.#exchanging.includes(meter)))
+    if (this.#exchanging.some((meter) => !before.includes(meter))) this.#coordinator?.welcome()
+    if (this.#coordinator === undefined && this.#state === 'running') this.#ticker.wake()
   }
 
   /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
   snapshot(options: SnapshotOptions = {}): Snapshot {
     const now = this.#clock.monotonic()
-    const about = { node: this.nodeId, ...this.#link.about(now) }
-    return this.#snapshots.make(this.#counters, now, about, options)
+    const link = this.#coordinator?.about(now) ?? NO_STORE
+    const about = { ...link, node: this.nodeId, state: this.state }
+    return this.#snapshots.make(this.#limiters, now, about, options)
   }
 
   /**
@@ -273,34 +273,29 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * up to date within two heartbeats; they tell of themselves only while somebody asks.
    */
   cluster(): readonly ClusterNode[] {
-    return this.#link.watch.nodes(this.snapshot(), this.#clock.monotonic())
+    const now = this.#clock.monotonic()
+    if (this.#coordinator !== undefined && this.#state === 'running') return this.#coordinator.cluster(now)
+    return [{ ...statusOf(this.snapshot(), LABEL, now - this.#startedAt), age: 0, self: true }]
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
     const off = this.#emitter.on(name, listener)
-    if (name === 'throttled') this.#loop.wakeNow()
+    if (name === 'throttled' && this.#state === 'running') this.#wake()
     return off
   }
 
   /** Connects to the store and starts to exchange counts. Not needed: the first decision does it. */
   start(): this {
-    if (this.#link.state === 'closed') throw closedError()
-    if (this.#link.state !== 'idle') return this
+    if (this.#state === 'closed') throw closedError()
+    if (this.#state !== 'idle') return this
+    this.#state = 'running'
     const now = this.#clock.monotonic()
-    this.#link.state = this.#store === undefined ? 'local' : 'connecting'
-    for (const counter of this.#counters) counter.roll(now)
-    if (this.#store === undefined) {
-      warnLocal()
-      this.#loop.start(undefined)
-      return this
-    }
-    const connection = this.#store.open({
-      id: this.nodeId,
-      clock: this.#clock,
-      announced: (announcement) => this.#link.announced(announcement),
-    })
-    this.#loop.start(connection)
+    for (const { meter } of this.#limiters) meter.roll(now)
+    if (this.#coordinator === undefined) {
+      if (this.#rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
+      this.#ticker.wake()
+    } else this.#coordinator.join(this.#self)
     return this
   }
 
@@ -324,58 +319,90 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
     const now = this.#clock.monotonic()
-    const running = this.#link.state !== 'idle'
-    const { maxKeys, overflow } = this.#settings
-    this.#counters = policies.map((policy) => {
-      const kept = this.#counters.find((counter) => counter.policy.id === policy.id)
+    const running = this.#state !== 'idle'
+    this.#limiters = policies.map((policy) => {
+      const kept = this.#limiters.find((limiter) => limiter.policy.id === policy.id)
       if (kept === undefined) {
-        const made = makeCounter(policy, this.#host, maxKeys, overflow)
-        if (running) made.roll(now)
+        const made = this.#limiterOf(policy)
+        if (running) made.meter.roll(now)
         return made
       }
       kept.adopt(policy, now)
       // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
-      if (!running) kept.rollAt = Number.NEGATIVE_INFINITY
+      if (!running) kept.meter.rollAt = Number.NEGATIVE_INFINITY
       return kept
     })
-    this.#path.adopt(rules, this.#counters)
+    const shared = this.#limiters.filter(({ policy }) => policy.coordination !== 'local')
+    this.#exchanging = shared.map(({ meter }) => meter as Exchanging)
+    this.#alone = this.#limiters.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
+    this.#path.adopt(rules, this.#limiters)
     this.#policies = policies
     this.#rules = rules
     this.#version++
   }
 
+  #limiterOf(policy: Policy<Name>): Limiter {
+    const { algorithm, coordination } = policy
+    const exchange = coordination === 'local' ? this.#local.exchange : (this.#coordinator as Coordinator).exchange
+    const make = algorithm[coordination] as NonNullable<(typeof algorithm)['local']>
+    const { maxKeys, overflow } = this.#settings
+    return new Limiter(policy, (site: SharedSite) => make(site, exchange), this.#events, maxKeys, overflow)
+  }
+
   async #close(): Promise<void> {
-    const was = this.#link.state
-    const { closeTimeout } = this.#settings
-    const begun = this.#clock.monotonic()
+    const was = this.#state
     // All timers and sockets let a process end: it would before this is done.
     const release = this.#clock.hold?.()
     try {
-      if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(closeTimeout)
-      this.#link.state = 'closed'
-      for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
-      await this.#loop.stop(Math.max(LEAVE, closeTimeout - (this.#clock.monotonic() - begun)))
+      const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
+      await left
     } finally {
+      this.#state = 'closed'
+      for (const { meter } of this.#limiters) meter.rollAt = Number.NEGATIVE_INFINITY
+      this.#ticker.stop()
       release?.()
     }
   }
 
-  /** Rolls a counter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
-  #roll(counter: Counter, now: number): void {
-    if (this.#link.state === 'closed') throw closedError()
-    if (this.#link.state === 'idle') this.start()
-    if (now >= counter.rollAt) counter.roll(now)
+  /** Rolls a limiter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
+  #roll({ meter }: Limiter, now: number): void {
+    if (this.#state === 'closed') throw closedError()
+    if (this.#state === 'idle') this.start()
+    if (now >= meter.rollAt) meter.roll(now)
   }
 
   #now(): number {
     const now = this.#clock.monotonic()
-    for (const counter of this.#counters) if (now >= counter.rollAt) this.#roll(counter, now)
+    for (const limiter of this.#limiters) if (now >= limiter.meter.rollAt) this.#roll(limiter, now)
     return now
+  }
+
+  #tick(now: number): number {
+    return Math.min(this.#throttled.tick(this.#limiters, now), this.#local.tick(this.#alone, now))
+  }
+
+  #wake(): void {
+    if (this.#coordinator === undefined) this.#ticker.wake()
+    else this.#coordinator.wake()
   }
 }
 
-/** To say goodbye to the store a throttler has this time at least, in milliseconds, however little was left of `closeTimeout`. */
-const LEAVE = 100
+/** What a snapshot tells of the exchange where there is none. */
+const NO_STORE: Pick<Snapshot, 'degradedFor' | 'nodes' | 'sync'> = Object.freeze({
+  degradedFor: 0,
+  nodes: 1,
+  sync: {
+    exchanges: 0,
+    failures: 0,
+    failuresByCause: { timeout: 0, unavailable: 0, reply: 0, refused: 0 },
+    entries: 0,
+    lastDuration: 0,
+    lastError: undefined,
+    sinceSuccess: undefined,
+    clockOffset: 0,
+    clockUncertainty: 0,
+  },
+})
 
 let saidLocal = false
 
@@ -384,7 +411,7 @@ function warnLocal(): void {
   saidLocal = true
   warnProcess(
     'WEIR_LOCAL_ONLY',
-    'This throttler has no store, so it limits this process alone. Give it a store such as redisStore(...), or memoryStore() to say that this is meant.',
+    'This throttler has no store, so it limits this process alone. Give it a store such as redisStore(...), or its policies coordination: "local" to say that this is meant.',
   )
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { expandPlans, type PlannedPolicyOptions } from '../../src/http/request/plans.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../../src/decide/plans.ts'
 import { Rules } from '../../src/http/request/rules.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'

@@ -1,7 +1,9 @@
 import type { Policy } from '../../src/decide/policy.ts'
 import { Hub } from '../../src/hub/hub.ts'
 import { connectToHub } from '../../src/hub/memory-store.ts'
-import type { Store, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
+import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
+import { coordinate } from '../../src/sync/coordinator.ts'
+import type { Store } from '../../src/throttler/coordinator.ts'
 import { type Ordinal, ordinalAt } from '../../src/time/intervals.ts'
 import type { World, WorldClock } from './world.ts'
 
@@ -18,6 +20,7 @@ export type Health =
 /** A store whose nodes meet in a hub, and which can be slow or fail. */
 export class TestStore implements Store {
   readonly kind = 'test'
+  readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
   /** Milliseconds from request to reply. */

@@ -1,13 +1,13 @@
-import type { Refusal } from '../../decide/limiter.ts'
-import { COUNTDOWN, HELLO, RESEND } from '../../decide/stats.ts'
+import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
 import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG } from '../../keys/key-table.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { spanEnd } from '../../time/intervals.ts'
+import type { Refusal, Reserving } from '../meter.ts'
 import type { Active } from '../shared/active-key.ts'
 import type { Ticket } from '../shared/batch.ts'
 import { divisorFor, smooth, threshold } from '../shared/estimate.ts'
-import { SETTLE } from '../shared/exchanged-counter.ts'
-import { ReservingCounter } from './reserving.ts'
+import { SETTLE } from '../shared/gated-meter.ts'
+import { ReservingMeter } from './reserving.ts'
 
 /**
  * `enforcement: 'proof'` in a fixed window: a request is refused only when the units that are known to have been taken
@@ -15,8 +15,12 @@ import { ReservingCounter } from './reserving.ts'
  *
  * GATE is the number of known units at which something must be thought about: an exchange that falls due, or the limit.
  */
-export class FixedProof extends ReservingCounter {
-  override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
+  get reserving(): Reserving | undefined {
+    return this.policy.strict ? this : undefined
+  }
+
+  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
     const base = baseOf(slot)
     const fields = this.table.fields
     const { limit } = this.policy
@@ -34,7 +38,7 @@ export class FixedProof extends ReservingCounter {
       if (!this.storeAway && count) this.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most
     }
-    if (active !== undefined && this.host.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
+    if (active !== undefined && this.exchange.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
     fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
     if (known + cost > limit) return false
     if (!count) {
@@ -43,7 +47,7 @@ export class FixedProof extends ReservingCounter {
       return active?.capped !== true || this.own(base) + cost <= active.cap
     }
     if (active?.capped === true) return this.#admitsCapped(slot, base, cost, now)
-    if (this.host.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
+    if (this.exchange.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
       this.#countDown(slot, base, cost, now)
     }
     return true
@@ -55,7 +59,7 @@ export class FixedProof extends ReservingCounter {
    */
   #admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
-    this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
+    this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
     return this.own(base) + cost <= this.activate(slot).cap
   }
 
@@ -82,14 +86,14 @@ export class FixedProof extends ReservingCounter {
       inFlight: active?.flight ?? 0,
       nodes,
       extrapolated: active === undefined ? 0 : expected(active, now),
-      divisor: divisorFor(this.policy.limit, this.host.nodes),
+      divisor: divisorFor(this.policy.limit, this.exchange.nodes),
     })
     return due <= 1 && this.#mayHoldOne(told, nodes) ? MORE_THAN_ONE : due
   }
 
   /** The nodes that a key's traffic is spread over: as many as are alive, or more by this node's share of it. */
   #nodesOf(active: Active | undefined): number {
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     return active === undefined ? live : Math.max(live, 1 / active.share.value(live))
   }
 
@@ -105,7 +109,7 @@ export class FixedProof extends ReservingCounter {
    * key hot, nobody admits more because of it.
    */
   #mayHoldOne(told: number, nodes: number): boolean {
-    const { limit, hot } = this.wire
+    const { limit, hot } = this.storePolicy
     return nodes <= limit - hot && told + 1 < hot
   }
 
@@ -120,7 +124,7 @@ export class FixedProof extends ReservingCounter {
   #mostWhileDegraded(slot: number, base: number, now: number): number {
     const { limit, spans, interval, degraded } = this.policy
     const fields = this.table.fields
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     switch (degraded) {
       case 'open':
         return Number.POSITIVE_INFINITY
@@ -163,8 +167,8 @@ export class FixedProof extends ReservingCounter {
    * Whether a request must wait for the store's word (`strict`): so little is left that the nodes together could admit
    * too much before they hear of each other.
    */
-  override mustAsk(slot: number, now: number): boolean {
-    if (!this.policy.strict || !this.host.connected || this.decidesAlone(slot)) return false
+  mustAsk(slot: number, now: number): boolean {
+    if (!this.policy.strict || !this.exchange.connected || this.decidesAlone(slot)) return false
     const base = baseOf(slot)
     const fields = this.table.fields
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
@@ -180,12 +184,12 @@ export class FixedProof extends ReservingCounter {
     if (active === undefined || this.policy.degraded !== 'share') return
     active.away = true
     active.awayIn = this.ordinal
-    this.markStale(ticket as number)
+    this.recheck(ticket as number)
   }
 
   protected override quiet(slot: number, base: number, unsent: number): boolean {
     const { limit } = this.policy
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
     // Of an interval that is over nobody needs it any more.
     return this.ordinalOf(base) !== this.ordinal && this.#holdsOne(slot, base)
@@ -194,7 +198,7 @@ export class FixedProof extends ReservingCounter {
   /** Of a small limit the countdown's first step is a unit or two: there is nothing to gain. */
   #quietPart(base: number): number {
     const { limit, interval } = this.policy
-    if (this.ordinalOf(base) !== this.ordinal || divisorFor(limit, this.host.nodes) > 2) return QUIET_OWN
+    if (this.ordinalOf(base) !== this.ordinal || divisorFor(limit, this.exchange.nodes) > 2) return QUIET_OWN
     const elapsed = 1 - (this.rollAt - this.walkedAt) / interval
     return Math.min(QUIET_OWN, ON_PACE * Math.max(0, elapsed))
   }
@@ -210,12 +214,12 @@ export class FixedProof extends ReservingCounter {
       // After the store lost its data its totals are too small for a while; what was known stays known.
       if (reply.given > 0) this.setOthers(base, others)
       else this.raiseOthers(base, others)
-      this.markStale(slot)
+      this.recheck(slot)
       return
     }
     active.givenSent = Math.max(active.givenSent, cell.given)
     active.flight = 0
-    if (active.sentAt >= this.host.recoveredAt + SETTLE) active.capped = false
+    if (active.sentAt >= this.exchange.recoveredAt + SETTLE) active.capped = false
     const before = fields[base + OTHERS] as number
     if (reply.given > active.givenByAll && !active.announcedInFlight) this.setOthers(base, others)
     else this.raiseOthers(base, others)
@@ -227,13 +231,13 @@ export class FixedProof extends ReservingCounter {
     active.ownThen = ownNet
     active.share.see(ownNet, active.total, this.policy.limit)
     active.syncedAt = now
-    this.markStale(slot)
+    this.recheck(slot)
     // Units that came while the exchange was under way may make the next one due.
     this.#lookAtNews(slot, base, active, now)
   }
 
   override announced(announcement: TotalAnnouncement, now: number): void {
-    const slot = this.findWire(announcement.key)
+    const slot = this.site.findId(announcement.key)
     const held = slot >= 0 && this.#holdsOne(slot, baseOf(slot))
     super.announced(announcement, now)
     if (held) this.#lookAtNews(slot, baseOf(slot), this.activate(slot), now)

@@ -1,14 +1,15 @@
-import type { CounterHost, Refusal, ScanOptions } from '../../decide/limiter.ts'
-import type { Policy } from '../../decide/policy.ts'
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../decide/stats.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import type { Refusal } from '../meter.ts'
 import { Active } from '../shared/active-key.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { ExchangedCounter } from '../shared/exchanged-counter.ts'
+import { GatedMeter } from '../shared/gated-meter.ts'
 import { type LateCount, LateCounts } from '../shared/late-counts.ts'
+import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
@@ -18,20 +19,22 @@ const IDLE_INTERVALS = 2
 const KEEP_LATE = 10_000
 
 /** What fixed windows have in common, whatever they enforce: counts per interval of the epoch. */
-export abstract class FixedCounter extends ExchangedCounter {
+export abstract class FixedWindowMeter extends GatedMeter {
   readonly actives: SlotMap<Active> = new SlotMap()
   readonly late: LateCounts = new LateCounts()
 
-  constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
-    const wire: StorePolicy = Object.freeze({
-      id: policy.id,
-      width: policy.interval,
+  /** @param announce whether the other nodes are to be told of a key that becomes hot */
+  constructor(site: SharedSite, exchange: Exchange, time: StoreTime = exchange.time, announce = true) {
+    const { id, interval, limit } = site.policy
+    const storePolicy: StorePolicy = Object.freeze({
+      id,
+      width: interval,
       cells: 1,
-      limit: policy.limit,
-      hot: policy.enforcement === 'proof' ? policy.limit / 4 : Number.POSITIVE_INFINITY,
-      ttl: 2 * policy.interval,
+      limit,
+      hot: announce ? limit / 4 : Number.POSITIVE_INFINITY,
+      ttl: 2 * interval,
     })
-    super(policy, wire, host, maxKeys, overflow)
+    super(site, exchange, storePolicy, time)
   }
 
   /** Own net units of the interval that the record is of. */
@@ -94,7 +97,7 @@ export abstract class FixedCounter extends ExchangedCounter {
 
   /** What a clock that was ahead has taken for over is not: the interval has come, or come again. */
   #countAgain(slot: number, base: number): void {
-    const late = this.late.remove(this.keyOf(slot), this.ordinal)
+    const late = this.late.remove(this.site.keyOf(slot), this.ordinal)
     if (late === undefined) return
     const index = base + KNOWN
     this.table.fields[index] = (this.table.fields[index] as number) + late.taken - late.given
@@ -107,16 +110,16 @@ export abstract class FixedCounter extends ExchangedCounter {
     const active = this.activeOf(slot)
     const given = active?.given ?? 0
     const unsent = this.unsent(slot, base)
-    if (!this.host.connected) return
+    if (!this.exchange.connected) return
     if ((unsent > 0 && !this.quiet(slot, base, unsent)) || given > (active?.givenSent ?? 0)) {
-      this.late.add(this.keyOf(slot), this.wireKey(slot), ordinal, taken, given)
+      this.late.add(this.site.keyOf(slot), this.site.idOf(slot), ordinal, taken, given)
     }
   }
 
   /** Whether a span's end may skip a key, since too little of it is unsent to matter. */
   protected abstract quiet(slot: number, base: number, unsent: number): boolean
 
-  override giveBack(key: string, takenIn: Ordinal, units: number, now: number): void {
+  override refund(key: string, takenIn: Ordinal, units: number, now: number): void {
     // Counted by a clock that was ahead, it counts in the running interval now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
     const slot = this.table.find(key)
@@ -132,7 +135,7 @@ export abstract class FixedCounter extends ExchangedCounter {
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
         // Others refuse this key because of units that are free again: tell them soon.
-        if (wasFull && this.host.connected && !this.host.degraded) this.wantExchange(slot, now, REFUND)
+        if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
         return
       }
     }
@@ -157,7 +160,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     const own = this.own(base)
     active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.wire, key: this.wireKey(slot), cells: [{ ordinal, taken: own + given, given }] })
+    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells: [{ ordinal, taken: own + given, given }] })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -188,9 +191,9 @@ export abstract class FixedCounter extends ExchangedCounter {
 
   /** The reply is of an interval that the record has left in the meantime. */
   #acknowledgeLate(slot: number, cell: SyncEntry['cells'][number], reply: SyncEntry['cells'][number]): void {
-    const late = this.late.find(this.keyOf(slot), cell.ordinal)
+    const late = this.late.find(this.site.keyOf(slot), cell.ordinal)
     if (late !== undefined && late.taken === cell.taken && late.given === cell.given) this.late.finish(late, this.ordinal)
-    this.settledLate({ key: this.keyOf(slot), ordinal: cell.ordinal, taken: cell.taken, given: cell.given }, reply.taken - reply.given)
+    this.settledLate({ key: this.site.keyOf(slot), ordinal: cell.ordinal, taken: cell.taken, given: cell.given }, reply.taken - reply.given)
   }
 
   /** The final total of an interval that is over became known. */
@@ -218,7 +221,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     const active = this.activeOf(ticket)
     if (active !== undefined) active.flight = 0
     if (alone) this.#partAway(ticket, now)
-    this.markStale(ticket)
+    this.recheck(ticket)
     this.spanUnsent(ticket, baseOf(ticket), now)
   }
 
@@ -234,27 +237,27 @@ export abstract class FixedCounter extends ExchangedCounter {
     this.retryAlone(slot, now)
   }
 
-  override lost(slot: number): void {
+  protected override lost(slot: number): void {
     this.table.fields[baseOf(slot) + SENT] = 0
     const active = this.activeOf(slot)
     if (active !== undefined) active.givenSent = 0
-    this.markStale(slot)
+    this.recheck(slot)
   }
 
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
-    if (from === 0 && this.host.connected) {
-      if (!this.host.degraded) this.walkedAt = now
+    if (from === 0 && this.exchange.connected) {
+      if (!this.exchange.degraded) this.walkedAt = now
       const keep = Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.policy.interval))
       this.late.prune((this.ordinal - keep) as Ordinal)
     }
-    if (from === 0 && this.host.connected && !this.host.degraded) {
+    if (from === 0 && this.exchange.connected && !this.exchange.degraded) {
       for (;;) {
         if (batch.full) return 0
         const late = this.late.take()
         if (late === undefined) break
         this.stats.countExchange(SPAN_END)
         const { wireKey: key, ordinal, taken, given } = late
-        batch.add(this, late, { policy: this.wire, key, cells: [{ ordinal, taken, given }] })
+        batch.add(this, late, { policy: this.storePolicy, key, cells: [{ ordinal, taken, given }] })
       }
     }
     const { table } = this
@@ -269,12 +272,12 @@ export abstract class FixedCounter extends ExchangedCounter {
       if (ordinal < this.ordinal - 1) {
         if (this.ordinal - ordinal >= IDLE_INTERVALS && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
           if (ordinal > 0) this.leave(slot, base, ordinal)
-          this.forget(slot)
+          this.site.forget(slot)
         } else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
         continue
       }
-      if (!this.host.connected || (flags & IN_FLIGHT) !== 0) continue
-      if (this.host.degraded) {
+      if (!this.exchange.connected || (flags & IN_FLIGHT) !== 0) continue
+      if (this.exchange.degraded) {
         this.spanUnsent(slot, base, now)
         continue
       }
@@ -298,9 +301,8 @@ export abstract class FixedCounter extends ExchangedCounter {
     return true
   }
 
-  protected override forget(slot: number): void {
+  override forgotten(slot: number): void {
     this.actives.delete(slot)
-    super.forget(slot)
   }
 
   /** A request that costs more than what is left is refused alone; this tells it from a key that is closed. */
@@ -324,7 +326,7 @@ export abstract class FixedCounter extends ExchangedCounter {
     if (cell === undefined) return
     if (now >= this.rollAt) this.roll(now)
     if (cell.ordinal !== this.ordinal) return
-    const slot = this.locateWire(announcement.key)
+    const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
     const base = baseOf(slot)
     if (this.ordinalOf(base) !== this.ordinal) this.refresh(slot, now)
@@ -339,10 +341,10 @@ export abstract class FixedCounter extends ExchangedCounter {
       this.setOthers(base, others)
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    this.markStale(slot)
+    this.recheck(slot)
   }
 
-  protected override sourceOf(slot: number, cost: number): SourceIndex {
+  protected override knownBy(slot: number, cost: number): SourceIndex {
     if (this.own(baseOf(slot)) + cost > this.policy.limit) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
@@ -361,14 +363,14 @@ export abstract class FixedCounter extends ExchangedCounter {
   }
 
   override unsyncedOf(slot: number): number {
-    if (!this.host.connected) return 0
+    if (!this.exchange.connected) return 0
     const base = baseOf(slot)
     return this.unsent(slot, base)
   }
 
   override unsyncedSince(slot: number, now: number): number {
     const base = baseOf(slot)
-    if (!this.host.degraded && this.quiet(slot, base, this.unsyncedOf(slot))) return now
+    if (!this.exchange.degraded && this.quiet(slot, base, this.unsyncedOf(slot))) return now
     const begin = this.rollAt - this.policy.interval
     const synced = this.activeOf(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begin)
     return Math.min(now, Math.max(begin, synced))

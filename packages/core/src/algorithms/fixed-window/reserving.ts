@@ -1,15 +1,16 @@
-import { STRICT } from '../../decide/stats.ts'
+import { STRICT } from '../../report/stats.ts'
 import { baseOf, DUE, IN_FLIGHT, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { type Reservation, Reservations } from '../shared/reservations.ts'
-import { FixedCounter } from './exchanged.ts'
+import type { Reservation } from '../meter.ts'
+import { Reservations } from '../shared/reservations.ts'
+import { FixedWindowMeter } from './exchanged.ts'
 
 /** Requests that wait for the store's word (`strict`): for each a conditional increment. */
-export abstract class ReservingCounter extends FixedCounter {
+export abstract class ReservingMeter extends FixedWindowMeter {
   readonly #reservations = new Reservations()
 
-  override reserve(reservation: Reservation, now: number): void {
+  reserve(reservation: Reservation, now: number): void {
     this.#reservations.add(reservation.slot, reservation)
     this.wantExchange(reservation.slot, now, STRICT)
   }
@@ -32,7 +33,7 @@ export abstract class ReservingCounter extends FixedCounter {
       taken += reservation.cost
       const cells = [{ ordinal: this.ordinal, taken, given }]
       this.stats.countExchange(STRICT)
-      batch.add(this, reservation, { policy: this.wire, key: this.wireKey(slot), cells, atMost: this.policy.limit })
+      batch.add(this, reservation, { policy: this.storePolicy, key: this.site.idOf(slot), cells, atMost: this.policy.limit })
     }
     if (taken === this.taken(slot, base)) this.table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
   }
@@ -57,7 +58,7 @@ export abstract class ReservingCounter extends FixedCounter {
       this.merge(slot, base, counted, reply, sent, now)
     }
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
-    if (result.granted && ticket.abandoned) this.giveBack(this.keyOf(slot), cell.ordinal, cost, now)
+    if (result.granted && ticket.abandoned) this.refund(this.site.keyOf(slot), cell.ordinal, cost, now)
     ticket.answer(result.granted, cell.ordinal)
     if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)
   }
@@ -73,7 +74,7 @@ export abstract class ReservingCounter extends FixedCounter {
     // The increment may have been applied: take the units and give them back, which is right in either case.
     if (this.ordinalOf(base) === entry.cells[0]?.ordinal) this.activate(slot).given += cost
     this.activate(slot).flight = 0
-    this.markStale(slot)
+    this.recheck(slot)
     ticket.answer(undefined)
   }
 

@@ -1,10 +1,11 @@
-import type { Refusal } from '../../decide/limiter.ts'
-import { GLOBAL, LOCAL, type SourceIndex } from '../../decide/stats.ts'
+import { GLOBAL, LOCAL, type SourceIndex } from '../../report/stats.ts'
 import { baseOf, GATE, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
 import type { Cell } from '../../store/contract.ts'
 import { endOf, type Ordinal } from '../../time/intervals.ts'
+import type { Refusal } from '../meter.ts'
 import type { LateCount } from '../shared/late-counts.ts'
-import { FixedCounter } from './exchanged.ts'
+import type { Exchange, SharedSite } from '../shared/site.ts'
+import { FixedWindowMeter } from './exchanged.ts'
 
 /**
  * `enforcement: 'published'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
@@ -12,16 +13,22 @@ import { FixedCounter } from './exchanged.ts'
  * the cooldown is 0); `nodes` is estimated per key from the previous interval; `own count · nodes > limit` blocks at
  * once; while the store is away `span count · nodes > limit/spans` does. Blocks are this node's own.
  */
-export class FixedPublished extends FixedCounter {
-  override reconsider(slot: number, cost: number, now: number): boolean {
+export class PublishedFixedWindow extends FixedWindowMeter {
+  override readonly jitter: boolean = false
+
+  constructor(site: SharedSite, exchange: Exchange) {
+    super(site, exchange, exchange.localTime, false)
+  }
+
+  protected override reconsider(slot: number, cost: number, now: number): boolean {
     const base = baseOf(slot)
     const fields = this.table.fields
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
-    if (this.blockOf(slot, now) !== undefined || (this.host.degraded && this.policy.degraded === 'closed')) {
+    if (this.blockOf(slot, now) !== undefined || (this.exchange.degraded && this.policy.degraded === 'closed')) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
-    const most = this.host.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
+    const most = this.exchange.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
     fields[base + GATE] = most
     return (fields[base + KNOWN] as number) + cost <= most
   }
@@ -38,7 +45,7 @@ export class FixedPublished extends FixedCounter {
   override refuse(slot: number, cost: number, now: number): Refusal {
     const own = this.table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || own + 1 > this.#most(slot)
-    const forgiven = this.host.degraded || this.ordinal <= this.amnesty
+    const forgiven = this.exchange.degraded || this.ordinal <= this.amnesty
     if (closed && !forgiven && this.blockOf(slot, now) === undefined) this.#blockHere(slot, this.ordinal, now, LOCAL)
     return this.explain(slot, cost, now)
   }
@@ -49,7 +56,7 @@ export class FixedPublished extends FixedCounter {
     const until = cooldown > 0 ? now + cooldown : this.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
     this.blocks.set(slot, until, false, source)
-    this.host.blocked(this, this.keyOf(slot), until - now, 'excess')
+    this.site.blocked(this.site.keyOf(slot), until - now, 'excess')
   }
 
   protected override quiet(): boolean {
@@ -71,7 +78,7 @@ export class FixedPublished extends FixedCounter {
     const own = late.taken - late.given
     if (slot >= 0 && own > 0 && late.ordinal === this.ordinal - 1) {
       this.activate(slot).nodes = Math.max(1, total / own)
-      this.markStale(slot)
+      this.recheck(slot)
     }
   }
 
@@ -84,12 +91,12 @@ export class FixedPublished extends FixedCounter {
     active.syncedAt = now
     active.lastTotal = reply.taken - reply.given
     active.spanTaken = cell.taken
-    this.markStale(slot)
+    this.recheck(slot)
     const over = active.lastTotal > this.policy.limit
     if (over && cell.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 
-  protected override sourceOf(): SourceIndex {
+  protected override knownBy(): SourceIndex {
     return LOCAL
   }
 

@@ -1,6 +1,7 @@
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
+import type { Reservation } from '../meter.ts'
 import type { LateCount } from './late-counts.ts'
-import type { Reservation } from './reservations.ts'
+
 
 /** What an entry of a batch stands for: the record in a slot, counts of a cell that is over, or a waiting request. */
 export type Ticket = number | LateCount | Reservation

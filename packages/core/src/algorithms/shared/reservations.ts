@@ -1,14 +1,4 @@
-import type { Ordinal } from '../../time/intervals.ts'
-
-/** A request that waits for the store to say whether its units still fit. */
-export interface Reservation {
-  readonly slot: number
-  readonly cost: number
-  /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */
-  answer(granted: boolean | undefined, ordinal?: Ordinal): void
-  /** Nobody waits any more. */
-  abandoned: boolean
-}
+import type { Reservation } from '../meter.ts'
 
 /** Waiting requests by slot, in the order in which they came. */
 export class Reservations {

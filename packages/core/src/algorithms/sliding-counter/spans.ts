@@ -1,10 +1,11 @@
-import type { Refusal } from '../../decide/limiter.ts'
-import { GLOBAL, LOCAL, type SourceIndex } from '../../decide/stats.ts'
+import { GLOBAL, LOCAL, type SourceIndex } from '../../report/stats.ts'
 import { baseOf, GATE, KNOWN, OTHERS, SENT, TAG } from '../../keys/key-table.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import { FixedCounter } from '../fixed-window/exchanged.ts'
+import { FixedWindowMeter } from '../fixed-window/exchanged.ts'
+import type { Refusal } from '../meter.ts'
 import type { LateCount } from '../shared/late-counts.ts'
+import type { Exchange, SharedSite } from '../shared/site.ts'
 
 /**
  * `window: 'sliding'` with `enforcement: 'published'`: the weighted counter of two fixed windows that is well known from
@@ -17,12 +18,18 @@ import type { LateCount } from '../shared/late-counts.ts'
  * evenly; under an attack that does not, up to nearly twice the limit passes in one interval length. Totals are
  * exchanged at the end of each span only.
  */
-export class TwoWindow extends FixedCounter {
-  override reconsider(slot: number, cost: number, now: number): boolean {
+export class PublishedSlidingCounter extends FixedWindowMeter {
+  override readonly jitter: boolean = false
+
+  constructor(site: SharedSite, exchange: Exchange) {
+    super(site, exchange, exchange.localTime, false)
+  }
+
+  protected override reconsider(slot: number, cost: number, now: number): boolean {
     const base = baseOf(slot)
     const fields = this.table.fields
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
-    const away = this.host.degraded ? this.policy.degraded : undefined
+    const away = this.exchange.degraded ? this.policy.degraded : undefined
     if (this.blockOf(slot, now) !== undefined || away === 'closed') {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
@@ -42,7 +49,7 @@ export class TwoWindow extends FixedCounter {
     return Math.max(0, this.#most(slot, now) - (this.table.fields[baseOf(slot) + KNOWN] as number))
   }
 
-  protected override sourceOf(slot: number): SourceIndex {
+  protected override knownBy(slot: number): SourceIndex {
     return (this.table.fields[baseOf(slot) + OTHERS] as number) > 0 ? GLOBAL : LOCAL
   }
 
@@ -63,7 +70,7 @@ export class TwoWindow extends FixedCounter {
     const { cooldown } = this.policy
     const known = this.table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.#most(slot, now)
-    if (cooldown > 0 && closed && !this.host.degraded && this.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) {
+    if (cooldown > 0 && closed && !this.exchange.degraded && this.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) {
       this.blocks.startCooldown(slot, now, now)
     }
     return this.explain(slot, cost, now)
@@ -101,7 +108,7 @@ export class TwoWindow extends FixedCounter {
     const slot = this.table.find(late.key)
     if (slot < 0 || late.ordinal !== this.ordinal - 1) return
     this.activate(slot).previous = total
-    this.markStale(slot)
+    this.recheck(slot)
   }
 
   protected override merge(slot: number, base: number, cell: Cell, reply: Cell, _sent: number, now: number): void {
@@ -116,6 +123,6 @@ export class TwoWindow extends FixedCounter {
     const others = Math.max(0, reply.taken - reply.given - (cell.taken - cell.given))
     if (reply.given > 0) this.setOthers(base, others)
     else this.raiseOthers(base, others)
-    this.markStale(slot)
+    this.recheck(slot)
   }
 }

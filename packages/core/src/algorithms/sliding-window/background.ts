@@ -1,11 +1,11 @@
-import type { Refusal } from '../../decide/limiter.ts'
-import { COUNTDOWN, HELLO, PROOF, RESEND, type SourceIndex } from '../../decide/stats.ts'
+import { COUNTDOWN, HELLO, PROOF, RESEND, type SourceIndex } from '../../report/stats.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-table.ts'
 import { endOf, type Ordinal, spanEnd } from '../../time/intervals.ts'
 import { threshold } from '../shared/estimate.ts'
-import { SETTLE } from '../shared/exchanged-counter.ts'
+import type { Refusal } from '../meter.ts'
+import { SETTLE } from '../shared/gated-meter.ts'
 import { EARLY_RELEASE } from './cells.ts'
-import { DIVISOR, SlidingCounter } from './exchanged.ts'
+import { DIVISOR, SlidingWindowMeter } from './exchanged.ts'
 import type { SlidingKey } from './key.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
 
@@ -18,8 +18,8 @@ import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './w
  * and a request is refused when W as far as known, own units included, leaves no room for it: a proof, since what is
  * known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
  */
-export class SlidingProof extends SlidingCounter {
-  override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+export class BackgroundSlidingWindow extends SlidingWindowMeter {
+  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
     const key = this.refresh(slot, now)
     const base = baseOf(slot)
     const fields = this.table.fields
@@ -35,25 +35,25 @@ export class SlidingProof extends SlidingCounter {
       return known + cost <= most
     }
     if (key.closed) {
-      if (known > reopensBelow(this.policy)) return false
+      if (known > reopensBelow(this.policy.limit, this.shape)) return false
       key.closed = false
     }
     const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // A proof is worth telling: others may not know yet.
-      if (count && this.host.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
+      if (count && this.exchange.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
     }
     // What the others admitted while the store was away has left the window.
-    if (key.capped && now > this.host.recoveredAt + this.policy.interval) key.capped = false
+    if (key.capped && now > this.exchange.recoveredAt + this.policy.interval) key.capped = false
     if (key.capped) {
       // As for a fixed window: see `admitsCapped` there.
-      if (count) this.wantExchange(slot, Math.max(now, this.host.recoveredAt + SETTLE), RESEND)
+      if (count) this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
       return key.ownTaken + cost <= key.cap
     }
     if (!count) return true
     fields[base + GATE] = limit + key.early
-    if (this.host.connected && idle) this.#countDown(slot, base, key, cost, now)
+    if (this.exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
     return true
   }
 
@@ -69,7 +69,7 @@ export class SlidingProof extends SlidingCounter {
   }
 
   #dueAt(key: SlidingKey, known: number, now: number): number {
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     const flight = key.cells.flight()
     return threshold({
       room: this.policy.limit - (known - key.cells.unsent()),
@@ -82,7 +82,7 @@ export class SlidingProof extends SlidingCounter {
 
   #mostWhileDegraded(key: SlidingKey, known: number, now: number): number {
     const { limit, spans, interval, degraded } = this.policy
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     if (degraded === 'open') return Number.POSITIVE_INFINITY
     if (degraded === 'closed') return Number.NEGATIVE_INFINITY
     const unsent = key.cells.unsent()
@@ -115,7 +115,7 @@ export class SlidingProof extends SlidingCounter {
   /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.amnesty, awayIn)
-    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.wire.width)
+    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.storePolicy.width)
   }
 
   override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
@@ -134,7 +134,7 @@ export class SlidingProof extends SlidingCounter {
     if (this.storeAway || key.away) {
       // Own units leave when the bucket does by this node's time: no allowance for the store's.
       const window = this.#windowAt(this.time.at(now))
-      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.host.nodes), now, window) }
+      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.exchange.nodes), now, window) }
     }
     return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
   }
@@ -144,7 +144,7 @@ export class SlidingProof extends SlidingCounter {
   }
 
   #windowAt(at: number): WindowAt {
-    return { policy: this.policy, wire: this.wire, ordinal: this.ordinal, at }
+    return { policy: this.policy, shape: this.shape, width: this.storePolicy.width, ordinal: this.ordinal, at }
   }
 
   /**
@@ -152,9 +152,9 @@ export class SlidingProof extends SlidingCounter {
    * must not stay closed while others, which had, fill the window up again.
    */
   protected override reopen(key: SlidingKey, now: number): void {
-    const most = reopensBelow(this.policy)
+    const most = reopensBelow(this.policy.limit, this.shape)
     for (let bucket = key.lookedAt + 1; bucket <= this.ordinal; bucket++) {
-      const oldest = (bucket - this.policy.buckets) as Ordinal
+      const oldest = (bucket - this.shape.buckets) as Ordinal
       const units = key.cells.unitsIn(oldest)
       const over = bucket < this.ordinal ? 1 : this.into(now)
       const early = Math.min(EARLY_RELEASE * this.policy.limit, units * Math.min(1, over))

@@ -1,14 +1,14 @@
-import type { CounterHost, ScanOptions } from '../../decide/limiter.ts'
-import type { Policy } from '../../decide/policy.ts'
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../decide/stats.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { ExchangedCounter, SETTLE } from '../shared/exchanged-counter.ts'
+import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
+import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 import { type Bucket, EARLY_RELEASE, type SlidingCells } from './cells.ts'
 import { SlidingKey } from './key.ts'
+import type { WindowShape } from './wait.ts'
 
 const SCAN_STEP = 5_000
 /** c of the countdown, for all but small limits. */
@@ -22,20 +22,24 @@ const MOST_MARGIN = 0.1
  * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
  * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
  */
-export abstract class SlidingCounter extends ExchangedCounter {
+export abstract class SlidingWindowMeter extends GatedMeter {
+  override readonly surveyed: number = 5_000
   protected readonly keys: SlotMap<SlidingKey> = new SlotMap()
 
-  constructor(policy: Policy, host: CounterHost, maxKeys: number, overflow: 'shared' | 'allow' | 'block') {
-    const width = policy.interval / policy.buckets
-    const wire: StorePolicy = Object.freeze({
-      id: policy.id,
-      width,
-      cells: policy.buckets + 1,
-      limit: policy.limit,
-      hot: policy.limit / 4,
-      ttl: 2 * policy.interval,
+  protected readonly shape: WindowShape
+
+  constructor(site: SharedSite, exchange: Exchange, shape: WindowShape) {
+    const { id, interval, limit } = site.policy
+    const storePolicy: StorePolicy = Object.freeze({
+      id,
+      width: interval / shape.buckets,
+      cells: shape.buckets + 1,
+      limit,
+      hot: limit / 4,
+      ttl: 2 * interval,
     })
-    super(policy, wire, host, maxKeys, overflow)
+    super(site, exchange, storePolicy)
+    this.shape = shape
   }
 
   protected keyAt(slot: number): SlidingKey {
@@ -46,7 +50,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
 
   /** The oldest bucket of the window that ends now. */
   protected oldest(): Ordinal {
-    return (this.ordinal - this.policy.buckets) as Ordinal
+    return (this.ordinal - this.shape.buckets) as Ordinal
   }
 
   /** Books what the fast path counted into its bucket and computes W. */
@@ -112,26 +116,26 @@ export abstract class SlidingCounter extends ExchangedCounter {
 
   /** How much of the running bucket may be over, in buckets. */
   protected into(now: number): number {
-    const { width } = this.wire
+    const { width } = this.storePolicy
     return Math.max(0, (this.time.at(now) + this.margin(now) - startOf(this.ordinal, width)) / width)
   }
 
   protected margin(now: number): number {
-    return Math.min(this.time.uncertainty(now), this.wire.width * MOST_MARGIN)
+    return Math.min(this.time.uncertainty(now), this.storePolicy.width * MOST_MARGIN)
   }
 
   override resetAfter(slot: number, now: number): number {
     const cells = this.keys.get(slot)?.cells
     if (cells === undefined || cells.empty) return this.policy.interval
     const [first] = cells
-    return Math.max(1, startOf(((first as Bucket).ordinal + this.wire.cells) as Ordinal, this.wire.width) - this.time.at(now))
+    return Math.max(1, startOf(((first as Bucket).ordinal + this.storePolicy.cells) as Ordinal, this.storePolicy.width) - this.time.at(now))
   }
 
   protected override sentAt(slot: number): number {
     return this.keyAt(slot).sentAt
   }
 
-  override giveBack(name: string, takenIn: Ordinal, units: number, now: number): void {
+  override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
     const key = this.refresh(slot, now)
@@ -142,11 +146,11 @@ export abstract class SlidingCounter extends ExchangedCounter {
     if (!(back > 0)) return
     const wasFull = this.known(slot, key) + 1 > this.policy.limit
     bucket.given += back
-    this.markStale(slot)
+    this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
     if (wasFull) key.closed = false
-    if (wasFull && this.host.connected && !this.host.degraded) this.wantExchange(slot, now, REFUND)
+    if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
   }
 
   protected override sendDue(slot: number, now: number, batch: Batch): void {
@@ -165,7 +169,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.wire, key: this.wireKey(slot), cells })
+    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -178,7 +182,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
       key.awayIn = this.ordinal
     }
     for (const bucket of key.cells) bucket.flight = 0
-    if (key.sentAt >= this.host.recoveredAt + SETTLE) key.capped = false
+    if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.capped = false
     const before = key.cells.others()
     for (const { ordinal, taken, given } of entry.cells) {
       const bucket = key.cells.find(ordinal)
@@ -194,9 +198,9 @@ export abstract class SlidingCounter extends ExchangedCounter {
     key.ownThen = own
     key.syncedAt = now
     key.synced = true
-    this.markStale(slot)
+    this.recheck(slot)
     this.refresh(slot, now)
-    this.markStale(slot)
+    this.recheck(slot)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
     this.lookAtNews(slot, key, now)
   }
@@ -222,7 +226,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
       key.awayIn = this.ordinal
       this.retryAlone(ticket, now)
     }
-    this.markStale(ticket)
+    this.recheck(ticket)
   }
 
   override overdue(ticket: Ticket): void {
@@ -230,11 +234,11 @@ export abstract class SlidingCounter extends ExchangedCounter {
     const key = this.keyAt(ticket)
     key.away = true
     key.awayIn = this.ordinal
-    this.markStale(ticket)
+    this.recheck(ticket)
   }
 
   override announced({ cells, key: wireKey }: TotalAnnouncement, now: number): void {
-    const slot = this.locateWire(wireKey)
+    const slot = this.site.locateId(wireKey)
     if (slot < 0) return
     const key = this.refresh(slot, now)
     if (key.cells.own() === 0 && (!key.synced || key.syncedAt < now - this.policy.interval)) key.hello = true
@@ -250,8 +254,8 @@ export abstract class SlidingCounter extends ExchangedCounter {
       key.syncedAt = now
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    if (!this.host.degraded && !key.away) this.lookAtNews(slot, key, now)
-    this.markStale(slot)
+    if (!this.exchange.degraded && !key.away) this.lookAtNews(slot, key, now)
+    this.recheck(slot)
   }
 
   /**
@@ -268,9 +272,9 @@ export abstract class SlidingCounter extends ExchangedCounter {
     key.rate = key.paceUnits / key.paceTime
   }
 
-  override lost(slot: number): void {
+  protected override lost(slot: number): void {
     this.keyAt(slot).cells.forgetSent()
-    this.markStale(slot)
+    this.recheck(slot)
   }
 
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
@@ -280,9 +284,9 @@ export abstract class SlidingCounter extends ExchangedCounter {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
       const flags = table.flags[slot] as number
-      if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
-        if (this.#isIdle(slot)) this.forget(slot)
-      } else if (this.host.connected && !this.host.degraded && (flags & IN_FLIGHT) === 0) {
+      if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
+        if (this.#isIdle(slot)) this.site.forget(slot)
+      } else if (this.exchange.connected && !this.exchange.degraded && (flags & IN_FLIGHT) === 0) {
         const key = this.keyAt(slot)
         this.#absorb(baseOf(slot), key)
         if (resend) this.lost(slot)
@@ -296,7 +300,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
     return end >= table.end ? -1 : end
   }
 
-  protected override sourceOf(slot: number, cost: number): SourceIndex {
+  protected override knownBy(slot: number, cost: number): SourceIndex {
     const key = this.keys.get(slot)
     if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.policy.limit) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
@@ -316,12 +320,12 @@ export abstract class SlidingCounter extends ExchangedCounter {
   }
 
   override unsyncedOf(slot: number): number {
-    return this.host.connected ? (this.keys.get(slot)?.cells.unsent() ?? 0) + this.#uncounted(slot) : 0
+    return this.exchange.connected ? (this.keys.get(slot)?.cells.unsent() ?? 0) + this.#uncounted(slot) : 0
   }
 
   override unsyncedSince(slot: number, now: number): number {
     const key = this.keys.get(slot)
-    if (key === undefined || (!this.host.degraded && this.#quiet(key, this.unsyncedOf(slot)))) return now
+    if (key === undefined || (!this.exchange.degraded && this.#quiet(key, this.unsyncedOf(slot)))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
   }
 
@@ -340,17 +344,16 @@ export abstract class SlidingCounter extends ExchangedCounter {
 
   #quiet(key: SlidingKey, unsent: number): boolean {
     const { limit } = this.policy
-    const live = this.host.nodes
+    const live = this.exchange.nodes
     return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1
   }
 
-  protected override forget(slot: number): void {
+  override forgotten(slot: number): void {
     this.keys.delete(slot)
-    super.forget(slot)
   }
 
   protected override mayForget(slot: number): boolean {
-    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.wire.cells && this.#isIdle(slot)
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && this.#isIdle(slot)
   }
 
   /** Looks whether a closed key has room again. */

@@ -1,13 +1,22 @@
-import type { Policy } from '../../decide/policy.ts'
-import type { StorePolicy } from '../../store/contract.ts'
 import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
+import type { MeterPolicy } from '../meter.ts'
 import { EARLY_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 
+/** How a sliding window is kept. */
+export interface WindowShape {
+  /** Parts of the interval that counts are kept in. */
+  readonly buckets: number
+  /** The part of the limit that must be free before a full key opens again. */
+  readonly reopen: number
+}
+
 /** A sliding window at a moment. */
 export interface WindowAt {
-  readonly policy: Policy
-  readonly wire: StorePolicy
+  readonly policy: MeterPolicy
+  readonly shape: WindowShape
+  /** Milliseconds of a bucket. */
+  readonly width: number
   /** The running bucket. */
   readonly ordinal: Ordinal
   /** The moment, in milliseconds since the epoch of the policy's clock. */
@@ -15,20 +24,19 @@ export interface WindowAt {
 }
 
 /** A key that is closed opens when no more than so many units are in the window. */
-export function reopensBelow({ limit, reopen }: Policy): number {
+export function reopensBelow(limit: number, { reopen }: WindowShape): number {
   return limit - Math.max(1, reopen * limit)
 }
 
 /** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
-export function opensIn(key: SlidingKey, cost: number, { policy, wire, ordinal, at }: WindowAt): number {
+export function opensIn(key: SlidingKey, cost: number, { policy, shape, width, ordinal, at }: WindowAt): number {
   const { limit } = policy
-  const { width, cells } = wire
-  for (let ahead = 0; ahead <= cells; ahead++) {
-    const oldest = (ordinal - policy.buckets + ahead) as Ordinal
+  for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {
+    const oldest = (ordinal - shape.buckets + ahead) as Ordinal
     const tooMuch = key.cells.total(oldest) - (limit - Math.min(cost, limit))
-    // What the running bucket holds does not keep a key closed, see `SlidingProof`.
+    // What the running bucket holds does not keep a key closed, see `BackgroundSlidingWindow`.
     const end = Math.max(ordinal + ahead, key.lookedAt + 1)
-    const tooFull = key.closed ? key.cells.total(oldest, end) - reopensBelow(policy) : 0
+    const tooFull = key.closed ? key.cells.total(oldest, end) - reopensBelow(limit, shape) : 0
     const excess = Math.max(tooMuch, tooFull, 0)
     const units = key.cells.unitsIn(oldest)
     if (excess > Math.min(EARLY_RELEASE * limit, units)) continue
@@ -45,13 +53,12 @@ export function opensIn(key: SlidingKey, cost: number, { policy, wire, ordinal, 
  * @param share which part of the key's traffic is its own
  * @param now on the monotonic clock
  */
-export function opensAlone(key: SlidingKey, cost: number, share: number, now: number, { policy, wire, ordinal, at }: WindowAt): number {
+export function opensAlone(key: SlidingKey, cost: number, share: number, now: number, { policy, shape, width, ordinal, at }: WindowAt): number {
   const { limit, degraded, interval } = policy
-  const { width, cells } = wire
   if (degraded === 'published') return Math.max(0, key.spanEnd - now)
   if (degraded === 'closed') return endOf(ordinal, width) - at
-  for (let ahead = 0; ahead <= cells; ahead++) {
-    const { sum, own, unsent } = key.cells.since((ordinal - policy.buckets + ahead) as Ordinal)
+  for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {
+    const { sum, own, unsent } = key.cells.since((ordinal - shape.buckets + ahead) as Ordinal)
     if (unsent + cost <= mostAlone(limit - (sum - unsent), own, share))
       return Math.max(0, startOf((ordinal + ahead) as Ordinal, width) - at)
   }

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalidOption } from '../../report/errors.ts'
-import type { HeaderKey, KeyOption, KeySource } from './reader.ts'
-
-/** The key of policies that count all requests together; the throttler's own `check` uses the same. */
-export const ALL_KEY = 'all'
+import type { HeaderKey, KeyOption, KeySource } from '../../decide/request-options.ts'
 
 /** Longest key that is kept as it is; see `bounded`. */
 export const LONGEST_KEY: number = 256

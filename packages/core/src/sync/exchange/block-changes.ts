@@ -1,10 +1,10 @@
-import type { Counter } from '../../decide/limiter.ts'
+import type { Exchanging } from '../../algorithms/shared/site.ts'
 import type { BlockChange } from '../../store/contract.ts'
 
 /** A change of a block that the store has not answered yet. */
 export interface PendingBlock {
   readonly change: BlockChange
-  readonly counter: Pick<Counter, 'locateWire' | 'blockAnswered'>
+  readonly meter: Pick<Exchanging, 'site' | 'blockAnswered'>
   /** When its time is over, on the monotonic clock. */
   readonly until: number
 }
@@ -69,8 +69,8 @@ export class BlockChanges {
         this.#sendAgain(pending, now)
       } else if (this.#finish(pending) && pending.change.kind !== 'lift' && left > 0) {
         // The first node's end holds for all: this node's own may have to move.
-        const slot = pending.counter.locateWire(pending.change.key)
-        if (slot >= 0) pending.counter.blockAnswered(slot, left, now, now - sent)
+        const slot = pending.meter.site.locateId(pending.change.key)
+        if (slot >= 0) pending.meter.blockAnswered(slot, left, now, now - sent)
       }
     })
   }

@@ -1,12 +1,12 @@
 import type { Batch } from '../../algorithms/shared/batch.ts'
-import type { Counter } from '../../decide/limiter.ts'
+import type { Exchanging } from '../../algorithms/shared/site.ts'
 
 /** Timers fire on whole milliseconds; what is due within this time travels along. */
 const EPSILON = 0.5
 
 /** Keys and when they are due, as parallel arrays: a million may ask at once. What is taken from the front moves nothing. */
 class Queue {
-  counters: Counter[] = []
+  meters: Exchanging[] = []
   slots: number[] = []
   times: number[] = []
   /** Place of the first one that is left. */
@@ -18,8 +18,8 @@ class Queue {
     return this.head === this.slots.length
   }
 
-  add(counter: Counter, slot: number, at: number): void {
-    this.counters.push(counter)
+  add(meter: Exchanging, slot: number, at: number): void {
+    this.meters.push(meter)
     this.slots.push(slot)
     this.times.push(at)
     this.earliest = Math.min(this.earliest, at)
@@ -29,7 +29,7 @@ class Queue {
   tidy(): void {
     if (this.empty) this.clear()
     else if (2 * this.head > this.slots.length) {
-      this.counters.splice(0, this.head)
+      this.meters.splice(0, this.head)
       this.slots.splice(0, this.head)
       this.times.splice(0, this.head)
       this.head = 0
@@ -37,7 +37,7 @@ class Queue {
   }
 
   clear(): void {
-    this.counters = []
+    this.meters = []
     this.slots = []
     this.times = []
     this.head = 0
@@ -60,21 +60,21 @@ export class DueKeys {
     return Math.min(this.#queue.earliest, this.#later.earliest)
   }
 
-  add(counter: Counter, slot: number, at: number): void {
-    this.#queue.add(counter, slot, at)
+  add(meter: Exchanging, slot: number, at: number): void {
+    this.#queue.add(meter, slot, at)
   }
 
   /** Moves what is due into a batch, as long as there is room in it. */
   collect(now: number, batch: Batch): void {
     if (!this.#later.empty && this.#later.earliest <= now + EPSILON) this.#lookAgain()
     const queue = this.#queue
-    const { counters, slots, times } = queue
+    const { meters, slots, times } = queue
     for (const end = slots.length; queue.head < end && !batch.full; queue.head++) {
-      const counter = counters[queue.head] as Counter
+      const meter = meters[queue.head] as Exchanging
       const slot = slots[queue.head] as number
       const at = times[queue.head] as number
-      if (at <= now + EPSILON) counter.collect(slot, now, batch)
-      else this.#later.add(counter, slot, at)
+      if (at <= now + EPSILON) meter.collect(slot, now, batch)
+      else this.#later.add(meter, slot, at)
     }
     queue.tidy()
   }
@@ -84,20 +84,20 @@ export class DueKeys {
     const queues = [this.#queue, this.#later]
     this.#queue = new Queue()
     this.#later = new Queue()
-    for (const { counters, slots, head } of queues) {
-      for (let i = head; i < slots.length; i++) (counters[i] as Counter).undue(slots[i] as number)
+    for (const { meters, slots, head } of queues) {
+      for (let i = head; i < slots.length; i++) (meters[i] as Exchanging).undue(slots[i] as number)
     }
   }
 
   #lookAgain(): void {
-    const { counters, slots, times } = this.#later
+    const { meters, slots, times } = this.#later
     if (this.#queue.empty) {
       const empty = this.#queue
       this.#queue = this.#later
       this.#later = empty
       return
     }
-    for (let i = 0; i < slots.length; i++) this.#queue.add(counters[i] as Counter, slots[i] as number, times[i] as number)
+    for (let i = 0; i < slots.length; i++) this.#queue.add(meters[i] as Exchanging, slots[i] as number, times[i] as number)
     this.#later.clear()
   }
 }

@@ -1,5 +1,5 @@
 import { Batch, type EntryOwner } from '../../algorithms/shared/batch.ts'
-import type { Counter, ScanOptions } from '../../decide/limiter.ts'
+import type { Exchanging, ScanOptions } from '../../algorithms/shared/site.ts'
 import { WeirError } from '../../report/errors.ts'
 import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from '../../store/contract.ts'
 import type { Clock, TimerHandle } from '../../time/clock.ts'
@@ -27,7 +27,7 @@ export interface SyncObserver {
 export interface SyncLoopOptions {
   readonly clock: Clock
   readonly random: () => number
-  readonly counters: () => readonly Counter[]
+  readonly meters: () => readonly Exchanging[]
   /** Milliseconds between two heartbeats. */
   readonly heartbeat: number
   /** The store's clock. */
@@ -56,7 +56,7 @@ const LONGEST_TIMER = 2 ** 31 - 1
  */
 export class SyncLoop {
   readonly #clock: Clock
-  readonly #counters: () => readonly Counter[]
+  readonly #meters: () => readonly Exchanging[]
   readonly #heartbeatEvery: number
   readonly #time: StoreTime
   readonly #observer: SyncObserver
@@ -83,7 +83,7 @@ export class SyncLoop {
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
     this.#walks = new SpanWalks(options.random)
-    this.#counters = options.counters
+    this.#meters = options.meters
     this.#heartbeatEvery = options.heartbeat
     this.#time = options.time
     this.#observer = options.observer
@@ -101,8 +101,8 @@ export class SyncLoop {
   }
 
   /** Asks for an exchange of a key at `at`, or as soon after it as a batch is free. */
-  due(counter: Counter, slot: number, at: number): void {
-    this.#dueKeys.add(counter, slot, at)
+  due(meter: Exchanging, slot: number, at: number): void {
+    this.#dueKeys.add(meter, slot, at)
     if (at <= this.#clock.monotonic()) this.#soon()
     else this.#wake(at)
   }
@@ -112,20 +112,20 @@ export class SyncLoop {
     this.#soon()
   }
 
-  changeBlock(counter: Counter, change: BlockChange, until: number): void {
-    this.#blocks.add({ counter, change, until })
+  changeBlock(meter: Exchanging, change: BlockChange, until: number): void {
+    this.#blocks.add({ meter, change, until })
     this.#soon()
   }
 
   /** Walks over all keys of all policies now: after an outage, or when the store lost its data. */
   scanAll(options: ScanOptions): void {
-    this.#walks.beginAll(this.#counters(), options)
+    this.#walks.beginAll(this.#meters(), options)
     this.#soon()
   }
 
-  /** Sends what is left of counters that are no longer used. */
-  retire(counters: readonly Counter[]): void {
-    for (const counter of counters) this.#walks.retire(counter)
+  /** Sends what is left of meters that are no longer used. */
+  retire(meters: readonly Exchanging[]): void {
+    for (const meter of meters) this.#walks.retire(meter)
     this.#soon()
   }
 
@@ -215,7 +215,7 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
-    for (const counter of this.#counters()) this.#walks.look(counter, now)
+    for (const meter of this.#meters()) this.#walks.look(meter, now)
     if (this.#connection === undefined) this.#walks.walkAlone(now, BATCH)
     else this.#exchange(now)
     this.#schedule(now)
@@ -262,7 +262,7 @@ export class SyncLoop {
         heartbeat: {
           ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
           cursor: this.#cursor,
-          policies: this.#counters().map((counter) => counter.wire),
+          policies: this.#meters().map((meter) => meter.storePolicy),
           ...this.#observer.about(now),
         },
       }),
@@ -289,14 +289,14 @@ export class SyncLoop {
     if (wasSilent) this.#observer.silence(false, now)
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
-      const counter = batch.owners[i] as EntryOwner
+      const meter = batch.owners[i] as EntryOwner
       const ticket = batch.tickets[i] as Batch['tickets'][number]
       const result = reply.results[i]
-      if (now >= counter.rollAt) counter.roll(now)
+      if (now >= meter.rollAt) meter.roll(now)
       if (result === undefined) {
         this.#failedAlone = true
-        counter.fail(ticket, entry, now, true)
-      } else counter.settle(ticket, entry, result, sent, now)
+        meter.fail(ticket, entry, now, true)
+      } else meter.settle(ticket, entry, result, sent, now)
     }
     this.#blocks.answered(blocks, reply.blocks, sent, now, PROBE)
     if (beat && reply.heartbeat !== undefined) {
@@ -348,7 +348,7 @@ export class SyncLoop {
     const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
     if (this.#walks.waiting && maySend) this.#soon()
     let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
-    for (const counter of this.#counters()) at = Math.min(at, this.#walks.endOf(counter) ?? at, counter.rollAt)
+    for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
     if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)

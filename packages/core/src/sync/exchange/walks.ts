@@ -1,10 +1,10 @@
 import { Batch } from '../../algorithms/shared/batch.ts'
-import type { Counter, ScanOptions } from '../../decide/limiter.ts'
+import type { Exchanging, ScanOptions } from '../../algorithms/shared/site.ts'
 import { spanEnd } from '../../time/intervals.ts'
 
-/** A walk over a counter's slots. */
+/** A walk over a meter's slots. */
 interface Walk {
-  readonly counter: Counter
+  readonly meter: Exchanging
   readonly options: ScanOptions
   from: number
 }
@@ -16,8 +16,8 @@ const AT_SPAN_END: ScanOptions = { all: false, resend: false }
 /** When spans end, and the walks over all keys that follow: one after another, each in steps of bounded length. */
 export class SpanWalks {
   readonly #random: () => number
-  /** When a counter's span ends, jitter included, on the monotonic clock. */
-  readonly #ends = new Map<Counter, number>()
+  /** When a meter's span ends, jitter included, on the monotonic clock. */
+  readonly #ends = new Map<Exchanging, number>()
   #walks: Walk[] = []
   /** A walk that was to send everything again came to a key while the store was away. */
   #resendLater = false
@@ -30,36 +30,36 @@ export class SpanWalks {
     return this.#walks.length > 0
   }
 
-  /** When the counter's span ends, on the monotonic clock; undefined before it was looked at. */
-  endOf(counter: Counter): number | undefined {
-    return this.#ends.get(counter)
+  /** When the meter's span ends, on the monotonic clock; undefined before it was looked at. */
+  endOf(meter: Exchanging): number | undefined {
+    return this.#ends.get(meter)
   }
 
-  /** Moves a counter on to the interval and the span that `now` belongs to. */
-  look(counter: Counter, now: number): void {
-    if (now >= counter.rollAt) counter.roll(now)
-    const at = this.#ends.get(counter)
+  /** Moves a meter on to the interval and the span that `now` belongs to. */
+  look(meter: Exchanging, now: number): void {
+    if (now >= meter.rollAt) meter.roll(now)
+    const at = this.#ends.get(meter)
     if (at !== undefined && now < at) return
-    const { interval, spans } = counter.policy
-    const end = counter.time.monotonicAt(spanEnd(counter.time.at(now), interval, spans))
-    const jitter = counter.policy.enforcement === 'proof' ? this.#random() * JITTER * (interval / spans) : 0
-    this.#ends.set(counter, Math.max(end + jitter, now + 1))
-    if (at === undefined || this.#walks.some((walk) => walk.counter === counter && walk.from === 0)) return
-    this.#walks.push({ counter, options: AT_SPAN_END, from: 0 })
+    const { interval, spans } = meter.policy
+    const end = meter.time.monotonicAt(spanEnd(meter.time.at(now), interval, spans))
+    const jitter = meter.jitter ? this.#random() * JITTER * (interval / spans) : 0
+    this.#ends.set(meter, Math.max(end + jitter, now + 1))
+    if (at === undefined || this.#walks.some((walk) => walk.meter === meter && walk.from === 0)) return
+    this.#walks.push({ meter, options: AT_SPAN_END, from: 0 })
   }
 
-  /** Walks over all keys of these counters now, instead of what was under way. */
-  beginAll(counters: readonly Counter[], options: ScanOptions): void {
+  /** Walks over all keys of these meters now, instead of what was under way. */
+  beginAll(meters: readonly Exchanging[], options: ScanOptions): void {
     // What a walk that is not over yet was to send again must still be sent again.
     const resend = options.resend || this.#resendLater || this.#walks.some((walk) => walk.options.resend)
     this.#resendLater = false
-    this.#walks = counters.map((counter) => ({ counter, options: { ...options, resend }, from: 0 }))
+    this.#walks = meters.map((meter) => ({ meter, options: { ...options, resend }, from: 0 }))
   }
 
-  /** Walks over all keys of a counter that is no longer used. */
-  retire(counter: Counter): void {
-    this.#ends.delete(counter)
-    this.#walks.push({ counter, options: { all: true, resend: false }, from: 0 })
+  /** Walks over all keys of a meter that is no longer used. */
+  retire(meter: Exchanging): void {
+    this.#ends.delete(meter)
+    this.#walks.push({ meter, options: { all: true, resend: false }, from: 0 })
   }
 
   /** Goes on with the walks until the batch is full, or one of them has done as much as fits into one turn. */
@@ -78,7 +78,7 @@ export class SpanWalks {
   /** Whether the first walk has come to its end. */
   #step(now: number, batch: Batch): boolean {
     const walk = this.#walks[0] as Walk
-    walk.from = walk.counter.scan(walk.from, now, batch, walk.options)
+    walk.from = walk.meter.scan(walk.from, now, batch, walk.options)
     if (walk.from >= 0) return false
     this.#walks.shift()
     return true

@@ -1,25 +1,23 @@
-import { SETTLE } from '../../algorithms/shared/exchanged-counter.ts'
-import type { Counter } from '../../decide/limiter.ts'
-import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../decide/stats.ts'
+import { SETTLE } from '../../algorithms/shared/gated-meter.ts'
+import type { Exchanging } from '../../algorithms/shared/site.ts'
+import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../report/stats.ts'
 import { Watch } from '../../inspect/cluster.ts'
 import type { Snapshot } from '../../inspect/snapshot.ts'
 import { show, WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from '../../store/contract.ts'
+import type { ThrottlerState } from '../../throttler/coordinator.ts'
 import type { Clock } from '../../time/clock.ts'
 import { StoreTime } from '../../time/store-time.ts'
 import type { SyncLoop } from '../exchange/loop.ts'
 import { SyncStats } from './stats.ts'
 
-/** `local`: without a store; `connecting`: the store has not answered yet. */
-export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
-
 /** What the state needs of the throttler that it is part of. */
 export interface StoreStateHost {
   readonly clock: Clock
-  readonly counters: readonly Counter[]
+  readonly meters: readonly Exchanging[]
   readonly loop: SyncLoop
-  readonly emitter: Emitter
+  readonly emitter: Pick<Emitter, 'has' | 'emit'>
   warn(error: WeirError): void
 }
 
@@ -55,13 +53,13 @@ export class StoreState {
     if (this.state === 'closed') return
     const now = this.#host.clock.monotonic()
     const id = announcement.policyId
-    for (const counter of this.#host.counters) {
-      if (counter.wire.id !== id) continue
-      if (now >= counter.rollAt) counter.roll(now)
-      if (announcement.type === 'total') counter.announced(announcement, now)
+    for (const meter of this.#host.meters) {
+      if (meter.storePolicy.id !== id) continue
+      if (now >= meter.rollAt) meter.roll(now)
+      if (announcement.type === 'total') meter.announced(announcement, now)
       else {
-        const slot = announcement.remaining > 0 ? counter.locateWire(announcement.key) : counter.findWire(announcement.key)
-        if (slot >= 0) counter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
+        const slot = announcement.remaining > 0 ? meter.site.locateId(announcement.key) : meter.site.findId(announcement.key)
+        if (slot >= 0) meter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
       }
     }
   }
@@ -80,9 +78,9 @@ export class StoreState {
     if (heartbeat !== undefined && heartbeat.ahead === undefined && this.#saidBefore) this.time.catchUp(received)
     if (heartbeat !== undefined) this.#saidBefore = this.#saidStepped
     this.time.observe(sent, received, time, heartbeat?.ahead)
-    for (const counter of this.#host.counters) {
-      if (first) counter.adoptTime(received)
-      else counter.roll(received)
+    for (const meter of this.#host.meters) {
+      if (first) meter.adoptTime(received)
+      else meter.roll(received)
     }
     this.sync.succeed(entries, received - sent, received)
     if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, duration: received - sent })
@@ -147,11 +145,11 @@ export class StoreState {
   /** Counts and blocks that the store held are gone there, not here. */
   #storeLostData(now: number): void {
     this.#host.loop.scanAll({ all: false, resend: true })
-    for (const counter of this.#host.counters) {
-      for (const [slot, { until }] of counter.blocks) {
+    for (const meter of this.#host.meters) {
+      for (const [slot, { until }] of meter.site.blocks) {
         if (until <= now) continue
-        const change = { policy: counter.wire, key: counter.wireKey(slot), kind: 'restore', remaining: until - now } as const
-        this.#host.loop.changeBlock(counter, change, until)
+        const change = { policy: meter.storePolicy, key: meter.site.idOf(slot), kind: 'restore', remaining: until - now } as const
+        this.#host.loop.changeBlock(meter, change, until)
       }
     }
   }
@@ -173,10 +171,9 @@ export class StoreState {
     return { state: this.state, degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
   }
 
-  #invalidate(now: number, amnesty: boolean): void {
-    for (const counter of this.#host.counters) {
-      counter.invalidate(now)
-      if (amnesty) counter.amnesty = counter.ordinal
+  #invalidate(now: number, away: boolean): void {
+    for (const meter of this.#host.meters) {
+      meter.invalidate(now, away)
     }
   }
 }

@@ -1,11 +1,4 @@
-/**
- * Why an exchange failed, as a short list that is fit for a label.
- * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
- * - `'unavailable'`: no connection.
- * - `'reply'`: an answer that can't be read.
- * - `'refused'`: the store answered with an error, e.g. out of memory, read-only, no permission.
- */
-export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'refused'
+import type { SyncFailureCause } from '../../report/stats.ts'
 
 /** Sums over all exchanges since the start. */
 export class SyncStats {

@@ -1,4 +1,14 @@
-import type { DecisionReason } from './outcome.ts'
+/**
+ * Why a decision came out as it did.
+ * - `'ok'`: allowed.
+ * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
+ * - `'cooldown'`: an excess blocked the key for the policy's cooldown.
+ * - `'blocked'`: blocked by hand (`throttler.block`).
+ * - `'degraded'`: refused by what this node may admit while the store is away.
+ * - `'overflow'`: the table of keys is full and the throttler's `overflow` refuses new keys.
+ * - `'none'`: allowed, as no policy applies.
+ */
+export type DecisionReason = 'ok' | 'limit' | 'cooldown' | 'blocked' | 'degraded' | 'overflow' | 'none'
 
 /** Why a request was refused. */
 export type RefusalReason = Exclude<DecisionReason, 'ok' | 'none'>
@@ -26,10 +36,19 @@ export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | '
  */
 export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proof' | 'span-end' | 'resend' | 'close'
 
+/**
+ * Why an exchange failed, as a short list that is fit for a label.
+ * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
+ * - `'unavailable'`: no connection.
+ * - `'reply'`: an answer that can't be read.
+ * - `'refused'`: the store answered with an error, e.g. out of memory, read-only, no permission.
+ */
+export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'refused'
+
 /** How a block came about: by an excess at this node, by hand at this node, or told by the store. */
 export type BlockCause = 'excess' | 'manual' | 'remote'
 
-/** Sources as numbers, as they lie in `CounterStats.refusals`. */
+/** Sources as numbers, as they lie in `Stats.refusals`. */
 export const LOCAL = 0
 export const GLOBAL = 1
 export const ANNOUNCED = 2
@@ -44,7 +63,7 @@ const BY_HAND = 8
 const BY_DEGRADED = 12
 const BY_OVERFLOW = 13
 
-/** What each place of `CounterStats.refusals` counts. */
+/** What each place of `Stats.refusals` counts. */
 export const REFUSALS: readonly { readonly reason: RefusalReason; readonly source: RefusalSource }[] = Object.freeze([
   ...SOURCES.map((source) => ({ reason: 'limit', source }) as const),
   ...SOURCES.map((source) => ({ reason: 'cooldown', source }) as const),
@@ -53,7 +72,7 @@ export const REFUSALS: readonly { readonly reason: RefusalReason; readonly sourc
   { reason: 'overflow', source: 'overflow' },
 ])
 
-/** What each place of `CounterStats.exchanges` counts. */
+/** What each place of `Stats.exchanges` counts. */
 export const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
   'countdown',
   'hello',
@@ -74,7 +93,7 @@ export const RESEND = 6
 export const CLOSE = 7
 
 /** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
-export class CounterStats {
+export class Stats {
   /** Refused requests, by place in `REFUSALS`. */
   readonly refusals: Float64Array = new Float64Array(REFUSALS.length)
   /** Sent counts of keys, by place in `EXCHANGES`. */

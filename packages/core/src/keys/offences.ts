@@ -1,4 +1,12 @@
-import type { CooldownGrowth } from '../store/contract.ts'
+/** How the cooldown of repeated offenders grows. */
+export interface CooldownGrowth {
+  /** What each further block is longer by; greater than 1. */
+  readonly factor: number
+  /** Milliseconds. */
+  readonly max: number
+  /** Milliseconds. */
+  readonly memory: number
+}
 
 interface Record {
   level: number

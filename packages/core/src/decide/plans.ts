@@ -1,6 +1,6 @@
-import type { PolicyOptions } from '../../decide/policy.ts'
-import { invalidOption, show, WeirError } from '../../report/errors.ts'
-import type { MatchOption } from './reader.ts'
+import type { PolicyOptions } from './policy.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { MatchOption } from './request-options.ts'
 
 /**
  * A policy whose limit depends on the caller's plan, out of a declared set. It becomes one policy for each plan, named

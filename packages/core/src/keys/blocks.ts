@@ -1,9 +1,6 @@
-import { BLOCKED, baseOf, type CounterTable, GATE } from '../keys/key-table.ts'
-import type { BlockChange, StorePolicy } from '../store/contract.ts'
-import type { StoreTime } from '../time/store-time.ts'
-import { Offences } from './offences.ts'
-import type { Policy } from './policy.ts'
-import { GLOBAL, LOCAL, type SourceIndex } from './stats.ts'
+import { GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
+import { BLOCKED, type KeyTable } from './key-table.ts'
+import { type CooldownGrowth, Offences } from './offences.ts'
 
 /** A key that is refused until a time on the monotonic clock. */
 export interface Block {
@@ -20,33 +17,31 @@ const MOST_ANNOUNCEMENT_DELAY = 100
 /** Until the store has answered to a block, only its end here counts. */
 export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
-/** What blocks need of the counter whose keys they are of. */
-export interface BlocksOwner<Self> {
-  readonly policy: Policy
-  readonly wire: StorePolicy
-  readonly table: CounterTable
-  readonly host: {
-    readonly time: StoreTime
-    readonly connected: boolean
-    changeBlock(counter: Self, change: BlockChange, until: number): void
-    blocked(counter: Self, key: string, forMs: number, cause: 'excess' | 'remote'): void
-    unblocked(counter: Self, key: string, cause: 'remote' | 'expired'): void
-  }
+/** What blocks need of the limiter whose keys they are of. */
+export interface BlocksOwner {
+  readonly policy: { readonly cooldown: number; readonly cooldownGrowth: CooldownGrowth | undefined; readonly interval: number }
+  readonly table: KeyTable
   keyOf(slot: number): string
-  wireKey(slot: number): string
-  markStale(slot: number): void
-  blockOf(slot: number, now: number): Block | undefined
+  /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
+  idOf(slot: number): string
+  /** The key's next request must be thought about. */
+  recheck(slot: number): void
+  /** A block began; `forMs` in milliseconds. */
+  blocked(key: string, forMs: number, cause: 'excess' | 'remote'): void
+  unblocked(key: string, cause: 'remote' | 'expired'): void
+  /** An excess blocks a key: the other nodes are to know, where there are any. `remaining` is without growth. */
+  tellExcess(slot: number, remaining: number, until: number): void
 }
 
 /** The blocks of a policy's keys at this node: its own, and those that the store or another node tells of. */
-export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
-  readonly #counter: Owner
+export class KeyBlocks {
+  readonly #owner: BlocksOwner
   readonly #blocks = new Map<number, Block>()
   /** What this node has seen of repeated offences, so that a client is told the real length of its block at once. */
   readonly #offences = new Offences()
 
-  constructor(counter: Owner) {
-    this.#counter = counter
+  constructor(owner: BlocksOwner) {
+    this.#owner = owner
   }
 
   get size(): number {
@@ -59,11 +54,14 @@ export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
 
   /** The block of a slot, if it still holds. */
   of(slot: number, now: number): Block | undefined {
+    return ((this.#owner.table.flags[slot] as number) & BLOCKED) === 0 ? undefined : this.#lasting(slot, now)
+  }
+
+  #lasting(slot: number, now: number): Block | undefined {
     const block = this.#blocks.get(slot)
     if (block !== undefined && block.until > now) return block
     this.clear(slot)
-    const { host } = this.#counter
-    if (block !== undefined) host.unblocked(this.#counter, this.#counter.keyOf(slot), 'expired')
+    if (block !== undefined) this.#owner.unblocked(this.#owner.keyOf(slot), 'expired')
     return undefined
   }
 
@@ -73,18 +71,17 @@ export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
 
   /** Blocks a slot here, or moves the end of its block. */
   set(slot: number, until: number, manual: boolean, source: SourceIndex = LOCAL, slack = 0): void {
-    const { table } = this.#counter
+    const { table } = this.#owner
     this.#blocks.set(slot, { until, manual, source, slack })
     table.flags[slot] = (table.flags[slot] as number) | BLOCKED
-    // Closed for the fast path; `reconsider` finds the block.
-    table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
+    this.#owner.recheck(slot)
   }
 
   clear(slot: number): void {
-    const { table } = this.#counter
+    const { table } = this.#owner
     this.#blocks.delete(slot)
     table.flags[slot] = (table.flags[slot] as number) & ~BLOCKED
-    this.#counter.markStale(slot)
+    this.#owner.recheck(slot)
   }
 
   /** The slot is about to be another key's. */
@@ -92,27 +89,32 @@ export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
     this.#blocks.delete(slot)
   }
 
-  /** As the counter's `blockRemotely`. */
-  hear(slot: number, remaining: number, now: number, roundTrip?: number, source: SourceIndex = GLOBAL): void {
-    const counter = this.#counter
-    const { host } = counter
-    const known = counter.blockOf(slot, now)
+  /**
+   * A block that the store or another node tells of.
+   *
+   * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
+   * @param delay by how many milliseconds the word of it may be late
+   * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
+   */
+  hear(slot: number, remaining: number, now: number, source: SourceIndex = GLOBAL, roundTrip?: number, uncertainty = 0): void {
+    const owner = this.#owner
+    const known = this.of(slot, now)
     if (remaining > 0) {
       const until = now + Math.max(1, remaining - (roundTrip ?? 0) / 2)
-      const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + host.time.uncertainty(now)
+      const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + uncertainty
       if (known !== undefined) {
         const later = until - known.until
         if (later >= -(roundTrip ?? 0) / 2 && later <= Math.max(delay, known.slack)) return
       }
-      const { cooldown, cooldownGrowth: growth, interval } = counter.policy
+      const { cooldown, cooldownGrowth: growth, interval } = owner.policy
       if (growth !== undefined) {
-        this.#offences.learn(counter.wireKey(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
+        this.#offences.learn(owner.idOf(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
       this.set(slot, until, known?.manual ?? false, known?.source ?? source, delay)
-      if (known === undefined) host.blocked(counter, counter.keyOf(slot), until - now, 'remote')
+      if (known === undefined) owner.blocked(owner.keyOf(slot), until - now, 'remote')
     } else if (known !== undefined) {
       this.clear(slot)
-      host.unblocked(counter, counter.keyOf(slot), 'remote')
+      owner.unblocked(owner.keyOf(slot), 'remote')
     }
   }
 
@@ -124,18 +126,13 @@ export class KeyBlocks<Owner extends BlocksOwner<Owner>> {
    * @param least when the block ends at the earliest, on the monotonic clock
    */
   startCooldown(slot: number, now: number, least: number): void {
-    const counter = this.#counter
-    const { host } = counter
-    const { cooldown, cooldownGrowth: growth } = counter.policy
-    const key = counter.wireKey(slot)
+    const owner = this.#owner
+    const { cooldown, cooldownGrowth: growth } = owner.policy
     // What the store lets grow, so that both come to the same.
     const first = Math.max(least - now, cooldown)
-    const until = now + (growth === undefined ? first : this.#offences.next(key, first, growth, now))
+    const until = now + (growth === undefined ? first : this.#offences.next(owner.idOf(slot), first, growth, now))
     this.set(slot, until, false, LOCAL, UNANSWERED)
-    if (host.connected) {
-      const change = { policy: counter.wire, key, kind: 'excess', remaining: first } as const
-      host.changeBlock(counter, growth === undefined ? change : { ...change, growth }, now + first)
-    }
-    host.blocked(counter, counter.keyOf(slot), until - now, 'excess')
+    owner.tellExcess(slot, first, now + first)
+    owner.blocked(owner.keyOf(slot), until - now, 'excess')
   }
 }

@@ -1,0 +1,26 @@
+import type { Meter } from './meter.ts'
+import type { Exchange, Exchanging, SharedSite } from './shared/site.ts'
+
+/**
+ * Where a policy's counts are kept and who decides.
+ * - `'local'`: in this process alone.
+ * - `'background'`: at each node, exchanged as needed; refused is what is known to exceed the limit.
+ * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
+ */
+export type Coordination = 'local' | 'background' | 'spans'
+
+/**
+ * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
+ * coordination; one that it can't make is absent, and a policy that asks for it is refused.
+ */
+export interface Algorithm {
+  /** As users write it, for messages. */
+  readonly name: string
+  /** Told apart in the store: counts that were kept under another id are of no use. */
+  readonly id: string
+  /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
+  readonly buckets?: number
+  readonly local?: (site: SharedSite, exchange: Exchange) => Meter
+  readonly background?: (site: SharedSite, exchange: Exchange) => Exchanging
+  readonly spans?: (site: SharedSite, exchange: Exchange) => Exchanging
+}

@@ -1,0 +1,155 @@
+import type { KeyBlocks } from '../keys/blocks.ts'
+import type { KeyTable } from '../keys/key-table.ts'
+import type { CooldownGrowth } from '../keys/offences.ts'
+import type { RefusalReason, SourceIndex, Stats } from '../report/stats.ts'
+import type { Ordinal } from '../time/intervals.ts'
+
+/**
+ * What a policy does while the store is away: admit this node's usual `'share'` of what is left; at most `limit / spans /
+ * nodes` units a span, as `'published'`; everything (`'open'`); or nothing (`'closed'`).
+ */
+export type Degraded = 'share' | 'published' | 'open' | 'closed'
+
+/** A policy as a meter sees it. Times are milliseconds. */
+export interface MeterPolicy {
+  /** Tells policies apart in the store. */
+  readonly id: string
+  /** Cost units per interval for each key. */
+  readonly limit: number
+  readonly interval: number
+  /** Parts of the interval. */
+  readonly spans: number
+  /** The first block, where cooldowns grow; 0 for none. */
+  readonly cooldown: number
+  /** How blocks of repeated offenders grow; undefined where all are alike. */
+  readonly cooldownGrowth: CooldownGrowth | undefined
+  readonly degraded: Degraded
+  /** Near the limit requests wait for the store's word. */
+  readonly strict: boolean
+}
+
+/** Why a request was refused. */
+export interface Refusal {
+  readonly reason: RefusalReason
+  /** Milliseconds. */
+  readonly retryAfter: number
+}
+
+/** A request that waits for the store to say whether its units still fit. */
+export interface Reservation {
+  readonly slot: number
+  readonly cost: number
+  /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */
+  answer(granted: boolean | undefined, ordinal?: Ordinal): void
+  /** Nobody waits any more. */
+  abandoned: boolean
+}
+
+/** Requests that wait for the store's word. */
+export interface Reserving {
+  /** Whether a request that `admits` lets pass must wait all the same. */
+  mustAsk(slot: number, now: number): boolean
+  /** Asks the store for units on condition that they fit. Only after `mustAsk` said so. */
+  reserve(reservation: Reservation, now: number): void
+}
+
+/** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */
+export interface Syncing {
+  /** Live nodes. */
+  readonly nodes: number
+  /** Own units that the store has not acknowledged. */
+  unsyncedOf(slot: number): number
+  /** Since when they may have been held; `now` for a key that is too quiet to be sent. */
+  unsyncedSince(slot: number, now: number): number
+  /** Whether the key's counts have been exchanged, so that the cluster's total is known. */
+  wasExchanged(slot: number): boolean
+}
+
+/** What a meter sees of the limiter whose keys it counts. */
+export interface MeterSite {
+  /** The rule now: `update` may replace it by one whose counts are the same. */
+  readonly policy: MeterPolicy
+  readonly table: KeyTable
+  readonly blocks: KeyBlocks
+  readonly stats: Stats
+  /** Whether all keys that found no room share the slot. */
+  isShared(slot: number): boolean
+  keyOf(slot: number): string
+  /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
+  idOf(slot: number): string
+  /** Frees a slot. */
+  forget(slot: number): void
+  /** The interval or bucket that is counted in has changed. */
+  movedTo(ordinal: Ordinal): void
+}
+
+/**
+ * Counts the keys of one policy. `now` is of the monotonic clock; a key's numbers lie in the limiter's table, in its slot.
+ * `rollAt` must not have passed when anything but `roll` is called.
+ */
+export interface Meter {
+  /** When `roll` must be called next. */
+  rollAt: number
+  /** Units admitted since the start. */
+  readonly admitted: number
+  /** Moves on to the interval or bucket that `now` belongs to. */
+  roll(now: number): void
+  /** The rule has changed, its counts have not. */
+  adopt(now: number): void
+
+  /** Counts a request of `cost` if that takes no thought; false: ask `admits`. */
+  take(slot: number, cost: number): boolean
+  /** Whether a request of `cost` fits, where that takes no thought. */
+  fits(slot: number, cost: number): boolean
+  /**
+   * Whose knowledge it is, if `admits` found that nothing of `cost` fits until `rollAt`, and nothing has happened since; else -1.
+   */
+  fullBy(slot: number, cost: number): SourceIndex | -1
+  /** Whether a request of `cost` fits now. Without `count` nothing comes of it. */
+  admits(slot: number, cost: number, now: number, count?: boolean): boolean
+  /** Counts a request that `admits` let pass, or a charge. */
+  add(slot: number, cost: number): void
+  /** What `untake` needs to know of a key before `take`. */
+  mark(slot: number): number
+  /** Undoes a `take` of the same moment, to the last bit: `mark` is what it was before. */
+  untake(slot: number, mark: number, cost: number): void
+
+  /** Units left as far as this node knows. */
+  remaining(slot: number, now: number): number
+  /** Milliseconds until units come back. */
+  resetAfter(slot: number, now: number): number
+  /** Why `admits` refused, and for how long. Starts a cooldown where the policy has one. */
+  refuse(slot: number, cost: number, now: number): Refusal
+  /** As `refuse`, without any effect. */
+  explain(slot: number, cost: number, now: number): Refusal
+  /** Whose knowledge leaves no room for `cost`. */
+  sourceOf(slot: number, cost: number): SourceIndex
+
+  /** Gives units back to the interval or bucket `ordinal`, from which they were taken. */
+  refund(key: string, ordinal: Ordinal, units: number, now: number): void
+  /** Something outside has changed of a key: its next request must be thought about. */
+  recheck(slot: number): void
+  /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */
+  forgotten(slot: number): void
+  /** Frees what nobody needs, in bulk, because the table is full. True when there is room now. */
+  makeRoom(): boolean
+  /** Lets requests wait for the store's word near the limit, where the policy is `strict`. */
+  readonly reserving?: Reserving | undefined
+  /** Absent where counts are this process' alone. */
+  readonly syncing?: Syncing | undefined
+  /** Forgets idle keys of the slots from `from` on, for about a millisecond; returns where to go on, or -1 at the end. */
+  sweep(from: number, now: number): number
+  /**
+   * Tells the other nodes that a key is blocked or no more, where there are any.
+   *
+   * @param id the key as the store gets it
+   * @param remaining milliseconds, growth not included
+   */
+  tellBlock?(id: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void
+  /** Slots that a survey may look at in about a millisecond. */
+  readonly surveyed: number
+  /** Units of a key now, as far as known. */
+  usedOf(slot: number, now: number): number
+  /** Own units among them. */
+  ownOf(slot: number): number
+}

@@ -1,0 +1,318 @@
+import type { Block, KeyBlocks } from '../../keys/blocks.ts'
+import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/key-table.ts'
+import { OVERFLOWED, RESEND, type SourceIndex, type Stats, STRICT } from '../../report/stats.ts'
+import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
+import { Batch, type Ticket } from './batch.ts'
+import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
+
+/**
+ * The gate of a key without room for one unit more, and without a block: a request is refused by one comparison. It tells whose
+ * knowledge that rests on: `FULL - source`. No other gate but -Infinity is negative. Whoever makes room writes another gate or tag.
+ */
+const FULL = -1
+const LEAST_FULL = FULL - OVERFLOWED
+
+/** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the meter's own. */
+const VERSIONS = 1024
+const STALE = VERSIONS - 1
+
+/** While the store's clock is being slewed an interval may end a little later than foreseen: look again after this. */
+const RECHECK = 1
+/** Shortest time between two exchanges of one key, in milliseconds. */
+const SPACING = 2
+/** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
+const RETRY_ALONE = 200
+/** Slots that a new key in a full table looks at for an idle one. */
+const EVICT_STEP = 1_000
+/**
+ * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
+ * period and some round trips.
+ */
+export const SETTLE = 250
+
+/**
+ * What the meters have in common whose counts are exchanged: a gate for each key, below which a request is counted without a
+ * further thought, and how a key's exchange is asked for.
+ *
+ * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`, which changes with the interval and whenever
+ * gates must be computed anew (the store went away or came back, the number of nodes changed). So a whole table is invalidated
+ * by one assignment.
+ */
+export abstract class GatedMeter implements Exchanging {
+  readonly site: SharedSite
+  readonly exchange: Exchange
+  readonly table: KeyTable
+  readonly time: StoreTime
+  storePolicy: StorePolicy
+  readonly jitter: boolean = true
+  readonly surveyed: number = 50_000
+  /** The running interval or bucket of the epoch. */
+  ordinal: Ordinal = 0 as Ordinal
+  /** `ordinal` and the version of the state that gates were computed for. */
+  tag: number = 0
+  rollAt: number = Number.NEGATIVE_INFINITY
+  admitted: number = 0
+  /** When the last walk at a span's end began that could send, on the monotonic clock. */
+  protected walkedAt: number = Number.NEGATIVE_INFINITY
+  /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
+  protected amnesty = -1
+  #version = 0
+  #hand = 0
+  #handOrdinal = -1
+
+  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: StoreTime = exchange.time) {
+    this.site = site
+    this.exchange = exchange
+    this.storePolicy = storePolicy
+    this.table = site.table
+    this.time = time
+  }
+
+  get policy(): MeterPolicy {
+    return this.site.policy
+  }
+
+  get nodes(): number {
+    return this.exchange.nodes
+  }
+
+  get syncing(): Syncing | undefined {
+    return this.exchange.connected ? this : undefined
+  }
+
+  protected get blocks(): KeyBlocks {
+    return this.site.blocks
+  }
+
+  protected get stats(): Stats {
+    return this.site.stats
+  }
+
+  // A record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `KeyTable`.
+
+  take(slot: number, cost: number): boolean {
+    const { fields } = this.table
+    const base = slot * 5
+    const known = (fields[base] as number) + cost
+    if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return false
+    fields[base] = known
+    this.admitted += cost
+    return true
+  }
+
+  fits(slot: number, cost: number): boolean {
+    const { fields } = this.table
+    const base = slot * 5
+    return (fields[base] as number) + cost < (fields[base + 1] as number) && fields[base + 2] === this.tag
+  }
+
+  admits(slot: number, cost: number, now: number, count = true): boolean {
+    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.reconsider(slot, cost, now, count))
+  }
+
+  fullBy(slot: number, cost: number): SourceIndex | -1 {
+    const { fields } = this.table
+    const base = slot * 5
+    const gate = fields[base + 1] as number
+    if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
+    return cost === 1 ? ((FULL - gate) as SourceIndex) : this.sourceOf(slot, cost)
+  }
+
+  add(slot: number, cost: number): void {
+    const { fields } = this.table
+    const index = slot * 5
+    fields[index] = (fields[index] as number) + cost
+    this.admitted += cost
+  }
+
+  mark(slot: number): number {
+    return this.table.fields[slot * 5] as number
+  }
+
+  untake(slot: number, mark: number, cost: number): void {
+    this.table.fields[slot * 5] = mark
+    this.admitted -= cost
+  }
+
+  remaining(slot: number, _now: number): number {
+    return Math.max(0, this.site.policy.limit - (this.table.fields[slot * 5] as number))
+  }
+
+  resetAfter(_slot: number, now: number): number {
+    return Math.max(0, this.rollAt - now)
+  }
+
+  roll(now: number): void {
+    const { width } = this.storePolicy
+    const ordinal = ordinalAt(this.time.at(now), width)
+    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    if (ordinal > this.ordinal) this.moveTo(ordinal)
+    this.rollAt = this.time.monotonicAt(endOf(this.ordinal, width))
+    if (this.rollAt <= now) this.rollAt = now + RECHECK
+  }
+
+  protected moveTo(ordinal: Ordinal): void {
+    this.ordinal = ordinal
+    this.site.movedTo(ordinal)
+    this.tag = ordinal * VERSIONS + this.#version
+  }
+
+  /** Whether decisions are made without the store. By share already when it falls silent: that costs little if it answers. */
+  protected get storeAway(): boolean {
+    return this.exchange.degraded || (this.exchange.silent && this.policy.degraded === 'share')
+  }
+
+  /**
+   * The store's clock has become known. A node whose own clock was ahead, as far as that is certain, goes back to the
+   * others' interval, the only time that it does: it would count in one of its own until they come there. Nothing of it is
+   * in the store yet, as counts are not sent before the store's first answer.
+   */
+  adoptTime(now: number): void {
+    const { width } = this.storePolicy
+    const ordinal = ordinalAt(this.time.at(now), width)
+    if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), width) < this.ordinal) {
+      this.moveTo(ordinal)
+      this.amnesty = Math.min(this.amnesty, ordinal)
+    }
+    this.roll(now)
+  }
+
+  invalidate(now: number, away: boolean): void {
+    this.#version = (this.#version + 1) % STALE
+    this.tag = this.ordinal * VERSIONS + this.#version
+    this.roll(now)
+    if (away) this.amnesty = this.ordinal
+  }
+
+  adopt(now: number): void {
+    const { limit } = this.policy
+    const hot = this.storePolicy.hot === Number.POSITIVE_INFINITY ? this.storePolicy.hot : limit / 4
+    this.storePolicy = Object.freeze({ ...this.storePolicy, limit, hot })
+    this.invalidate(now, false)
+  }
+
+  /** The ordinal that a record's counts belong to; 0 for a new one. */
+  protected ordinalOf(base: number): Ordinal {
+    return Math.floor((this.table.fields[base + TAG] as number) / VERSIONS) as Ordinal
+  }
+
+  blockOf(slot: number, now: number): Block | undefined {
+    return this.site.blocks.of(slot, now)
+  }
+
+  recheck(slot: number): void {
+    const base = baseOf(slot)
+    this.table.fields[base + TAG] = this.ordinalOf(base) * VERSIONS + STALE
+  }
+
+  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
+    this.blocks.hear(slot, remaining, now, source, roundTrip, this.exchange.time.uncertainty(now))
+  }
+
+  blockAnswered(slot: number, remaining: number, now: number, roundTrip: number): void {
+    const known = this.blockOf(slot, now)
+    if (known !== undefined) known.slack = roundTrip + this.exchange.time.uncertainty(now)
+    this.blockRemotely(slot, remaining, now, roundTrip)
+  }
+
+  sourceOf(slot: number, cost: number): SourceIndex {
+    return this.site.isShared(slot) ? OVERFLOWED : this.knownBy(slot, cost)
+  }
+
+  /** The gate of a key that has become full. */
+  protected fullGate(slot: number): number {
+    return FULL - this.sourceOf(slot, 1)
+  }
+
+  /** Queues the key for an exchange; spacing and a flight under way are taken into account. */
+  protected wantExchange(slot: number, now: number, reason: number): void {
+    const flags = this.table.flags[slot] as number
+    if ((flags & (IN_FLIGHT | DUE)) !== 0) return
+    // Each waiting request is counted when it is sent.
+    if (reason !== STRICT) this.stats.countExchange(reason)
+    this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
+  }
+
+  /** Tries a key again whose part of the store is away, though others answer. */
+  protected retryAlone(slot: number, now: number): void {
+    const flags = this.table.flags[slot] as number
+    if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
+    this.stats.countExchange(RESEND)
+    this.#queue(slot, now + RETRY_ALONE)
+  }
+
+  #queue(slot: number, at: number): void {
+    this.table.flags[slot] = (this.table.flags[slot] as number) | DUE
+    this.exchange.due(this, slot, at)
+  }
+
+  tellBlock(key: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void {
+    if (!this.exchange.connected) return
+    const growth = kind === 'excess' ? this.policy.cooldownGrowth : undefined
+    const change = { policy: this.storePolicy, key, kind, remaining }
+    this.exchange.changeBlock(this, growth === undefined ? change : { ...change, growth }, until)
+  }
+
+  sweep(from: number, now: number): number {
+    return this.scan(from, now, new Batch(1), { all: false, resend: false })
+  }
+
+  undue(slot: number): void {
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~DUE
+    this.recheck(slot)
+  }
+
+  collect(slot: number, now: number, batch: Batch): void {
+    const flags = (this.table.flags[slot] as number) & ~DUE
+    this.table.flags[slot] = flags
+    if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue(slot, now, batch)
+  }
+
+  overdue(_ticket: Ticket): void {}
+
+  /** A clock hand goes round the table once per interval at most; after that every key in it is in use. */
+  makeRoom(): boolean {
+    const { table } = this
+    if (this.#handOrdinal !== this.ordinal) {
+      this.#handOrdinal = this.ordinal
+      this.#hand = 0
+    }
+    const end = Math.min(table.end, this.#hand + EVICT_STEP)
+    for (; this.#hand < end; this.#hand++) {
+      const slot = this.#hand
+      if (table.keys[slot] === undefined || ((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) !== 0) continue
+      if (this.mayForget(slot)) this.site.forget(slot)
+    }
+    return !table.full
+  }
+
+  /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
+  protected abstract reconsider(slot: number, cost: number, now: number, count: boolean): boolean
+  /** When the key was sent last, on the monotonic clock; -Infinity if it never was. */
+  protected abstract sentAt(slot: number): number
+  /** Adds a due key's counts to a batch, unless there is nothing to send. */
+  protected abstract sendDue(slot: number, now: number, batch: Batch): void
+  /** Whether a key that nothing is under way of may go; what it holds is put aside then. */
+  protected abstract mayForget(slot: number): boolean
+  /** Whose knowledge leaves no room for `cost`. */
+  protected abstract knownBy(slot: number, cost: number): SourceIndex
+  /** The store lost its data: what was acknowledged counts as unsent. */
+  protected abstract lost(slot: number): void
+
+  abstract forgotten(slot: number): void
+  abstract refuse(slot: number, cost: number, now: number): Refusal
+  abstract explain(slot: number, cost: number, now: number): Refusal
+  abstract refund(key: string, ordinal: Ordinal, units: number, now: number): void
+  abstract settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
+  abstract fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
+  abstract announced(announcement: TotalAnnouncement, now: number): void
+  abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
+  abstract usedOf(slot: number, now: number): number
+  abstract ownOf(slot: number): number
+  abstract unsyncedOf(slot: number): number
+  abstract unsyncedSince(slot: number, now: number): number
+  abstract wasExchanged(slot: number): boolean
+}

@@ -1,0 +1,78 @@
+import type { BlockChange, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import type { Block } from '../../keys/blocks.ts'
+import type { SourceIndex } from '../../report/stats.ts'
+import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
+import type { Batch, EntryOwner } from './batch.ts'
+
+/** What the meters whose counts are exchanged see of the exchange. */
+export interface Exchange {
+  /** The store's clock. */
+  readonly time: StoreTime
+  /** This node's own wall clock. */
+  readonly localTime: StoreTime
+  /** Live nodes, at least 1. */
+  readonly nodes: number
+  /** False for a throttler without a store. */
+  readonly connected: boolean
+  /** Whether the store is away. */
+  readonly degraded: boolean
+  /** The store owes an answer for much longer than usual: it may be away, which only its deadline will tell. */
+  readonly silent: boolean
+  /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
+  readonly recoveredAt: number
+  /** When the exchange was sent that found it, which other nodes do at the same moment. */
+  readonly foundAt: number
+  /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
+  due(meter: Exchanging, slot: number, at: number): void
+  /** Asks for a change of a block to be sent. */
+  changeBlock(meter: Exchanging, change: BlockChange, until: number): void
+}
+
+/** What a walk over the keys of a meter sends. */
+export interface ScanOptions {
+  /** Send also what a quiet key has (at close). */
+  readonly all: boolean
+  /** Treat everything as unsent (the store lost its data). */
+  readonly resend: boolean
+}
+
+/** What a meter whose counts are exchanged sees of its limiter: also how the store knows its keys. */
+export interface SharedSite extends MeterSite {
+  /** The slot of a key of the store, made if need be; negative when there is no room. */
+  locateId(id: string): number
+  /** The slot of a key of the store, or negative. */
+  findId(id: string): number
+  /** This node has blocked a key by itself. */
+  blocked(key: string, forMs: number, cause: 'excess'): void
+}
+
+/** The counts of a meter travel. Times are of the monotonic clock. */
+export interface Exchanging extends Meter, EntryOwner, Syncing {
+  readonly policy: MeterPolicy
+  /** What a store must know of the policy. */
+  readonly storePolicy: StorePolicy
+  /** The clock whose epoch the policy's intervals are of. */
+  readonly time: StoreTime
+  /** Whether the nodes' writes at a span's end are to be spread. */
+  readonly jitter: boolean
+  readonly site: SharedSite
+
+  /** Adds a due key's counts to a batch, unless there is nothing to send. */
+  collect(slot: number, now: number, batch: Batch): void
+  /** A key that asked for an exchange does not get one, as the store is away. */
+  undue(slot: number): void
+  /** Totals that the store announced. */
+  announced(announcement: TotalAnnouncement, now: number): void
+  /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
+  scan(from: number, now: number, batch: Batch, options: ScanOptions): number
+  /** A block that the store or another node tells of; see `KeyBlocks.hear`. */
+  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void
+  /** The store's answer to a block that this node has set. */
+  blockAnswered(slot: number, remaining: number, now: number, roundTrip: number): void
+  /** The store's clock has become known. */
+  adoptTime(now: number): void
+  /** Makes every gate be computed anew at its key's next request. `away`: the store went away or came back. */
+  invalidate(now: number, away: boolean): void
+  blockOf(slot: number, now: number): Block | undefined
+}

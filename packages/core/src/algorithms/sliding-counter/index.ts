@@ -1,0 +1,18 @@
+import type { Algorithm } from '../algorithm.ts'
+import { PublishedSlidingCounter } from './spans.ts'
+
+const SLIDING_COUNTER: Algorithm = Object.freeze({
+  name: 'slidingCounter()',
+  id: 'sliding-counter',
+  local: (site, exchange) => new PublishedSlidingCounter(site, exchange),
+  spans: (site, exchange) => new PublishedSlidingCounter(site, exchange),
+} satisfies Algorithm)
+
+/**
+ * The weighted counter of two fixed windows (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of
+ * domains"): `previous · (1 − elapsed) + current`. It supposes that the previous interval's requests came evenly; under an
+ * attack that does not, up to nearly twice the limit passes in one interval's length.
+ */
+export function slidingCounter(): Algorithm {
+  return SLIDING_COUNTER
+}

@@ -1,0 +1,36 @@
+import { invalidOption } from '../../report/errors.ts'
+import type { Algorithm } from '../algorithm.ts'
+import { BackgroundSlidingWindow } from './background.ts'
+
+/** How a sliding window is kept. */
+export interface SlidingWindowOptions {
+  /** Parts of the interval that counts are kept in. Whole number, 6 to 120; one is at least 5 ms. Default 30. */
+  readonly buckets?: number
+  /**
+   * A key that reached its limit is open again when this part of the limit is free; more than 0, at most 1. Smaller admits
+   * more under constant overload and costs more exchanges. Default 0.1.
+   */
+  readonly reopen?: number
+}
+
+/**
+ * No more than the limit in any stretch of the interval's length.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ */
+export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptions = {}): Algorithm {
+  if (!Number.isInteger(buckets) || buckets < 6 || buckets > 120) {
+    throw invalidOption('buckets', buckets, 'a whole number from 6 to 120')
+  }
+  if (typeof reopen !== 'number' || !(reopen > 0 && reopen <= 1)) {
+    throw invalidOption('reopen', reopen, 'a number greater than 0 and at most 1')
+  }
+  const shape = { buckets, reopen }
+  return Object.freeze({
+    name: 'slidingWindow()',
+    id: `sliding-window${buckets}`,
+    buckets,
+    local: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
+    background: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
+  } satisfies Algorithm)
+}

@@ -1,0 +1,2 @@
+export { Hub } from './hub.ts'
+export { connectToHub, memoryStore } from './memory-store.ts'

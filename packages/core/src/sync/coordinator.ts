@@ -1,0 +1,205 @@
+import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import type { ClusterNode } from '../inspect/node-status.ts'
+import type { Snapshot } from '../inspect/snapshot.ts'
+import type { WeirError } from '../report/errors.ts'
+import type { MeetingPoint } from '../store/contract.ts'
+import type { Coordinated, Coordinator, CoordinatorOptions, Store, ThrottlerState } from '../throttler/coordinator.ts'
+import { newNodeId } from '../throttler/node-id.ts'
+import type { Clock } from '../time/clock.ts'
+import { StoreTime } from '../time/store-time.ts'
+import { SyncLoop } from './exchange/loop.ts'
+import { StoreState } from './link/state.ts'
+
+/** The coordinators that are in use, by the store's value. */
+const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
+
+/**
+ * Makes a store of a meeting point: counts are kept in each process and exchanged in the background.
+ *
+ * @example
+ * const store = backgroundStore({ kind: 'mine', open: (node) => new MyConnection(node) })
+ */
+export function backgroundStore(meetingPoint: MeetingPoint): Store {
+  return { kind: meetingPoint.kind, open: (node) => meetingPoint.open(node), coordinate }
+}
+
+/** A coordinator of this store's value that can serve the throttler, or a new one. */
+export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coordinator {
+  let all = running.get(this)
+  if (all === undefined) running.set(this, (all = new Set()))
+  for (const one of all) if (one.fits(options) && one.serves(options.throttler, options.policyIds)) return one
+  const made = new BackgroundCoordinator(options, this, all)
+  made.serves(options.throttler, options.policyIds)
+  all.add(made)
+  return made
+}
+
+/** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
+class BackgroundCoordinator implements Coordinator {
+  readonly nodeId: string
+  readonly exchange: Exchange
+  readonly #point: MeetingPoint
+  readonly #clock: Clock
+  readonly #heartbeat: number
+  readonly #localTime: StoreTime
+  readonly #link: StoreState
+  readonly #loop: SyncLoop
+  readonly #all: Set<BackgroundCoordinator>
+  /** Which throttlers' policies it keeps, those included that have not started. */
+  readonly #policies = new Map<Coordinated, readonly string[]>()
+  /** Those that have. */
+  #throttlers: readonly Coordinated[] = []
+
+  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
+    this.nodeId = newNodeId(random)
+    this.#point = point
+    this.#all = all
+    this.#clock = clock
+    this.#heartbeat = heartbeat
+    this.#localTime = new StoreTime(clock.now(), clock.monotonic())
+    const self = this
+    const meters = () => this.#throttlers.flatMap((throttler) => throttler.meters())
+    this.#link = new StoreState({
+      clock,
+      get meters() {
+        return meters()
+      },
+      get loop() {
+        return self.#loop
+      },
+      emitter: {
+        has: (name) => this.#throttlers.some(({ emitter }) => emitter.has(name)),
+        emit: (name, event) => {
+          for (const { emitter } of this.#throttlers) emitter.emit(name, event)
+        },
+      },
+      warn: (error) => this.#warn(error),
+    })
+    const link = this.#link
+    this.#loop = new SyncLoop({
+      clock,
+      random,
+      meters,
+      heartbeat,
+      time: link.time,
+      observer: {
+        succeeded: (reply, entries, sent, received) => link.succeeded(reply, entries, sent, received),
+        heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
+        failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
+        tick: (monotonic) => this.#tick(monotonic),
+        silence: (silent, now) => link.silence(silent, now),
+        time: (monotonic, beat) => link.timeToTell(monotonic, beat),
+        about: (monotonic) => link.watch.request(() => this.#snapshot(), monotonic),
+      },
+    })
+    const loop = this.#loop
+    this.exchange = {
+      time: link.time,
+      localTime: this.#localTime,
+      connected: true,
+      get nodes() {
+        return link.nodes
+      },
+      get degraded() {
+        return loop.degraded
+      },
+      get silent() {
+        return loop.silent
+      },
+      get recoveredAt() {
+        return link.recoveredAt
+      },
+      get foundAt() {
+        return link.foundAt
+      },
+      due: (meter, slot, at) => loop.due(meter, slot, at),
+      changeBlock: (meter, change, until) => loop.changeBlock(meter, change, until),
+    }
+  }
+
+  get state(): ThrottlerState {
+    return this.#link.state
+  }
+
+  /** Whether a throttler with these options can share it. */
+  fits({ clock, heartbeat }: CoordinatorOptions): boolean {
+    return clock === this.#clock && heartbeat === this.#heartbeat && this.state !== 'closed'
+  }
+
+  serves(throttler: Coordinated, policyIds: readonly string[]): boolean {
+    for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
+    this.#policies.set(throttler, policyIds)
+    return true
+  }
+
+  join(throttler: Coordinated): void {
+    this.#throttlers = [...this.#throttlers, throttler]
+    if (this.#throttlers.length > 1) {
+      this.welcome()
+      this.#loop.wakeNow()
+      return
+    }
+    this.#link.state = 'connecting'
+    this.#loop.start(
+      this.#point.open({ id: this.nodeId, clock: this.#clock, announced: (announcement) => this.#link.announced(announcement) }),
+    )
+  }
+
+  retire(meters: readonly Exchanging[]): void {
+    this.#loop.retire(meters)
+  }
+
+  welcome(): void {
+    this.#loop.forgetCursor()
+  }
+
+  wake(): void {
+    this.#loop.wakeNow()
+  }
+
+  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'> {
+    return this.#link.about(now)
+  }
+
+  cluster(now: number): readonly ClusterNode[] {
+    return this.#link.watch.nodes(this.#snapshot(), now)
+  }
+
+  async leave(throttler: Coordinated, deadline: number): Promise<void> {
+    const begun = this.#clock.monotonic()
+    if (this.#throttlers.includes(throttler)) await this.#loop.flush(deadline)
+    this.#policies.delete(throttler)
+    this.#throttlers = this.#throttlers.filter((one) => one !== throttler)
+    if (this.#policies.size > 0) return
+    this.#link.state = 'closed'
+    this.#all.delete(this)
+    await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+  }
+
+  #tick(monotonic: number): number {
+    this.#localTime.observe(monotonic, monotonic, this.#clock.now())
+    return Math.min(...this.#throttlers.map((throttler) => throttler.tick(monotonic)))
+  }
+
+  /** What this node tells the others of itself: the policies of all its throttlers. */
+  #snapshot(): Snapshot {
+    const snapshots = this.#throttlers.map((throttler) => throttler.snapshot())
+    const [first] = snapshots as [Snapshot]
+    if (snapshots.length === 1) return first
+    return {
+      ...first,
+      policies: snapshots.flatMap(({ policies }) => policies),
+      blocked: snapshots.flatMap(({ blocked }) => blocked),
+      top: snapshots.flatMap(({ top }) => top),
+    }
+  }
+
+  /** Those who listen are told; where nobody does, one of them warns the process. */
+  #warn(error: WeirError): void {
+    const listening = this.#throttlers.filter(({ emitter }) => emitter.has('warning'))
+    for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error)
+  }
+}
+
+/** To say goodbye to the store a node has this time at least, in milliseconds, however little is left. */
+const LEAVE = 100

@@ -1,0 +1,23 @@
+export type { CooldownGrowth } from '../keys/offences.ts'
+export type {
+  Announcement,
+  BlockAnnouncement,
+  BlockChange,
+  BlockState,
+  Cell,
+  HeartbeatReply,
+  HeartbeatRequest,
+  MeetingPoint,
+  StatusReport,
+  StoreConnection,
+  StoreNode,
+  StorePolicy,
+  SyncEntry,
+  SyncReply,
+  SyncRequest,
+  SyncResult,
+  TotalAnnouncement,
+} from '../store/contract.ts'
+export type { Store } from '../throttler/coordinator.ts'
+export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'
+export { backgroundStore } from './coordinator.ts'

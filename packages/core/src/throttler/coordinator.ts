@@ -1,0 +1,64 @@
+import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import type { ClusterNode } from '../inspect/node-status.ts'
+import type { Snapshot } from '../inspect/snapshot.ts'
+import type { WeirError } from '../report/errors.ts'
+import type { Emitter } from '../report/events.ts'
+import type { MeetingPoint } from '../store/contract.ts'
+import type { Clock } from '../time/clock.ts'
+
+/** `local`: without a store; `connecting`: the store has not answered yet. */
+export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
+
+/** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
+export interface Coordinated {
+  readonly emitter: Emitter
+  /** The meters whose counts are exchanged. */
+  meters(): readonly Exchanging[]
+  /** Called now and then. Returns when it wants to be called next at the latest. */
+  tick(now: number): number
+  warn(error: WeirError, subject?: string): void
+  snapshot(): Snapshot
+}
+
+/** What keeps the counts of several nodes together: brought by a store, so that a throttler without one carries none of it. */
+export interface Coordinator {
+  /** This node's id. */
+  readonly nodeId: string
+  readonly state: ThrottlerState
+  /** What meters see of it. */
+  readonly exchange: Exchange
+  /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
+  serves(throttler: Coordinated, policyIds: readonly string[]): boolean
+  /** Starts to exchange the counts of a throttler that it was made for. */
+  join(throttler: Coordinated): void
+  /** Meters are no longer used: what they hold is sent. */
+  retire(meters: readonly Exchanging[]): void
+  /** New meters know nothing yet of what is blocked or hot. */
+  welcome(): void
+  /** Something new is to be looked after at a tick. */
+  wake(): void
+  /** What a snapshot tells of the store. */
+  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'>
+  /** The live nodes as far as known, this one first. */
+  cluster(now: number): readonly ClusterNode[]
+  /** Sends what is left within `deadline` milliseconds; the connection is closed with the last throttler. */
+  leave(throttler: Coordinated, deadline: number): Promise<void>
+}
+
+/** What a throttler asks a coordinator for. */
+export interface CoordinatorOptions {
+  readonly clock: Clock
+  readonly random: () => number
+  /** Milliseconds between two heartbeats. */
+  readonly heartbeat: number
+  readonly throttler: Coordinated
+  readonly policyIds: readonly string[]
+}
+
+/**
+ * What `createThrottler` takes as its store: a meeting point of the nodes, and what keeps their counts together there. Throttlers
+ * that get the same value share one coordinator: its connection, its heartbeat and its exchange.
+ */
+export interface Store extends MeetingPoint {
+  coordinate(options: CoordinatorOptions): Coordinator
+}

@@ -1,0 +1,80 @@
+import type { Meter } from '../algorithms/meter.ts'
+import type { Exchange } from '../algorithms/shared/site.ts'
+import type { Clock, TimerHandle } from '../time/clock.ts'
+import { StoreTime } from '../time/store-time.ts'
+
+/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
+
+/** Looks after the meters that are of this process alone: their time, and that they forget idle keys. */
+export class LocalMeters {
+  /** What such a meter sees of other nodes: none. */
+  readonly exchange: Exchange
+  readonly #clock: Clock
+  readonly #time: StoreTime
+  /** Where the walks over the meters' keys have got to. */
+  readonly #walks = new Map<Meter, number>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#time = new StoreTime(clock.now(), clock.monotonic())
+    this.exchange = Object.freeze({
+      time: this.#time,
+      localTime: this.#time,
+      connected: false,
+      nodes: 1,
+      degraded: false,
+      silent: false,
+      recoveredAt: Number.NEGATIVE_INFINITY,
+      foundAt: Number.NEGATIVE_INFINITY,
+      due: () => {},
+      changeBlock: () => {},
+    })
+  }
+
+  /** Returns when it wants to be called next at the latest, on the monotonic clock. */
+  tick(meters: readonly Meter[], now: number): number {
+    this.#time.observe(now, now, this.#clock.now())
+    let next = Number.POSITIVE_INFINITY
+    for (const meter of meters) {
+      if (now >= meter.rollAt) {
+        meter.roll(now)
+        if (!this.#walks.has(meter)) this.#walks.set(meter, 0)
+      }
+      const from = this.#walks.get(meter)
+      const then = from === undefined ? -1 : meter.sweep(from, now)
+      if (then >= 0) this.#walks.set(meter, then)
+      else this.#walks.delete(meter)
+      next = Math.min(next, then >= 0 ? now : meter.rollAt)
+    }
+    for (const meter of this.#walks.keys()) if (!meters.includes(meter)) this.#walks.delete(meter)
+    return next
+  }
+}
+
+/** Calls a function when it wants to be called, by one timer. */
+export class Ticker {
+  readonly #clock: Clock
+  readonly #tick: (now: number) => number
+  #timer: TimerHandle | undefined
+
+  /** @param tick returns when it is to be called next, on the monotonic clock */
+  constructor(clock: Clock, tick: (now: number) => number) {
+    this.#clock = clock
+    this.#tick = tick
+  }
+
+  /** Calls it now. */
+  wake(): void {
+    this.stop()
+    const now = this.#clock.monotonic()
+    const next = this.#tick(now)
+    if (next === Number.POSITIVE_INFINITY) return
+    this.#timer = this.#clock.setTimeout(() => this.wake(), Math.min(LONGEST_TIMER, Math.max(0, next - now)))
+  }
+
+  stop(): void {
+    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}
