@@ -1,4 +1,5 @@
-import { header, type KeyOption, type PolicyOptions } from '@weir/core'
+import type { KeyOption, PolicyOptions } from '@weir/core'
+import { header } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { LimitConfig } from './schema.ts'
 

@@ -1,5 +1,6 @@
 import { getConnInfo } from '@hono/node-server/conninfo'
-import { createGuard, type Decision, type RequestReader, type SetHeader, type ThrottleInput, type Throttler } from '@weir/core'
+import type { Decision, Throttler } from '@weir/core'
+import { createGuard, type RequestReader, type SetHeader, type ThrottleInput } from '@weir/core/http'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 

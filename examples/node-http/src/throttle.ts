@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { createGuard, nodeReader, type SetHeader, type ThrottleInput, type Throttler, upgradeRefusal } from '@weir/core'
+import type { Throttler } from '@weir/core'
+import { createGuard, nodeReader, type SetHeader, type ThrottleInput, upgradeRefusal } from '@weir/core/http'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void

@@ -32,7 +32,7 @@ class Cluster {
   async add(count: number, limit: number): Promise<void> {
     const policies: PolicyOptions[] = [
       { name: 'limited', limit, interval: INTERVAL },
-      { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
+      { name: BOOKS, limit: 1e9, interval: this.#books, spans: BOOKS_SPANS, coordination: 'spans', degraded: 'open' },
     ]
     const store = redisStore({ port: server.port }, { namespace: this.namespace })
     const made = Array.from({ length: count }, () => createThrottler({ policies, store, heartbeat: 100 }).start())

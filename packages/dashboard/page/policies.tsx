@@ -51,7 +51,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         {policy.dryRun === true && <span class="tag">dry run</span>}
         <span class="rule">
           {rule(policy.limit, policy.interval)}
-          {policy.window === 'sliding' && ', sliding'}
+          {policy.algorithm.startsWith('sliding') && ', sliding'}
         </span>
       </th>
       <td>

@@ -5,7 +5,8 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   readonly name: string
   readonly limit: number
   readonly interval: number
-  readonly window: 'fixed' | 'sliding'
+  /** The algorithm's id, e.g. `'fixed-window'`. */
+  readonly algorithm: string
   readonly blocked: number
   /** Units of all nodes that their store does not know of yet. */
   readonly unsynced: number

@@ -36,7 +36,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   const views = new Map<string, PolicyView>()
   for (const { policies } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, window, blocked, unsynced, overshoot } = policy
+      const { name, limit, interval, algorithm, blocked, unsynced, overshoot } = policy
       const before = views.get(name)
       const { admitted, refused } = rates.ofPolicy(name)
       views.set(name, {
@@ -44,7 +44,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
         name,
         limit: before?.limit ?? limit,
         interval,
-        window,
+        algorithm,
         blocked: Math.max(before?.blocked ?? 0, blocked),
         unsynced: (before?.unsynced ?? 0) + unsynced,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),

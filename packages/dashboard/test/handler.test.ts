@@ -1,4 +1,5 @@
-import { Hub, systemClock } from '@weir/core'
+import { systemClock } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import { expect, onTestFinished, test } from 'vitest'
 import { dashboard } from '../src/index.ts'
 import type { Found, Hello, View } from '../src/protocol.ts'

@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createThrottler, Hub, memoryStore, systemClock, type Throttler } from '@weir/core'
+import { createThrottler, memoryStore, systemClock, type Throttler, slidingWindow } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 
 /** A throttler with two policies; with a hub it is a node of a cluster. */
@@ -9,7 +10,7 @@ export function throttlerFor(hub: Hub = new Hub(systemClock)): Throttler {
     store: memoryStore(hub),
     policies: [
       { name: 'user', limit: 100, interval: '1h', cooldown: '10m' },
-      { name: 'tenant', limit: 1_000, interval: '1h', window: 'sliding' },
+      { name: 'tenant', limit: 1_000, interval: '1h', algorithm: slidingWindow() },
     ],
   })
   onTestFinished(() => throttler.close())

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type IpcService, type Snapshot, serveIpc } from '@weir/core'
+import type { Snapshot } from '@weir/core'
+import { type IpcService, serveIpc } from '@weir/core/ipc'
 import { DemoError } from './errors.ts'
 import { FRAMEWORKS, type Framework, type FromChild, type GatewayConfig, type StateChange } from './processes/messages.ts'
 import { Child } from './processes/parent.ts'

@@ -61,7 +61,7 @@ export const choices: Figure = {
       ['`spans: 12`', { ...MIDDLE, spans: 12 }, {}],
       ['`strict: true`', { ...MIDDLE, strict: true }, { strict: true }],
       ['no publish/subscribe', MIDDLE, { network: { announcementLoss: 1 } }],
-      ["`enforcement: 'published'`", { ...MIDDLE, enforcement: 'published' }, {}],
+      ["`coordination: 'spans'`", { ...MIDDLE, coordination: 'spans' }, {}],
     ]
     const rows = [['policy', 'overshoot at ×1.1', 'at ×2', 'at ×100', 'operations at ×0.1', 'at ×0.9', 'at ×1.1', 'at ×100']]
     for (const [name, policy, more] of settings) {
@@ -83,9 +83,9 @@ export const load: Figure = {
   makes: ['overshoot-by-load.svg', 'operations-by-load.svg'],
   about: 'overshoot and store operations by offered load',
   async make() {
-    const enforcements = { proof: {}, published: { enforcement: 'published' } } as const
+    const coordinations = { background: {}, spans: { coordination: 'spans' } } as const
     const excess: { name: string; offered: number; overshoot: number }[] = []
-    for (const [name, policy] of Object.entries(enforcements)) {
+    for (const [name, policy] of Object.entries(coordinations)) {
       for (const offered of [1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100]) {
         const { overshoot } = await run({ ...MIDDLE, ...policy }, offered)
         excess.push({ name, offered, overshoot: overshoot.mean })
@@ -145,7 +145,7 @@ function offeredAxis(from: number): Plot.Markish {
 
 function overshootChart(points: readonly { name: string; offered: number; overshoot: number }[]): string {
   return draw({
-    label: 'Mean overshoot by offered load, for enforcement proof and published: twelve nodes, 1000 per 10 seconds',
+    label: 'Mean overshoot by offered load, in the background and by spans: twelve nodes, 1000 per 10 seconds',
     x: offered(1),
     y: { label: '↑ overshoot, mean', domain: [0, 0.4], tickFormat: (value: number) => `${Math.round(value * 100)} %` },
     marks: [

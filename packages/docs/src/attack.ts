@@ -1,5 +1,5 @@
 import * as Plot from '@observablehq/plot'
-import { createThrottler, type PolicyOptions } from '@weir/core'
+import { createThrottler, type PolicyOptions, slidingCounter, slidingWindow } from '@weir/core'
 import { type Course, type NodeContext, poisson, type SimulatedNode, simulate } from '@weir/testing'
 import { type Figure, whole } from './figure.ts'
 import { COLORS, draw, grid } from './svg.ts'
@@ -9,12 +9,12 @@ const INTERVAL = 10_000
 /** The window shapes side by side. */
 const SHAPES: Readonly<Record<string, Partial<PolicyOptions>>> = {
   fixed: {},
-  'two windows': { window: 'sliding', enforcement: 'published' },
-  sliding: { window: 'sliding' },
+  'two windows': { algorithm: slidingCounter(), coordination: 'spans' },
+  sliding: { algorithm: slidingWindow() },
 }
 const TITLES = {
   fixed: 'fixed',
-  'two windows': 'two windows (`sliding` with `published`)',
+  'two windows': 'two windows (`slidingCounter()`)',
   sliding: 'sliding',
 }
 const SERIES = { fixed: COLORS.second, 'two windows': COLORS.third, sliding: COLORS.first }

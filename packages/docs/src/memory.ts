@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createThrottler, type PolicyOptions, type Store, type SyncRequest, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import type { SyncRequest } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
 
 const KEYS = 50_000

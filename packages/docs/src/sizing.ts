@@ -1,4 +1,5 @@
-import { type Ordinal, ordinalAt, type StoreConnection, type StorePolicy, systemClock } from '@weir/core'
+import { systemClock } from '@weir/core'
+import { type Ordinal, ordinalAt, type StoreConnection, type StorePolicy } from '@weir/core/sync'
 import { redisStore } from '@weir/redis'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type Figure, whole } from './figure.ts'

@@ -1,14 +1,15 @@
+import { slidingCounter, slidingWindow } from '@weir/core'
 import type { PolicyOptions } from '@weir/core'
 import { poisson, type SimulationResult, simulate } from '@weir/testing'
 import { type Figure, percent, whole } from './figure.ts'
 import { bytesPerBusyKey, bytesPerKey } from './memory.ts'
 
 const BASE = { limit: 1000, interval: 10_000 }
-const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'window' | 'enforcement'>])[] = [
-  ['`fixed`, `proof` (default)', {}],
-  ['`fixed`, `published`', { enforcement: 'published' }],
-  ['`sliding`, `proof`', { window: 'sliding' }],
-  ['`sliding`, `published` (two windows)', { window: 'sliding', enforcement: 'published' }],
+const SHAPES: readonly (readonly [string, Pick<PolicyOptions, 'algorithm' | 'coordination'>])[] = [
+  ['`fixedWindow()`, `background` (default)', {}],
+  ['`fixedWindow()`, `spans`', { coordination: 'spans' }],
+  ['`slidingWindow()`, `background`', { algorithm: slidingWindow() }],
+  ['`slidingCounter()`, `spans`', { algorithm: slidingCounter(), coordination: 'spans' }],
 ]
 
 /** What each window costs, side by side. */
@@ -47,7 +48,7 @@ export const windows: Figure = {
       limits.push([
         name,
         ...[above, double, flood].map((result) => percent(1 + (result?.worstWindow.p95 ?? 0), 0)),
-        percent(shape.window === 'sliding' ? (below?.refusedUnderLimit ?? 0) : (below?.falseRequests ?? 0), 2),
+        percent(shape.algorithm !== undefined ? (below?.refusedUnderLimit ?? 0) : (below?.falseRequests ?? 0), 2),
         ...[above, double, flood].map((result) => percent(result?.admittedOfExact ?? 0, 0)),
       ])
       costs.push([
@@ -72,7 +73,7 @@ async function reopenings(): Promise<string[][]> {
     [0.1, 10],
     [0.1, 60],
   ] as const) {
-    const [above, double] = await inTurn([1.1, 2], (times) => run({ ...BASE, window: 'sliding', reopen, buckets }, times))
+    const [above, double] = await inTurn([1.1, 2], (times) => run({ ...BASE, algorithm: slidingWindow({ reopen, buckets }) }, times))
     rows.push([
       `\`reopen: ${reopen}, buckets: ${buckets}\``,
       percent(above?.admittedOfExact ?? 0, 0),

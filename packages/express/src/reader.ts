@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, type RequestReader } from '@weir/core'
+import { foldRoute, headerValue, type RequestReader } from '@weir/core/http'
 import type { Request } from 'express'
 
 /** Reads requests of Express 4 and 5. */

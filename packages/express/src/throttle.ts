@@ -1,13 +1,5 @@
-import {
-  createGuard,
-  type Decision,
-  type PlannedName,
-  type PolicyName,
-  type SetHeader,
-  ThrottledError,
-  type ThrottleInput,
-  type Throttler,
-} from '@weir/core'
+import type { Decision, PlannedName, Throttler } from '@weir/core'
+import { createGuard, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 

@@ -1,4 +1,5 @@
-import type { Decision, FaceOptions, PolicyName, PolicyOptions, ThrottleInput, Throttler, ThrottlerOptions } from '@weir/core'
+import type { Decision, PolicyOptions, Throttler, ThrottlerOptions } from '@weir/core'
+import type { FaceOptions, PolicyName, ThrottleInput } from '@weir/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** What Fastify calls a handler with, as far as options such as `handler` see it. */

@@ -1,13 +1,5 @@
-import {
-  type Decision,
-  LIMIT_FIELDS,
-  type PolicyName,
-  type SetHeader,
-  ThrottledError,
-  type ThrottleInput,
-  type Throttler,
-  WeirError,
-} from '@weir/core'
+import { type Decision, type Throttler, WeirError } from '@weir/core'
+import { LIMIT_FIELDS, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'

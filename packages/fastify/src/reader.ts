@@ -1,4 +1,4 @@
-import { headerValue, type RequestReader } from '@weir/core'
+import { headerValue, type RequestReader } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { RouteThrottleOptions } from './options.ts'
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { createThrottler, Guard, type PolicyOptions, type ThrottleInput, type Throttler, WeirError } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Throttler, WeirError } from '@weir/core'
+import { Guard, type ThrottleInput } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { FastifyArgs, RouteThrottleOptions } from './options.ts'
 import type { FastifyReader, RouteConfig } from './reader.ts'

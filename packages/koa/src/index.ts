@@ -1,3 +1,3 @@
-export { header, type PolicyName, type WeirTypes } from '@weir/core'
+export { header, type PolicyName, type WeirTypes } from '@weir/core/http'
 export type { RouterLike } from './reader.ts'
 export { type KoaArgs, type ThrottleMiddleware, type ThrottleOptions, throttle } from './throttle.ts'

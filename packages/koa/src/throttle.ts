@@ -1,15 +1,5 @@
-import {
-  createGuard,
-  type Decision,
-  LIMIT_FIELDS,
-  type PlannedName,
-  type PolicyName,
-  type SetHeader,
-  ThrottledError,
-  type ThrottleInput,
-  type Throttler,
-  WeirError,
-} from '@weir/core'
+import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import { createGuard, LIMIT_FIELDS, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
 

@@ -1,4 +1,5 @@
-import { createThrottler, Hub, memoryStore, type Store, systemClock, type Throttler } from '@weir/core'
+import { createThrottler, memoryStore, type Store, systemClock, type Throttler } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 
 /** A throttler that has admitted, refused and blocked something, and has exchanged counts with a store. */
@@ -25,6 +26,7 @@ export function awayStore(): Store & { let: (up: boolean) => void } {
   let up = false
   return {
     kind: 'away',
+    coordinate: inner.coordinate,
     let(value) {
       up = value
     },

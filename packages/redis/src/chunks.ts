@@ -1,4 +1,4 @@
-import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core'
+import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core/sync'
 import {
   type BucketKeys,
   escapeKey,

@@ -1,4 +1,5 @@
-import { type StoreConnection, type StoreNode, type SyncReply, type SyncRequest, type TimerHandle, WeirError } from '@weir/core'
+import { type TimerHandle, WeirError } from '@weir/core'
+import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
 import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
 import type { Keys } from './keys.ts'

@@ -1,4 +1,4 @@
-import type { Store } from '@weir/core'
+import { backgroundStore, type Store } from '@weir/core/sync'
 import { RedisConnection } from './connection.ts'
 import { Keys } from './keys.ts'
 import { checkOptions, type RedisStoreOptions } from './options.ts'
@@ -11,7 +11,8 @@ const CLUSTER_BUCKETS = 16
  * A store in Redis 5 or newer (or Valkey): one server, Sentinels, or a Cluster.
  *
  * @param target - an ioredis 5 or 6 instance, a URL, options of ioredis, or `{ cluster: nodes, options }`. An instance is
- * a template only: each throttler opens connections of its own with its settings, and neither uses, changes nor closes it.
+ * a template only: connections of the store's own are opened with its settings, and it is neither used, changed nor closed.
+ * All throttlers of a process that get the same store share them.
  * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
  *
  * @example
@@ -26,8 +27,8 @@ export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions 
   const options = checkOptions(storeOptions)
   const template = templateOf(target)
   const keys = new Keys(options.namespace, options.buckets ?? (template.isCluster ? CLUSTER_BUCKETS : 1))
-  return {
+  return backgroundStore({
     kind: 'redis',
     open: (node) => new RedisConnection(node, template, keys, options),
-  }
+  })
 }

@@ -1,4 +1,5 @@
-import { type Announcement, type Cell, type Ordinal, type StatusReport, type SyncResult, WeirError } from '@weir/core'
+import { WeirError } from '@weir/core'
+import type { Announcement, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
 import { unescapeText } from './keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */

@@ -1,4 +1,6 @@
-import { type HeartbeatRequest, Hub, type Ordinal, type StorePolicy, systemClock } from '@weir/core'
+import { systemClock } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import type { HeartbeatRequest, Ordinal, StorePolicy } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'

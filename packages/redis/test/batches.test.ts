@@ -1,4 +1,4 @@
-import type { Ordinal, StorePolicy, SyncEntry } from '@weir/core'
+import type { Ordinal, StorePolicy, SyncEntry } from '@weir/core/sync'
 import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Throttler, fixedWindow, slidingWindow } from '@weir/core'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
@@ -45,7 +45,7 @@ test.each([
   'with a %s window and a step of the server’s clock by %d s nodes share their limit, and so does one that starts later',
   async (window, seconds) => {
     const namespace = `step-${++namespaces}`
-    const policy = { limit: LIMIT, interval: INTERVAL, window }
+    const policy = { limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }
     const nodes = [await start(namespace, policy), await start(namespace, policy)]
     await server.cli('set', 'clock-step', String(seconds))
     // Two heartbeats later each has heard of it.

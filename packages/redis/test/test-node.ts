@@ -1,12 +1,5 @@
-import {
-  type Announcement,
-  type HeartbeatReply,
-  type Ordinal,
-  type Store,
-  type StoreConnection,
-  type StorePolicy,
-  systemClock,
-} from '@weir/core'
+import { type Store, systemClock } from '@weir/core'
+import type { Announcement, HeartbeatReply, Ordinal, StoreConnection, StorePolicy } from '@weir/core/sync'
 import { until } from '@weir/tooling/redis-servers'
 
 let started = 0

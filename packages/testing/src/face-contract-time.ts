@@ -1,3 +1,4 @@
+import { slidingWindow } from '@weir/core'
 import assert from 'node:assert/strict'
 import type { Answer, FaceCase, FaceClient } from './face-contract-context.ts'
 
@@ -16,11 +17,11 @@ async function refused(client: FaceClient): Promise<Answer> {
 /** That `Retry-After` is true, and how it comes about. */
 export const timeCases: readonly FaceCase[] = [
   { name: 'a fixed window', options: {} },
-  { name: 'a sliding window', options: { window: 'sliding' } },
-  { name: 'a window in a hundred spans', options: { window: 'sliding', spans: 100 } },
+  { name: 'a sliding window', options: { algorithm: slidingWindow() } },
+  { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
   { name: 'a cooldown that grows', options: { cooldown: { base: '1s', factor: 2, max: '8s' } } },
-  { name: 'the published algorithm', options: { enforcement: 'published' } },
+  { name: 'the published algorithm', options: { coordination: 'spans' } },
 ].map(
   ({ name, options }): FaceCase => ({
     title: `lets in the only client of a key that waits as Retry-After says, with ${name}`,

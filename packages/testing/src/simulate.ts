@@ -1,4 +1,5 @@
-import { createThrottler, type Ordinal, type Policy } from '@weir/core'
+import { createThrottler, type Policy, type SlidingWindow, memoryStore } from '@weir/core'
+import type { Ordinal } from '@weir/core/sync'
 import { uniform } from './balancing.ts'
 import { Cluster } from './cluster.ts'
 import type { ClusterNode } from './cluster-node.ts'
@@ -198,8 +199,8 @@ class Simulation {
   #ledgerOf(key: string): Ledger | undefined {
     let ledger = this.#ledgers.get(key)
     if (ledger !== undefined || (this.#watch !== undefined && !this.#watch.has(key))) return ledger
-    const { limit, interval, cooldown, window } = this.#policy
-    const sliding = window === 'sliding'
+    const { limit, interval, cooldown } = this.#policy
+    const sliding = isSliding(this.#policy)
     ledger = new Ledger(key, {
       limit,
       interval,
@@ -220,8 +221,8 @@ class Simulation {
 
   /** Asks the store for the totals of an interval when the next one is nearly over; of fixed windows only. */
   #askStore(index: number): void {
-    const { interval, window, id } = this.#policy
-    if (window === 'sliding') return
+    const { interval, id } = this.#policy
+    if (isSliding(this.#policy)) return
     this.#time.at(
       (index + 1.9) * interval,
       () => {
@@ -246,13 +247,17 @@ class Simulation {
   }
 }
 
+function isSliding({ algorithm }: Policy): boolean {
+  return (algorithm.buckets ?? 1) > 1
+}
+
 /** How a sliding policy cuts its window. */
-function bucketsOf(policy: Policy): BucketShape {
-  return { buckets: policy.buckets, reopen: policy.reopen }
+function bucketsOf({ algorithm }: Policy): BucketShape {
+  return algorithm as SlidingWindow
 }
 
 /** The policy checked and complete, by the code that ships. */
 function policyOf(scenario: Scenario): Policy {
-  const throttler = createThrottler({ policies: [scenario.policy], clock: manualClock() })
+  const throttler = createThrottler({ policies: [scenario.policy], clock: manualClock(), store: memoryStore() })
   return throttler.policies[0] as Policy
 }

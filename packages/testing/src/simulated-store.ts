@@ -1,15 +1,7 @@
-import {
-  type Announcement,
-  Hub,
-  type Ordinal,
-  type Store,
-  type StoreConnection,
-  type StoreNode,
-  type StorePolicy,
-  type SyncReply,
-  type SyncRequest,
-  WeirError,
-} from '@weir/core'
+import { backgroundStore } from '@weir/core/sync'
+import { type Store, WeirError } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import type { Announcement, Ordinal, StoreConnection, StoreNode, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
 import type { OutageMode } from './fault.ts'
 import { NodeClock } from './manual-clock.ts'
 import { Link, type NetworkOptions } from './network.ts'
@@ -54,6 +46,7 @@ export type SyncObserver = (nodeId: string, request: SyncRequest) => void
  * with switches for everything that can happen to a server.
  */
 export class SimulatedStore implements Store {
+  readonly coordinate: Store['coordinate'] = backgroundStore(this).coordinate
   readonly kind = 'simulated'
   readonly statistics: StoreStatistics = { exchanges: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
   /**

@@ -1,4 +1,5 @@
-import type { Clock, StoreConnection, StoreNode } from '@weir/core'
+import type { Clock } from '@weir/core'
+import type { StoreConnection, StoreNode } from '@weir/core/sync'
 
 /** One empty store for one test. */
 export interface StoreContractFixture {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { type HeartbeatReply, WeirError } from '@weir/core'
+import { WeirError } from '@weir/core'
+import type { HeartbeatReply } from '@weir/core/sync'
 import type { ContractCase } from './store-contract-case.ts'
 import { type ContractContext, type ContractNode, cell, defined, fixedPolicy, net } from './store-contract-context.ts'
 

@@ -1,3 +1,4 @@
+import { slidingWindow } from '@weir/core'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { expectSimulation, moving, poisson, roundRobin, type Scenario, sticky, uniform, zipf } from '../src/index.ts'
@@ -69,7 +70,7 @@ describe('a cluster with a sliding window', () => {
         const { limit, nodes } = cluster
         const scenario = scenarioOf(cluster)
         const held = Math.max(limit / 2, nodes) / limit
-        await expectSimulation({ ...scenario, policy: { ...scenario.policy, window: 'sliding' } }, ({ worstWindow, refusedWithRoom }) => {
+        await expectSimulation({ ...scenario, policy: { ...scenario.policy, algorithm: slidingWindow() } }, ({ worstWindow, refusedWithRoom }) => {
           expect(refusedWithRoom).toBe(0)
           expect(worstWindow.max).toBeLessThanOrEqual(0.02 + held + unheard(cluster))
         })

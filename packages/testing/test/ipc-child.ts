@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { type Announcement, type StoreConnection, type StoreNode, type SyncReply, WeirError, type WeirErrorCode } from '@weir/core'
+import { WeirError, type WeirErrorCode } from '@weir/core'
+import type { Announcement, StoreConnection, StoreNode, SyncReply } from '@weir/core/sync'
 import { decode, encode, type NodeAnswer, type NodeCommand } from './fixtures/ipc-node.ts'
 
 /** A real child process whose nodes are driven from here. */

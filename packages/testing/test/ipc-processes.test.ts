@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { ipcStore, memoryStore, serveIpc, systemClock } from '@weir/core'
+import { memoryStore, systemClock } from '@weir/core'
+import { ipcStore, serveIpc } from '@weir/core/ipc'
 import { afterEach, expect, test, vi } from 'vitest'
 import { IpcChild } from './ipc-child.ts'
 

@@ -1,4 +1,5 @@
-import { type Hub, serveIpc } from '@weir/core'
+import { serveIpc } from '@weir/core/ipc'
+import type { Hub } from '@weir/core/memory'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { storeContract } from '../src/index.ts'
 import { IpcChild } from './ipc-child.ts'

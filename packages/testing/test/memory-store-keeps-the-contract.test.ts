@@ -1,4 +1,5 @@
-import { Hub, memoryStore, systemClock } from '@weir/core'
+import { memoryStore, systemClock } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import { describe, test } from 'vitest'
 import { storeContract } from '../src/index.ts'
 

@@ -1,3 +1,4 @@
+import { type Algorithm, fixedWindow, slidingWindow } from '@weir/core'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
 import { expectSimulation, type Fault, faults, poisson, type Scenario, uniform, zipf } from '../src/index.ts'
@@ -29,16 +30,16 @@ it('after a flood and whatever went wrong in it, everybody is let in again', asy
       fc.record({
         seed: fc.integer({ min: 1, max: 1_000_000 }),
         nodes: fc.integer({ min: 2, max: 8 }),
-        window: fc.constantFrom('fixed' as const, 'sliding' as const),
+        algorithm: fc.constantFrom<Algorithm>(fixedWindow(), slidingWindow()),
         cooldown: fc.constantFrom(0, 500, 3000),
         trouble,
         balancing: fc.constantFrom(uniform, zipf()),
       }),
-      async ({ seed, nodes, window, cooldown, trouble: list, balancing }) => {
+      async ({ seed, nodes, algorithm, cooldown, trouble: list, balancing }) => {
         const scenario: Scenario = {
           seed,
           nodes,
-          policy: { limit: 150, interval: 2000, window, cooldown },
+          policy: { limit: 150, interval: 2000, algorithm, cooldown },
           warmup: QUIET_ENDS,
           intervals: 3,
           load: poisson((position) => {
@@ -62,7 +63,7 @@ it('after a flood and whatever went wrong in it, everybody is let in again', asy
           {
             seed: 1,
             nodes: 3,
-            window: 'sliding',
+            algorithm: slidingWindow(),
             cooldown: 500,
             trouble: [{ kind: 'outage', from: 2.4, until: 3.2, mode: 'hang' }],
             balancing: uniform,

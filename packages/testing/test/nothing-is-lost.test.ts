@@ -1,4 +1,5 @@
-import { createThrottler, type Ordinal } from '@weir/core'
+import { createThrottler, slidingWindow } from '@weir/core'
+import type { Ordinal } from '@weir/core/sync'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import {
@@ -61,7 +62,7 @@ async function closed(
   const scenario: Scenario = {
     seed,
     nodes,
-    policy: { limit: LIMIT, interval: INTERVAL, ...(window === 'sliding' && { window, buckets: 10 }) },
+    policy: { limit: LIMIT, interval: INTERVAL, ...(window === 'sliding' && { algorithm: slidingWindow({ buckets: 10 }) }) },
     intervals: 1,
     warmup: 0,
     load: poisson((position) => {
@@ -83,7 +84,7 @@ async function closed(
 
 /** What the store has of the first interval, whole or bucket by bucket. */
 function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefined): number {
-  const width = policy.window === 'sliding' ? INTERVAL / policy.buckets : INTERVAL
+  const width = INTERVAL / (policy.algorithm.buckets ?? 1)
   const first = Math.round((Math.ceil(1_000_800_000 / INTERVAL) * INTERVAL) / width)
   let sum = 0
   for (let index = 0; index < INTERVAL / width; index++) sum += store?.total(policy.id, 'key', (first + index) as Ordinal) ?? 0

@@ -1,4 +1,4 @@
-import type { Announcement, Ordinal, StorePolicy, SyncReply, SyncRequest } from '@weir/core'
+import type { Announcement, Ordinal, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
 import { describe, expect, it } from 'vitest'
 import { type NetworkOptions, NodeClock, SeededRandom, type SimulatedStoreOptions, simulatedStore, VirtualTime } from '../src/index.ts'
 

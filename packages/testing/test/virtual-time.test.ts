@@ -1,4 +1,5 @@
-import { createThrottler, Hub, memoryStore } from '@weir/core'
+import { createThrottler, memoryStore } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { EventQueue } from '../src/event-queue.ts'

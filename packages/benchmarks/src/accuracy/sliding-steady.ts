@@ -1,3 +1,4 @@
+import { slidingWindow } from '@weir/core'
 import { moving, poisson, roundRobin, type Scenario, sticky, uniform, zipf } from '@weir/testing'
 import type { Size } from './goal.ts'
 import { atLeast, atMost, type Figure, type Goal, percent, pooled, sum } from './goal.ts'
@@ -17,7 +18,7 @@ import {
 
 /** A sliding window of a setting, under a steady load. */
 export function slidingOf(setting: Setting, times: number, size: Size, more: Partial<Scenario> = {}): Scenario {
-  return { ...scenarioOf(setting, times, size, more), policy: { ...setting, window: 'sliding', ...more.policy } }
+  return { ...scenarioOf(setting, times, size, more), policy: { ...setting, algorithm: slidingWindow(), ...more.policy } }
 }
 
 /**
@@ -155,7 +156,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
           name: `${balancing.name}, x1.1 to x100, ${nameOf(setting)}`,
           scenarios: [1.1, 2, 100].map((times) =>
             slidingOf(setting, times, size, {
-              policy: { ...setting, window: 'sliding', cooldown: setting.interval },
+              policy: { ...setting, algorithm: slidingWindow(), cooldown: setting.interval },
               balancing,
               timeBlocks: true,
               intervals: Math.ceil(size.intervals / 2),

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
-import { createThrottler, type Duration, memoryStore, type PolicyOptions, type Throttler, type ThrottlerOptions } from '@weir/core'
+import { createThrottler, type Duration, memoryStore, type PolicyOptions, type Throttler, type ThrottlerOptions, slidingWindow } from '@weir/core'
 import { MemoryStore } from 'express-rate-limit'
 import MemoryLimiter from 'koa-ratelimit/limiter/memory.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -265,7 +265,7 @@ export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> 
       ],
       false,
     ),
-  'weir, sliding': (limit) => new Weir([{ limit, interval: '1h', window: 'sliding' }], false),
+  'weir, sliding': (limit) => new Weir([{ limit, interval: '1h', algorithm: slidingWindow() }], false),
   'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('throttled', ignore) }),
   'weir, listeners to all events': (limit) =>
     hourly(limit, {

@@ -2,7 +2,8 @@ import dns from 'node:dns'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { createThrottler, header, type PolicyOptions, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { header } from '@weir/core/http'
 import { redisStore } from '@weir/redis'
 import { appOf } from './apps.ts'
 import {
@@ -56,7 +57,7 @@ function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksI
       ...(degraded !== undefined && { degraded }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
-    { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, enforcement: 'published', degraded: 'open' },
+    { name: BOOKS, key, limit: 1e9, interval: books, spans: BOOKS_SPANS, coordination: 'spans', degraded: 'open' },
   ]
 }
 

@@ -1,4 +1,5 @@
-import { connectToHub, createThrottler, Hub, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { connectToHub, Hub } from '@weir/core/memory'
 import { manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { seeded, zipf } from '../harness/random.ts'

@@ -1,4 +1,5 @@
-import { connectToHub, createThrottler, Hub, type Store, type Throttler } from '@weir/core'
+import { createThrottler, type Store, type Throttler } from '@weir/core'
+import { connectToHub, Hub } from '@weir/core/memory'
 import { manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'

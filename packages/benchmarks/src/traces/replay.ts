@@ -1,4 +1,4 @@
-import { createThrottler } from '@weir/core'
+import { createThrottler, fixedWindow, slidingWindow } from '@weir/core'
 import { simulate, trace } from '@weir/testing'
 import type { Window } from './exact.ts'
 import type { Request } from './trace-file.ts'
@@ -18,7 +18,7 @@ export async function replay(requests: readonly Request[], { window, limit, inte
   const decisions: boolean[] = []
   const last = requests.at(-1)?.time ?? 0
   await simulate({
-    policy: { limit, interval, window },
+    policy: { limit, interval, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() },
     nodes,
     warmup: 0,
     intervals: Math.floor(last / interval) + 1,

@@ -1,4 +1,4 @@
-import type { Ordinal, StoreConnection, StorePolicy, SyncEntry } from '@weir/core'
+import type { Ordinal, StoreConnection, StorePolicy, SyncEntry } from '@weir/core/sync'
 import { systemClock } from '@weir/core'
 import { redisStore } from '@weir/redis'
 import { Redis } from 'ioredis'

@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { createThrottler, header, ipcStore, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { header } from '@weir/core/http'
+import { ipcStore } from '@weir/core/ipc'
 import { serveParent, startChild, tell } from './child.ts'
 import { CLIENT_HEADER, CLIENT_POLICY, type GatewayConfig, GLOBAL_POLICY } from './messages.ts'
 

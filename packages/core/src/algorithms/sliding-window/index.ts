@@ -13,12 +13,17 @@ export interface SlidingWindowOptions {
   readonly reopen?: number
 }
 
+/** What `slidingWindow` makes. */
+export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindowOptions>> {
+  readonly buckets: number
+}
+
 /**
  * No more than the limit in any stretch of the interval's length.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  */
-export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptions = {}): Algorithm {
+export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptions = {}): SlidingWindow {
   if (!Number.isInteger(buckets) || buckets < 6 || buckets > 120) {
     throw invalidOption('buckets', buckets, 'a whole number from 6 to 120')
   }
@@ -30,7 +35,8 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     name: 'slidingWindow()',
     id: `sliding-window${buckets}`,
     buckets,
+    reopen,
     local: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
     background: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
-  } satisfies Algorithm)
+  } satisfies SlidingWindow)
 }
