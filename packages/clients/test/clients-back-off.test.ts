@@ -1,3 +1,4 @@
+import { slidingWindow } from '@weir/core'
 import axios from 'axios'
 import axiosRetry from 'axios-retry'
 import got from 'got'
@@ -22,7 +23,7 @@ const CLIENTS: Record<string, (url: string) => Promise<string>> = {
 
 describe.each([
   ['a limit in a fixed window', {}],
-  ['a limit in a sliding window', { window: 'sliding' }],
+  ['a limit in a sliding window', { algorithm: slidingWindow() }],
   ['a cooldown', { cooldown: '2s' }],
 ] as const)('%s', (_name, options) => {
   // Together, as nearly all of the time is waiting.

@@ -1,7 +1,7 @@
+import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import { describe, expect, test } from 'vitest'
 import { parsePolicies, parsePolicy } from '../src/decide/check-policy.ts'
 import type { PolicyOptions } from '../src/decide/policy.ts'
 import { thrownBy } from './support/nodes.ts'

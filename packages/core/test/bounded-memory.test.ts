@@ -1,7 +1,7 @@
-import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { describe, expect, test, vi } from 'vitest'
-import type { Policy } from '../src/decide/policy.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import type { Overflow } from '../src/decide/limiter.ts'
+import type { Policy } from '../src/decide/policy.ts'
 import { offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { BLOCKED, baseOf, KeyTable, GATE, KNOWN, OTHERS, SENT, TAG } from '../src/keys/key-table.ts'
+import { BLOCKED, baseOf, GATE, KeyTable, KNOWN, OTHERS, SENT, TAG } from '../src/keys/key-table.ts'
 import { anyKey, hostileKeys } from './support/nodes.ts'
 
 // Much of it is computed; a busy machine needs time for that.

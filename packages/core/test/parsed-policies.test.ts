@@ -1,8 +1,8 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import fc from 'fast-check'
-import { expect, test } from 'vitest'
 import { parsePolicies, parsePolicy } from '../src/decide/check-policy.ts'
 
 test('defaults: six spans, no cooldown, fixed window, in the background, share', () => {

@@ -1,6 +1,6 @@
+import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import { describe, expect, test } from 'vitest'
 import type { StoreConnection, SyncRequest } from '../src/store/contract.ts'
 import { offer, scene } from './support/nodes.ts'
 
@@ -26,7 +26,9 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     const open = store.open.bind(store)
     const wrap = withoutAnswersFor('lost', away, asked, () => world.time)
     store.open = (about) => wrap(open(about))
-    const nodes = [1, 2].map(() => node({ limit: 100, interval: 10_000, cooldown: 5_000, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }))
+    const nodes = [1, 2].map(() =>
+      node({ limit: 100, interval: 10_000, cooldown: 5_000, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    )
     return { world, nodes, away, asked, close }
   }
 

@@ -1,6 +1,6 @@
-import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import type { Decision } from '../src/decide/decision.ts'
 import { HeaderWriter } from '../src/http/answer/headers.ts'
 import { offer, scene, seeded } from './support/nodes.ts'

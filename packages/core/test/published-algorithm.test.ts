@@ -106,7 +106,7 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
     await here.close()
   })
 
-  test("in the background all three stop at once", async () => {
+  test('in the background all three stop at once', async () => {
     const here = await cluster({ coordination: 'background' })
     const { world, nodes } = here
     let admitted = 0

@@ -1,6 +1,6 @@
+import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import { describe, expect, test } from 'vitest'
 import { offer, scene } from './support/nodes.ts'
 
 function refusals(node: {
@@ -24,7 +24,10 @@ describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counte
   test('totals that the store returned', async () => {
     const { world, node, store } = scene()
     store.announces = false
-    const [one, two] = [node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }), node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })]
+    const [one, two] = [
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    ]
     one.start()
     two.start()
     await world.run(10)
@@ -43,7 +46,10 @@ describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counte
 
   test('totals that the store announced', async () => {
     const { world, node } = scene()
-    const [one, two] = [node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }), node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })]
+    const [one, two] = [
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    ]
     one.start()
     two.start()
     await world.run(1_500)

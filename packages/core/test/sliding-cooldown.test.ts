@@ -1,5 +1,5 @@
-import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { expect, test } from 'vitest'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { offer, scene } from './support/nodes.ts'
 
 test('an excess of a sliding window begins one cooldown, not one at each node after the other', async () => {

@@ -1,6 +1,6 @@
-import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { offer, scene } from './support/nodes.ts'
 
 const INTERVAL = 3_000

@@ -1,6 +1,6 @@
-import { backgroundStore } from '../src/sync/coordinator.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { StoreConnection } from '../src/store/contract.ts'
+import { backgroundStore } from '../src/sync/coordinator.ts'
 import { Throttler } from '../src/throttler/throttler.ts'
 import { World } from './support/world.ts'
 

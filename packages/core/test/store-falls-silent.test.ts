@@ -1,6 +1,6 @@
+import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
-import { describe, expect, test } from 'vitest'
 import type { SyncReply, SyncRequest } from '../src/store/contract.ts'
 import { type Node, offer, scene } from './support/nodes.ts'
 
@@ -22,7 +22,9 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     const { world, store, node, close } = scene()
     store.roundTrip = 2
     store.deadline = 1_000
-    const nodes = [0, 1, 2].map(() => node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(), degraded }))
+    const nodes = [0, 1, 2].map(() =>
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(), degraded }),
+    )
     const events: string[] = []
     for (const one of nodes) for (const name of ['degraded', 'recovered'] as const) one.on(name, () => void events.push(name))
     for (const one of nodes) one.start()
@@ -97,7 +99,9 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
       }
       return { sync, close: () => connection.close() }
     }
-    const nodes = [0, 1, 2].map(() => node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }))
+    const nodes = [0, 1, 2].map(() =>
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    )
     for (const one of nodes) one.start()
     await world.runTo(INTERVAL)
     await load(nodes, world, INTERVAL)

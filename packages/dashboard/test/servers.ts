@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createThrottler, memoryStore, systemClock, type Throttler, slidingWindow } from '@weir/core'
+import { createThrottler, memoryStore, slidingWindow, systemClock, type Throttler } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 

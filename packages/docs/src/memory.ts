@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
 import type { SyncRequest } from '@weir/core/sync'
+import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
 
 const KEYS = 50_000
@@ -9,7 +10,7 @@ const KEYS = 50_000
 const BUSY_KEYS = 10_000
 
 /** Agrees to everything and keeps nothing, so that only the node's own memory is measured. */
-const agreeing: Store = {
+const agreeing = backgroundStore({
   kind: 'none',
   open: ({ clock }) => ({
     sync: ({ entries, blocks, heartbeat }: SyncRequest) =>
@@ -21,7 +22,7 @@ const agreeing: Store = {
       }),
     close: () => Promise.resolve(),
   }),
-}
+})
 
 /** Bytes that a node holds for each key, the key's string not included, after it took so many units of each. */
 export function bytesPerKey(policy: PolicyOptions, units: number): Promise<number> {

@@ -1,5 +1,5 @@
-import { slidingCounter, slidingWindow } from '@weir/core'
 import type { PolicyOptions } from '@weir/core'
+import { slidingCounter, slidingWindow } from '@weir/core'
 import { poisson, type SimulationResult, simulate } from '@weir/testing'
 import { type Figure, percent, whole } from './figure.ts'
 import { bytesPerBusyKey, bytesPerKey } from './memory.ts'

@@ -1,4 +1,14 @@
-import type { BlockState, HeartbeatReply, HeartbeatRequest, StatusReport, SyncEntry, SyncReply, SyncRequest, SyncResult, TotalAnnouncement } from '@weir/core/sync'
+import type {
+  BlockState,
+  HeartbeatReply,
+  HeartbeatRequest,
+  StatusReport,
+  SyncEntry,
+  SyncReply,
+  SyncRequest,
+  SyncResult,
+  TotalAnnouncement,
+} from '@weir/core/sync'
 import { ordinalAt } from '@weir/core/sync'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'

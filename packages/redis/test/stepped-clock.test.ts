@@ -1,4 +1,4 @@
-import { createThrottler, type PolicyOptions, type Throttler, fixedWindow, slidingWindow } from '@weir/core'
+import { createThrottler, fixedWindow, type PolicyOptions, slidingWindow, type Throttler } from '@weir/core'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'

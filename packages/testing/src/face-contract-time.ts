@@ -1,5 +1,5 @@
-import { slidingWindow } from '@weir/core'
 import assert from 'node:assert/strict'
+import { slidingWindow } from '@weir/core'
 import type { Answer, FaceCase, FaceClient } from './face-contract-context.ts'
 
 /** Short, since with a store real time has to pass. */

@@ -1,4 +1,4 @@
-import { createThrottler, type Policy, type SlidingWindow, memoryStore } from '@weir/core'
+import { createThrottler, memoryStore, type Policy, type SlidingWindow } from '@weir/core'
 import type { Ordinal } from '@weir/core/sync'
 import { uniform } from './balancing.ts'
 import { Cluster } from './cluster.ts'

@@ -1,7 +1,7 @@
-import { backgroundStore } from '@weir/core/sync'
 import { type Store, WeirError } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import type { Announcement, Ordinal, StoreConnection, StoreNode, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
+import { backgroundStore } from '@weir/core/sync'
 import type { OutageMode } from './fault.ts'
 import { NodeClock } from './manual-clock.ts'
 import { Link, type NetworkOptions } from './network.ts'

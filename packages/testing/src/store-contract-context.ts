@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '@weir/core'
-import { type Announcement, type BlockChange, type Cell, type HeartbeatReply, type Ordinal, ordinalAt, type StoreConnection, type StorePolicy, type SyncReply, type SyncRequest, type SyncResult } from '@weir/core/sync'
+import {
+  type Announcement,
+  type BlockChange,
+  type Cell,
+  type HeartbeatReply,
+  type Ordinal,
+  ordinalAt,
+  type StoreConnection,
+  type StorePolicy,
+  type SyncReply,
+  type SyncRequest,
+  type SyncResult,
+} from '@weir/core/sync'
 import type { StoreContractFixture } from './store-contract-fixture.ts'
 
 /** Milliseconds within which everything that is to happen must happen. */

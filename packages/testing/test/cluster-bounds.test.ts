@@ -70,10 +70,13 @@ describe('a cluster with a sliding window', () => {
         const { limit, nodes } = cluster
         const scenario = scenarioOf(cluster)
         const held = Math.max(limit / 2, nodes) / limit
-        await expectSimulation({ ...scenario, policy: { ...scenario.policy, algorithm: slidingWindow() } }, ({ worstWindow, refusedWithRoom }) => {
-          expect(refusedWithRoom).toBe(0)
-          expect(worstWindow.max).toBeLessThanOrEqual(0.02 + held + unheard(cluster))
-        })
+        await expectSimulation(
+          { ...scenario, policy: { ...scenario.policy, algorithm: slidingWindow() } },
+          ({ worstWindow, refusedWithRoom }) => {
+            expect(refusedWithRoom).toBe(0)
+            expect(worstWindow.max).toBeLessThanOrEqual(0.02 + held + unheard(cluster))
+          },
+        )
       }),
       { numRuns: 20 },
     )

@@ -1,6 +1,14 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
-import { createThrottler, type Duration, memoryStore, type PolicyOptions, type Throttler, type ThrottlerOptions, slidingWindow } from '@weir/core'
+import {
+  createThrottler,
+  type Duration,
+  memoryStore,
+  type PolicyOptions,
+  slidingWindow,
+  type Throttler,
+  type ThrottlerOptions,
+} from '@weir/core'
 import { MemoryStore } from 'express-rate-limit'
 import MemoryLimiter from 'koa-ratelimit/limiter/memory.js'
 import { RateLimiterMemory } from 'rate-limiter-flexible'

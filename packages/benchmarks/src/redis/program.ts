@@ -1,5 +1,6 @@
 import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
+import { backgroundStore } from '@weir/core/sync'
 import { manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { seeded, zipf } from '../harness/random.ts'
@@ -78,7 +79,7 @@ const hub = new Hub(clock)
 let keyWrites = 0
 let calls = 0
 let counting = false
-const store: Store = {
+const store = backgroundStore({
   kind: 'counted',
   open(node) {
     const connection = connectToHub(hub, node)
@@ -93,7 +94,7 @@ const store: Store = {
       close: () => connection.close(),
     }
   },
-}
+})
 const throttlers: Throttler[] = Array.from({ length: nodes }, () => createThrottler({ policies, store, clock, random, maxKeys: 500_000 }))
 for (const one of throttlers) one.start()
 // Until all nodes know of each other, and to the begin of an interval.

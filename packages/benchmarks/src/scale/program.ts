@@ -1,5 +1,6 @@
 import { createThrottler, type Store, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
+import { backgroundStore } from '@weir/core/sync'
 import { manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'
@@ -25,7 +26,7 @@ const clock = manualClock()
 const hub = new Hub(clock)
 let keyWrites = 0
 let exchanges = 0
-const store: Store = {
+const store = backgroundStore({
   kind: 'counted',
   open(node) {
     const connection = connectToHub(hub, node)
@@ -38,7 +39,7 @@ const store: Store = {
       close: () => connection.close(),
     }
   },
-}
+})
 const interval = 10_000
 const policies = Array.from({ length: sizes.policies }, (_, place) => ({ name: `p${place}`, limit: 1200, interval, spans: sizes.spans }))
 const throttlers: Throttler[] = Array.from({ length: sizes.nodes }, () =>

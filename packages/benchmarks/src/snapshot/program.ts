@@ -19,7 +19,10 @@ export interface SnapshotResult {
 }
 
 const { window, keys, blocked, calls } = input<SnapshotInput>()
-const throttler = createThrottler({ policies: [{ name: 'user', limit: 1_000, interval: '1h', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }], maxKeys: keys + 1 })
+const throttler = createThrottler({
+  policies: [{ name: 'user', limit: 1_000, interval: '1h', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }],
+  maxKeys: keys + 1,
+})
 for (let id = 0; id < keys; id++) throttler.check(`user:${id}`)
 for (let id = 0; id < blocked; id++) throttler.block(`user:${id * 7}`, '1h')
 const hottest = Array.from({ length: 10 }, (_, i) => `user:${Math.floor(((i + 0.5) * keys) / 10)}`)

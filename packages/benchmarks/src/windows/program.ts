@@ -1,5 +1,5 @@
-import type { Ordinal, StoreConnection, StorePolicy, SyncEntry } from '@weir/core/sync'
 import { systemClock } from '@weir/core'
+import type { Ordinal, StoreConnection, StorePolicy, SyncEntry } from '@weir/core/sync'
 import { redisStore } from '@weir/redis'
 import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'

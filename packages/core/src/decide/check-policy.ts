@@ -1,8 +1,8 @@
-import { nearest } from '../report/did-you-mean.ts'
-import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import { fixedWindow } from '../algorithms/fixed-window/index.ts'
 import type { Degraded } from '../algorithms/meter.ts'
+import { nearest } from '../report/did-you-mean.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { parseDuration } from '../time/duration.ts'
 import type { GrowingCooldown, Policy, PolicyOptions } from './policy.ts'
 
@@ -172,7 +172,11 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
     const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
-    throw invalidOption(option, given, `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`)
+    throw invalidOption(
+      option,
+      given,
+      `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`,
+    )
   }
   return given as Algorithm
 }
@@ -189,7 +193,8 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
   }
   if (!(COORDINATIONS as readonly unknown[]).includes(given)) throw invalidOption(option, given, instead)
   if (!(possible as readonly unknown[]).includes(given)) throw invalidOption(option, given, `${instead} with ${algorithm.name}`)
-  if (!shared && given !== 'local') throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
+  if (!shared && given !== 'local')
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
   return given as Coordination
 }
 

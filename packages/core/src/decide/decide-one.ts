@@ -1,9 +1,9 @@
+import type { Refusal } from '../algorithms/meter.ts'
+import { LOCAL, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
-import type { Refusal } from '../algorithms/meter.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
-import { LOCAL, type SourceIndex } from '../report/stats.ts'
 
 /** A decision of one policy by itself: the hot path. `rollAt` must not have passed. */
 export function decideOne(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
@@ -25,7 +25,13 @@ function decideSlowly(limiter: Limiter, key: string, cost: number, now: number):
 }
 
 function passed(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  return new PolicyDecision(limiter.cell.passed, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.resetAfter(slot, now)), cost)
+  return new PolicyDecision(
+    limiter.cell.passed,
+    key,
+    limiter.meter.remaining(slot, now),
+    Math.ceil(limiter.meter.resetAfter(slot, now)),
+    cost,
+  )
 }
 
 /** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */

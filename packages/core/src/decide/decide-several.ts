@@ -1,11 +1,11 @@
 import { closedError, show, WeirError } from '../report/errors.ts'
+import type { SourceIndex } from '../report/stats.ts'
 import type { Clock } from '../time/clock.ts'
 import { decideOne, partOf, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import type { SourceIndex } from '../report/stats.ts'
 import { StrictDecisions } from './strict.ts'
 
 /** What the request path needs of the throttler that it is part of. */

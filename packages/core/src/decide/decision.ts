@@ -1,5 +1,5 @@
-import type { Ordinal } from '../time/intervals.ts'
 import type { DecisionReason } from '../report/stats.ts'
+import type { Ordinal } from '../time/intervals.ts'
 import type { Outcome } from './outcome.ts'
 import type { Policy } from './policy.ts'
 

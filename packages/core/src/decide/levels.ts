@@ -1,5 +1,5 @@
-import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts'
 import type { DecisionReason } from '../report/stats.ts'
+import { type Decision, logAsJSON, PolicyDecision, summary } from './decision.ts'
 import type { RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 

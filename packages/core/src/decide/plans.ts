@@ -1,5 +1,5 @@
-import type { PolicyOptions } from './policy.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { PolicyOptions } from './policy.ts'
 import type { MatchOption } from './request-options.ts'
 
 /**

@@ -1,5 +1,6 @@
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
+import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
@@ -8,7 +9,6 @@ import type { Throttler } from '../throttler/throttler.ts'
 import type { HeaderStyle } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
 import type { AccessList } from './request/access-list.ts'
-import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import { checkRequestRule } from './request/rules.ts'
 
 /**

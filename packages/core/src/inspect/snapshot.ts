@@ -1,8 +1,8 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
-import type { Block } from '../keys/blocks.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../report/stats.ts'
+import type { Block } from '../keys/blocks.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
+import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../report/stats.ts'
 import { Survey } from './survey.ts'
 
 /** A key that is blocked at this node. */
@@ -137,7 +137,8 @@ export class SnapshotMaker {
       const { name, limit, interval, algorithm, coordination, dryRun } = policy
       blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
       const found = this.#surveyOf(limiter).look(now, most)
-      for (const { slot, used } of found.top) top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot), limit })
+      for (const { slot, used } of found.top)
+        top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot), limit })
       policies.push({
         name,
         limit,

@@ -1,6 +1,6 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { RefusalReason, RefusalSource, SyncFailureCause } from './stats.ts'
 import type { WeirError } from './errors.ts'
+import type { RefusalReason, RefusalSource, SyncFailureCause } from './stats.ts'
 
 /** Events of a throttler, and what their listeners get. */
 export interface ThrottlerEvents {

@@ -1,13 +1,13 @@
 import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
-import type { PolicyOptions } from '../decide/policy.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
-import type { Store } from './coordinator.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Duration, parseDuration } from '../time/duration.ts'
+import type { Store } from './coordinator.ts'
 
 /** What a throttler is made from. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
@@ -71,7 +71,11 @@ function checkOptions(options: object): void {
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
   if (store !== undefined && (typeof store?.open !== 'function' || typeof store.coordinate !== 'function')) {
-    throw invalidOption('store', store, 'a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...)')
+    throw invalidOption(
+      'store',
+      store,
+      'a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...)',
+    )
   }
   const methods = ['now', 'monotonic', 'setTimeout', 'clearTimeout', 'defer'] as const
   if (clock !== undefined && methods.some((method) => typeof clock?.[method] !== 'function')) {

@@ -1,6 +1,6 @@
 import type { Limiter } from '../decide/limiter.ts'
-import { REFUSALS } from '../report/stats.ts'
 import type { Emitter } from '../report/events.ts'
+import { REFUSALS } from '../report/stats.ts'
 
 /** Shortest time between two `throttled` events of one policy, in milliseconds. */
 const EVERY = 1_000

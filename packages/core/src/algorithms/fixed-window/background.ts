@@ -1,5 +1,5 @@
-import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
 import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG } from '../../keys/key-table.ts'
+import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { spanEnd } from '../../time/intervals.ts'
 import type { Refusal, Reserving } from '../meter.ts'

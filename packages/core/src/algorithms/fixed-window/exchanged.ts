@@ -1,6 +1,6 @@
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'

@@ -1,8 +1,8 @@
-import { STRICT } from '../../report/stats.ts'
 import { baseOf, DUE, IN_FLIGHT, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
+import { STRICT } from '../../report/stats.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
-import type { Batch, Ticket } from '../shared/batch.ts'
 import type { Reservation } from '../meter.ts'
+import type { Batch, Ticket } from '../shared/batch.ts'
 import { Reservations } from '../shared/reservations.ts'
 import { FixedWindowMeter } from './exchanged.ts'
 

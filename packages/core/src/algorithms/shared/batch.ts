@@ -2,7 +2,6 @@ import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { Reservation } from '../meter.ts'
 import type { LateCount } from './late-counts.ts'
 
-
 /** What an entry of a batch stands for: the record in a slot, counts of a cell that is over, or a waiting request. */
 export type Ticket = number | LateCount | Reservation
 

@@ -1,6 +1,6 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
 import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/key-table.ts'
-import { OVERFLOWED, RESEND, type SourceIndex, type Stats, STRICT } from '../../report/stats.ts'
+import { OVERFLOWED, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'

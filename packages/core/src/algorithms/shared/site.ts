@@ -1,7 +1,7 @@
-import type { BlockChange, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
-import type { StoreTime } from '../../time/store-time.ts'
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
+import type { BlockChange, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
 import type { Batch, EntryOwner } from './batch.ts'
 

@@ -1,5 +1,5 @@
-import { GLOBAL, LOCAL, type SourceIndex } from '../../report/stats.ts'
 import { baseOf, GATE, KNOWN, OTHERS, SENT, TAG } from '../../keys/key-table.ts'
+import { GLOBAL, LOCAL, type SourceIndex } from '../../report/stats.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { FixedWindowMeter } from '../fixed-window/exchanged.ts'

@@ -1,6 +1,6 @@
-import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'

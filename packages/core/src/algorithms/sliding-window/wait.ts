@@ -53,7 +53,13 @@ export function opensIn(key: SlidingKey, cost: number, { policy, shape, width, o
  * @param share which part of the key's traffic is its own
  * @param now on the monotonic clock
  */
-export function opensAlone(key: SlidingKey, cost: number, share: number, now: number, { policy, shape, width, ordinal, at }: WindowAt): number {
+export function opensAlone(
+  key: SlidingKey,
+  cost: number,
+  share: number,
+  now: number,
+  { policy, shape, width, ordinal, at }: WindowAt,
+): number {
   const { limit, degraded, interval } = policy
   if (degraded === 'published') return Math.max(0, key.spanEnd - now)
   if (degraded === 'closed') return endOf(ordinal, width) - at

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { invalidOption } from '../../report/errors.ts'
 import type { HeaderKey, KeyOption, KeySource } from '../../decide/request-options.ts'
+import { invalidOption } from '../../report/errors.ts'
 
 /** Longest key that is kept as it is; see `bounded`. */
 export const LONGEST_KEY: number = 256

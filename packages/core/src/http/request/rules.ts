@@ -1,10 +1,10 @@
+import { isPlanMatch, type PlanGroup, unknownPlan } from '../../decide/plans.ts'
 import { ALL_KEY, type PolicyOptions } from '../../decide/policy.ts'
+import type { KeySource, MatchOption } from '../../decide/request-options.ts'
 import { invalidOption, show, WeirError } from '../../report/errors.ts'
 import { addressKeys } from './address.ts'
 import { bounded, isRaw, keySources, LONGEST_KEY, own, part, standIn } from './key-source.ts'
 import { PathIndex } from './path-index.ts'
-import { isPlanMatch, type PlanGroup, unknownPlan } from '../../decide/plans.ts'
-import type { KeySource, MatchOption } from '../../decide/request-options.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
 
