@@ -1,4 +1,4 @@
-import { slidingWindow } from '@weir/core'
+import { slidingWindow } from '@weir/express'
 import axios from 'axios'
 import axiosRetry from 'axios-retry'
 import got from 'got'

@@ -74,5 +74,5 @@ test('no two different rules share an id, whatever their names', () => {
 
 test('a cost equal to the limit, and a cost function, are fine', () => {
   expect(() => parsePolicy({ limit: 5, interval: 1_000, cost: 5 }, true)).not.toThrow()
-  expect(() => parsePolicy({ limit: 5, interval: 1_000, cost: () => 500 })).not.toThrow()
+  expect(() => parsePolicy({ limit: 5, interval: 1_000, cost: () => 500 }, true)).not.toThrow()
 })

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
 import type { SyncRequest } from '@weir/core/sync'
 import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'

@@ -5,8 +5,9 @@ import { basename, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { boundaryViolations } from '../src/boundaries.js'
 import { packPublicPackages } from '../src/pack.js'
+import { roomViolations } from '../src/rooms.js'
 import { run } from '../src/run.js'
-import { ROOT } from '../src/workspace.js'
+import { ROOT, workspacePackages } from '../src/workspace.js'
 
 /** @typedef {{ ok: boolean, output: string }} Result */
 
@@ -31,7 +32,7 @@ const script = (name) => tool('pnpm', 'run', '--silent', name)
 
 /** @returns {Promise<Result>} */
 async function boundaries() {
-  const found = boundaryViolations(ROOT)
+  const found = [...boundaryViolations(ROOT), ...workspacePackages().flatMap(({ directory }) => roomViolations(directory))]
   return { ok: found.length === 0, output: found.map(({ file, rule, message }) => `${file}: ${message} (${rule})`).join('\n') }
 }
 

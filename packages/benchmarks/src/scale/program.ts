@@ -1,4 +1,4 @@
-import { createThrottler, type Store, type Throttler } from '@weir/core'
+import { createThrottler, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
 import { backgroundStore } from '@weir/core/sync'
 import { manualClock } from '@weir/testing'

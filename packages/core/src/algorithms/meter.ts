@@ -1,7 +1,7 @@
 import type { KeyBlocks } from '../keys/blocks.ts'
 import type { KeyTable } from '../keys/key-table.ts'
-import type { CooldownGrowth } from '../keys/offences.ts'
 import type { RefusalReason, SourceIndex, Stats } from '../report/stats.ts'
+import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /**

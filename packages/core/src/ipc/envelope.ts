@@ -1,5 +1,5 @@
-import type { CooldownGrowth } from '../keys/offences.ts'
 import type { Announcement, BlockChange, Cell, StorePolicy, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /** Marks our messages among the user's own. The number changes when an older copy of this package would misread them. */

@@ -1,6 +1,7 @@
 import { GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
+import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import { BLOCKED, type KeyTable } from './key-table.ts'
-import { type CooldownGrowth, Offences } from './offences.ts'
+import { Offences } from './offences.ts'
 
 /** A key that is refused until a time on the monotonic clock. */
 export interface Block {

@@ -1,12 +1,4 @@
-/** How the cooldown of repeated offenders grows. */
-export interface CooldownGrowth {
-  /** What each further block is longer by; greater than 1. */
-  readonly factor: number
-  /** Milliseconds. */
-  readonly max: number
-  /** Milliseconds. */
-  readonly memory: number
-}
+import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 
 interface Record {
   level: number

@@ -1,5 +1,5 @@
-import type { CooldownGrowth } from '../keys/offences.ts'
 import type { Clock } from '../time/clock.ts'
+import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /**

@@ -1,4 +1,3 @@
-export type { CooldownGrowth } from '../keys/offences.ts'
 export type {
   Announcement,
   BlockAnnouncement,
@@ -19,5 +18,6 @@ export type {
   TotalAnnouncement,
 } from '../store/contract.ts'
 export type { Store } from '../throttler/coordinator.ts'
+export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'
 export { backgroundStore } from './coordinator.ts'

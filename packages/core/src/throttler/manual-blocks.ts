@@ -1,8 +1,8 @@
+import { type Duration, parseDuration } from '../decide/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { LOCAL } from '../report/stats.ts'
-import { type Duration, parseDuration } from '../time/duration.ts'
 
 /** Which policies a block is of. */
 export interface BlockOptions {

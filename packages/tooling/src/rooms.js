@@ -1,0 +1,97 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+
+/** @typedef {import('./boundaries.js').Violation} Violation */
+/** @typedef {Record<string, string[]>} Rooms */
+
+const RULE = 'rooms'
+const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
+
+/**
+ * What breaks `rooms.json` of a package: the list of its rooms (the folders of `src`), and from which others each may import.
+ * Files beside the rooms, such as `index.ts`, may import from all of them.
+ *
+ * @param {string} directory - the package
+ * @returns {Violation[]} nothing for a package without such a list
+ */
+export function roomViolations(directory) {
+  const list = join(directory, 'rooms.json')
+  if (!existsSync(list)) return []
+  /** @type {Rooms} */
+  const rooms = JSON.parse(readFileSync(list, 'utf8'))
+  const violations = circles(rooms).map((room) => ({ rule: RULE, file: list, message: `Arrows from room "${room}" lead back to it.` }))
+  const src = join(directory, 'src')
+  const used = new Set()
+  for (const entry of readdirSync(src, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || !/\.tsx?$/.test(entry.name)) continue
+    const file = join(entry.parentPath, entry.name)
+    const from = roomOf(src, file)
+    if (from === undefined) continue
+    const allowed = rooms[from]
+    if (allowed === undefined) {
+      violations.push({ rule: RULE, file, message: `Room "${from}" is not in rooms.json.` })
+      continue
+    }
+    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+      const to = roomOf(src, join(dirname(file), /** @type {string} */ (specifier)))
+      if (to === from) continue
+      used.add(`${from} ${to}`)
+      if (to === undefined || !allowed.includes(to)) {
+        violations.push({ rule: RULE, file, message: `Room "${from}" must not import from ${to === undefined ? 'the top' : `"${to}"`}.` })
+      }
+    }
+  }
+  for (const [from, allowed] of Object.entries(rooms)) {
+    for (const to of allowed) {
+      if (!used.has(`${from} ${to}`)) violations.push({ rule: RULE, file: list, message: `No file of "${from}" imports from "${to}".` })
+    }
+  }
+  return violations
+}
+
+/**
+ * How many floors a house has: rooms on the ground import from none.
+ *
+ * @param {Rooms} rooms - without circles
+ */
+export function floorsOf(rooms) {
+  /** @type {Map<string, number>} */
+  const floors = new Map()
+  /** @param {string} room @returns {number} */
+  const floor = (room) => {
+    const known = floors.get(room)
+    if (known !== undefined) return known
+    const mine = 1 + Math.max(0, ...(rooms[room] ?? []).map(floor))
+    floors.set(room, mine)
+    return mine
+  }
+  return Math.max(0, ...Object.keys(rooms).map(floor))
+}
+
+/**
+ * @param {Rooms} rooms
+ * @returns {string[]} rooms that can be reached from themselves
+ */
+function circles(rooms) {
+  return Object.keys(rooms).filter((room) => {
+    const seen = new Set()
+    const open = [...(rooms[room] ?? [])]
+    for (let at = open.pop(); at !== undefined; at = open.pop()) {
+      if (at === room) return true
+      if (seen.has(at)) continue
+      seen.add(at)
+      open.push(...(rooms[at] ?? []))
+    }
+    return false
+  })
+}
+
+/**
+ * @param {string} src
+ * @param {string} file
+ * @returns {string | undefined} undefined for a file beside the rooms
+ */
+function roomOf(src, file) {
+  const parts = relative(src, file).split(sep)
+  return parts.length > 1 ? parts[0] : undefined
+}
