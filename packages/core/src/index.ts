@@ -1,5 +1,6 @@
 export type { Algorithm, Coordination } from './algorithms/algorithm.ts'
 export { fixedWindow } from './algorithms/fixed-window/index.ts'
+export { LocalMeter } from './algorithms/local-meter.ts'
 export type { Degraded, Meter, MeterPolicy, MeterSite, Refusal as MeterRefusal } from './algorithms/meter.ts'
 export { slidingCounter } from './algorithms/sliding-counter/index.ts'
 export { type SlidingWindow, type SlidingWindowOptions, slidingWindow } from './algorithms/sliding-window/index.ts'

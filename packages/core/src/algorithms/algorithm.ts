@@ -20,6 +20,8 @@ export interface Algorithm {
   readonly id: string
   /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
   readonly buckets?: number
+  /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
+  readonly fields?: number
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
   readonly background?: (site: SharedSite, exchange: Exchange) => Exchanging
   readonly spans?: (site: SharedSite, exchange: Exchange) => Exchanging

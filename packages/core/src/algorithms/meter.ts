@@ -98,17 +98,17 @@ export interface Meter {
   adopt(now: number): void
 
   /** Counts a request of `cost` if that takes no thought; false: ask `admits`. */
-  take(slot: number, cost: number): boolean
+  take(slot: number, cost: number, now: number): boolean
   /** Whether a request of `cost` fits, where that takes no thought. */
-  fits(slot: number, cost: number): boolean
+  fits(slot: number, cost: number, now: number): boolean
   /**
    * Whose knowledge it is, if `admits` found that nothing of `cost` fits until `rollAt`, and nothing has happened since; else -1.
    */
-  fullBy(slot: number, cost: number): SourceIndex | -1
+  fullBy(slot: number, cost: number, now: number): SourceIndex | -1
   /** Whether a request of `cost` fits now. Without `count` nothing comes of it. */
   admits(slot: number, cost: number, now: number, count?: boolean): boolean
   /** Counts a request that `admits` let pass, or a charge. */
-  add(slot: number, cost: number): void
+  add(slot: number, cost: number, now: number): void
   /** What `untake` needs to know of a key before `take`. */
   mark(slot: number): number
   /** Undoes a `take` of the same moment, to the last bit: `mark` is what it was before. */

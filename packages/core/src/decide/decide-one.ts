@@ -9,8 +9,8 @@ import { RunningCell } from './outcome.ts'
 export function decideOne(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const slot = limiter.table.find(key)
   if (slot >= 0) {
-    if (limiter.meter.take(slot, cost)) return passed(limiter, slot, key, cost, now)
-    const source = limiter.meter.fullBy(slot, cost)
+    if (limiter.meter.take(slot, cost, now)) return passed(limiter, slot, key, cost, now)
+    const source = limiter.meter.fullBy(slot, cost, now)
     if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   }
   return decideSlowly(limiter, key, cost, now)
@@ -20,7 +20,7 @@ function decideSlowly(limiter: Limiter, key: string, cost: number, now: number):
   const slot = limiter.locate(key)
   if (slot < 0) return overflowed(limiter, key, now, true)
   if (!limiter.meter.admits(slot, cost, now)) return refuse(limiter, slot, key, cost, now)
-  limiter.meter.add(slot, cost)
+  limiter.meter.add(slot, cost, now)
   return passed(limiter, slot, key, cost, now)
 }
 
@@ -51,7 +51,7 @@ export function partOf(
   count: boolean,
 ): PolicyDecision {
   if (slot >= 0 && allowed && count) {
-    limiter.meter.add(slot, cost)
+    limiter.meter.add(slot, cost, now)
     return passed(limiter, slot, key, cost, now)
   }
   if (slot === NO_SLOT) return overflowed(limiter, key, now, count)
@@ -72,7 +72,7 @@ export function refusedSlot(slot: number): number {
 
 /** Refuses a request that the policy has no room for, and counts the refusal. */
 export function refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
-  const source = limiter.meter.fullBy(slot, cost)
+  const source = limiter.meter.fullBy(slot, cost, now)
   if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   const why = limiter.meter.refuse(slot, cost, now)
   limiter.countRefusal(slot, cost, why.reason)

@@ -175,9 +175,9 @@ export class RequestPath<Name extends string> {
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
       before[at] = limiter.meter.mark(slot)
-      if (refused === 0 && limiter.meter.take(slot, cost)) counted++
-      else if (refused === 0 || !limiter.meter.fits(slot, cost)) {
-        if (limiter.policy.dryRun || limiter.meter.fullBy(slot, cost) < 0) return this.#takeBack(costs, places, counted)
+      if (refused === 0 && limiter.meter.take(slot, cost, now)) counted++
+      else if (refused === 0 || !limiter.meter.fits(slot, cost, now)) {
+        if (limiter.policy.dryRun || limiter.meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
         refused |= 1 << at
       }
       numbers[3 * at] = limiter.meter.remaining(slot, now)
@@ -208,7 +208,7 @@ export class RequestPath<Name extends string> {
       const limiter = this.#limiters[i] as Limiter
       const slot = this.#found[at] as number
       const full = (refused & (1 << at)) !== 0
-      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number) as SourceIndex)
+      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number, now) as SourceIndex)
       numbers[3 * at] = limiter.meter.remaining(slot, now)
       if (full) numbers[3 * at + 1] = limiter.meter.rollAt - now
       numbers[3 * at + 2] = 0

@@ -46,7 +46,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.maxKeys = maxKeys
     this.overflow = overflow
     this.#events = events
-    this.table = new KeyTable(maxKeys)
+    this.table = new KeyTable(maxKeys, policy.coordination === 'local' ? policy.algorithm.fields : undefined)
     this.blocks = new KeyBlocks(this)
     this.meter = meter(this)
   }

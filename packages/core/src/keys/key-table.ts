@@ -1,5 +1,5 @@
-/** Number of float64 fields of a record. */
-const STRIDE = 5
+/** Number of float64 fields of a record whose counts are exchanged. */
+export const STRIDE = 5
 /** Where a record's fields are, relative to `slot * STRIDE`. */
 export const KNOWN = 0
 export const GATE = 1
@@ -39,12 +39,15 @@ export class KeyTable {
   keys: (string | undefined)[] = emptyKeys(FIRST_CAPACITY)
   readonly #slots = new Map<string, number>()
   readonly #maxKeys: number
+  readonly #stride: number
   #free = -1
   #used = 0
 
-  constructor(maxKeys: number) {
+  /** @param stride fields of a record */
+  constructor(maxKeys: number, stride: number = STRIDE) {
     this.#maxKeys = maxKeys
-    this.fields = new Float64Array(FIRST_CAPACITY * STRIDE)
+    this.#stride = stride
+    this.fields = new Float64Array(FIRST_CAPACITY * stride)
     this.flags = new Uint8Array(FIRST_CAPACITY)
   }
 
@@ -84,8 +87,8 @@ export class KeyTable {
   reserve(label: string): number {
     let slot = this.#free
     if (slot >= 0) {
-      this.#free = this.fields[slot * STRIDE] as number
-      this.fields.fill(0, slot * STRIDE, (slot + 1) * STRIDE)
+      this.#free = this.fields[slot * this.#stride] as number
+      this.fields.fill(0, slot * this.#stride, (slot + 1) * this.#stride)
     } else {
       slot = this.#used++
       if (slot >= this.flags.length) this.#grow()
@@ -103,8 +106,8 @@ export class KeyTable {
     if (this.#slots.get(key) === slot) this.#slots.delete(key)
     this.keys[slot] = undefined
     this.flags[slot] = 0
-    const base = slot * STRIDE
-    this.fields[base + TAG] = -1
+    const base = slot * this.#stride
+    this.fields.fill(-1, base, base + this.#stride)
     this.fields[base] = this.#free
     this.#free = slot
     if (this.#slots.size === 0) this.#reset()
@@ -116,7 +119,7 @@ export class KeyTable {
     this.keys = emptyKeys(FIRST_CAPACITY)
     this.#free = -1
     this.#used = 0
-    this.fields = new Float64Array(FIRST_CAPACITY * STRIDE)
+    this.fields = new Float64Array(FIRST_CAPACITY * this.#stride)
     this.flags = new Uint8Array(FIRST_CAPACITY)
   }
 
@@ -124,7 +127,7 @@ export class KeyTable {
     const { length } = this.flags
     // Twice as many, but no more than will ever be held; then only the shared counter and blocks by hand need room.
     const capacity = length < this.#maxKeys ? Math.min(2 * length, this.#maxKeys) : length + FEW
-    const fields = new Float64Array(capacity * STRIDE)
+    const fields = new Float64Array(capacity * this.#stride)
     fields.set(this.fields)
     this.fields = fields
     const flags = new Uint8Array(capacity)

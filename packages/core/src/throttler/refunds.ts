@@ -32,6 +32,6 @@ export function charge(decision: Decision, units: number, limiters: readonly Lim
     const slot = limiter?.locate(part.key) ?? NO_SLOT
     if (limiter === undefined || slot < 0 || !part.allowed || part.dryRun) continue
     limiter.meter.admits(slot, units, now)
-    limiter.meter.add(slot, units)
+    limiter.meter.add(slot, units, now)
   }
 }

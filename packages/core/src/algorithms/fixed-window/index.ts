@@ -1,11 +1,13 @@
 import type { Algorithm } from '../algorithm.ts'
 import { BackgroundFixedWindow } from './background.ts'
+import { LocalFixedWindow } from './local.ts'
 import { PublishedFixedWindow } from './spans.ts'
 
 const FIXED_WINDOW: Algorithm = Object.freeze({
   name: 'fixedWindow()',
   id: 'fixed-window',
-  local: (site, exchange) => new BackgroundFixedWindow(site, exchange),
+  fields: 2,
+  local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
   background: (site, exchange) => new BackgroundFixedWindow(site, exchange),
   spans: (site, exchange) => new PublishedFixedWindow(site, exchange),
 } satisfies Algorithm)
