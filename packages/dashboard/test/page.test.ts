@@ -94,7 +94,7 @@ describe.skipIf(CHROMIUM === undefined)(
     })
 
     test('without actions there is nothing to click', async () => {
-      const { page, throttler } = await open({})
+      const { page, throttler } = await open({ authorize: 'none' })
       throttler.block('mallory', '1h')
       await page
         .getByRole('rowheader', { name: /mallory/ })
@@ -111,7 +111,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('This page has lost its server.').waitFor()
       const again = throttlerFor()
       again.block('after the restart', '1h')
-      const next = dashboard(again)
+      const next = dashboard(again, { authorize: 'none' })
       onTestFinished(() => next.close())
       await serve(next, port)
       await page
