@@ -2,10 +2,8 @@ import type { Server } from 'node:http'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type DashboardOptions, dashboard } from '../src/index.ts'
-import { CHROMIUM, complaints, launch } from './browser.ts'
+import { CHROMIUM, complaints, launch, MISSING } from './browser.ts'
 import { serve, throttlerFor } from './servers.ts'
-
-const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
 
 describe.skipIf(CHROMIUM === undefined)(
   `the page in a real browser${CHROMIUM === undefined ? ` (skipped: ${MISSING})` : ''}`,
