@@ -157,6 +157,11 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
       await page.getByRole('button', { name: 'Sign in' }).scrollIntoViewIfNeeded()
       expect(await page.getByRole('main').count()).toBe(1)
+      await type(page, PASSWORD)
+      await page.getByRole('button', { name: 'Sign out' }).waitFor()
+      // The longest state that there is stands beside the button.
+      await page.evaluate(`document.querySelector('.state').textContent = 'Without the store'`)
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
     })
   },
 )
