@@ -48,22 +48,25 @@ export function pathOf(target: string): string {
 }
 
 /**
- * One spelling for all spellings of a path (RFC 3986, section 6.2.2): unreserved characters decoded, other escapes in
- * lower case, what must be escaped escaped, repeated and trailing slashes dropped. An escaped slash stays escaped: it is no
- * delimiter. Letters in lower case unless `caseSensitive`, since Express and Koa routes ignore case. Never throws.
- *
- * Dot segments are kept; see `withoutDots`.
+ * One spelling for all spellings of a path (RFC 3986, section 6.2.2): repeated and trailing slashes dropped, and what
+ * `spell` does. Never throws. Dot segments are kept; see `withoutDots`.
  */
 export function normalizePath(path: string, caseSensitive = false): string {
   if (!isNormal(path, caseSensitive)) {
-    const spelled = path
-      .replace(/[^\x21-\x7e]+|["<>\\^`{|}]/g, escapeText)
-      .replace(/%([0-9a-f]{2})/gi, unescapeUnreserved)
-      .replace(/\/{2,}/g, '/')
-    path = spelled.length > 1 && spelled.endsWith('/') ? spelled.slice(0, -1) : spelled
-    if (!caseSensitive) path = path.replace(/[A-Z]+/g, toLower)
+    path = spell(path, caseSensitive).replace(/\/{2,}/g, '/')
+    if (path.length > 1 && path.endsWith('/')) path = path.slice(0, -1)
   }
   return path === '' ? '/' : path
+}
+
+/**
+ * One spelling for each character of a path: characters that need no escape decoded, other escapes in lower case, what must be
+ * escaped escaped. An escaped slash stays escaped: it is no delimiter. Letters in lower case unless `caseSensitive`, since Express
+ * and Koa routes ignore case; those beyond ASCII too, as `decodeURI(path).toLowerCase()` would make them. Never throws.
+ */
+export function spell(path: string, caseSensitive = false): string {
+  const spelled = path.replace(/[^\x21-\x7e]+|["<>\\^`{|}]+/g, escapeText).replace(/%([0-9a-f]{2})/gi, unescapePlain)
+  return caseSensitive ? spelled : spelled.replace(/[A-Z]+/g, toLower).replace(/(?:%[89a-f][0-9a-f])+/g, lowerEscaped)
 }
 
 /** Whether nothing needs to be done, as for nearly every path. */
@@ -97,23 +100,31 @@ function escapeText(text: string): string {
   for (const character of text) {
     const code = character.codePointAt(0) as number
     // Node.js hands over the octets of a target as characters up to 255. A lone surrogate has no octets; it gets a stand-in.
-    if (code <= 0xff) escaped += `%${code.toString(16).padStart(2, '0')}`
+    if (code <= 0xff) escaped += ESCAPED[code]
     else escaped += code >= 0xd800 && code <= 0xdfff ? '%ef%bf%bd' : encodeURIComponent(character).toLowerCase()
   }
   return escaped
 }
 
-function unescapeUnreserved(escaped: string, hex: string): string {
-  const code = Number.parseInt(hex, 16)
-  const unreserved =
-    (code >= 97 && code <= 122) ||
-    (code >= 65 && code <= 90) ||
-    (code >= 48 && code <= 57) ||
-    code === 45 ||
-    code === 46 ||
-    code === 95 ||
-    code === 126
-  return unreserved ? String.fromCharCode(code) : escaped.toLowerCase()
+const ESCAPED: readonly string[] = Array.from({ length: 256 }, (_, code) => `%${code.toString(16).padStart(2, '0')}`)
+
+/** What the octet of each escape is written as: itself, where no router or parser could take it for anything else. */
+const UNESCAPED: readonly string[] = Array.from({ length: 256 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return /[\w.~!$&'()*+,;=:@[\]-]/.test(character) ? character : (ESCAPED[code] as string)
+})
+
+function unescapePlain(_escaped: string, hex: string): string {
+  return UNESCAPED[Number.parseInt(hex, 16)] as string
+}
+
+function lowerEscaped(escaped: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(escaped).toLowerCase()).toLowerCase()
+  } catch {
+    // Not UTF-8: there are no letters.
+    return escaped
+  }
 }
 
 function toLower(text: string): string {
