@@ -66,21 +66,6 @@ export class PathIndex {
     this.#all.push(pattern)
   }
 
-  /**
-   * Adds to `found` the policies with a pattern that matches a path in any of its spellings; a policy may be added twice.
-   *
-   * @param path as a client sent it
-   */
-  findSpelled(method: string, path: string, found: Set<number>): void {
-    const spelled = spell(path)
-    const normal = withoutDots(normalizePath(spelled))
-    this.find(method, normal, found)
-    // Most routers don't resolve dots and doubled slashes: a wildcard route serves them as they stand.
-    if (spelled !== normal) this.find(method, spelled, found)
-    // Nor do they decode before they match: an escaped `-` is none for the pattern `/:from-:to`.
-    if (/[%\x80-\xff]/.test(path)) this.find(method, path.toLowerCase(), found)
-  }
-
   /** Adds to `found` the policies with a pattern that matches a path, which is tried as it is. */
   find(method: string, path: string, found: Set<number>): void {
     const ends = path.endsWith('/')
@@ -110,6 +95,16 @@ function node(): Node {
 /** Text of a pattern, spelled as paths are. A slash at either end belongs to the neighbours and stays. */
 export function spelledLiteral(text: string): string {
   return spell(encodeURI(text).replace(/%25([0-9a-f]{2})/gi, '%$1')).replace(/\/{2,}/g, '/')
+}
+
+/** Adds to `forms` the spellings in which a path, as a client sent it, is tried. */
+export function addForms(path: string, forms: Set<string>): void {
+  const spelled = spell(path)
+  forms.add(withoutDots(normalizePath(spelled)))
+  // Most routers don't resolve dots and doubled slashes: a wildcard route serves them as they stand.
+  forms.add(spelled)
+  // Nor do they decode before they match: an escaped `-` is none for the pattern `/:from-:to`.
+  if (/[%\x80-\xff]/.test(path)) forms.add(path.toLowerCase())
 }
 
 /** The node of a pattern's leading segments, as far as each is plain text or one parameter. */

@@ -16,14 +16,15 @@ export function isPlain(path: string): boolean {
 
 /** Characters that mean themselves to every router and URL parser. */
 const PLAIN = new Uint8Array(128)
-for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-._~!$&'()*+,=:@") PLAIN[character.charCodeAt(0)] = 1
+for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-._~!$&'()*+,=:@")
+  PLAIN[character.charCodeAt(0)] = 1
 
 /** Scheme and host as proxies and honest clients send them: no user, nothing that parsers disagree about. */
 const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
-/** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#/;?\`. */
-const ESCAPED_DELIMITER = /%(?:0[9ad]|2[3f]|3[bf]|5c)/i
+/** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
+const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
 /** What the legacy `url.parse` of Node.js drops at both ends; with HTTP/2, targets may hold any of them. */
-const OUTER_SPACE = /^[\t\n\f\r \u00a0\ufeff]+|[\t\n\f\r \u00a0\ufeff]+$/g
+const SPACE = '\t\n\f\r \u00a0\ufeff'
 /** A URL parser that knows the base `http://host` takes what follows for a host. */
 const NETWORK_PATH = /^[\0- ]*[/\\][\t\n\r]*[/\\]/
 const DOT_LIKE = /\/(?:\.|%2e)/i
@@ -52,11 +53,10 @@ export interface Readings {
  */
 export function readings(target: string, parseurl: boolean): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
-  const path = target.charCodeAt(0) === 42 ? `/${target}` : target.replace(ORIGIN, '')
+  const path = target === '*' ? '/*' : target.replace(ORIGIN, '')
   if (path.charCodeAt(0) !== 47) return undefined
   const all = new Set<string>()
   read(path, all)
-  if (path !== target && target.charCodeAt(0) === 42) add(all, whatwg(target, 'http://host/'))
   if (ESCAPED_DELIMITER.test(path)) read(path.replace(/%([\da-f]{2})/gi, character), all)
   return { all, own: parseurl ? new Set([before(path, '#'), legacy(path)]) : all }
 }
@@ -82,7 +82,9 @@ function before(path: string, delimiter: string): string {
 }
 
 function legacy(path: string): string {
-  return before(path.replace(OUTER_SPACE, '').replaceAll('\\', '/'), '#')
+  let end = path.length
+  while (SPACE.includes(path[end - 1] as string)) end--
+  return before(path.slice(0, end).replaceAll('\\', '/'), '#')
 }
 
 function whatwg(target: string, base?: string): string | undefined {

@@ -1,4 +1,4 @@
-import type { PathIndex } from './path-index.ts'
+import { addForms, type PathIndex } from './path-index.ts'
 import type { RequestReader } from './reader.ts'
 import { isPlain, type Readings, readings } from './readings.ts'
 import { Recent } from './recent.ts'
@@ -127,11 +127,9 @@ export class RequestFacts<Req> {
     // The query is cut off first: it would make every target a new one.
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
+    if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, pattern, undefined)
     let places = this.#paths.get(raw)
-    if (places === undefined) {
-      places = new Map()
-      if (raw.length <= LONGEST_REMEMBERED) this.#paths.set(raw, places)
-    }
+    if (places === undefined) this.#paths.set(raw, (places = new Map()))
     const first = places.get(method)
     let place = first
     while (place !== undefined && place.pattern !== pattern) place = place.next
@@ -142,15 +140,17 @@ export class RequestFacts<Req> {
   #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
     const plain = isPlain(raw)
     const read = plain ? undefined : readings(raw, this.#reader.parseurl === true)
-    const key = `${method} ${plain ? this.#fold(raw) : this.#agreed(read)}`
+    const key = `${method} ${plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(read)}`
     if (this.#index.empty) return { pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
-    if (plain) this.#index.find(method, normalizePath(raw), found)
+    const forms = new Set<string>()
+    if (plain) forms.add(raw.toLowerCase())
     else if (read === undefined) this.#index.findAll(method, found)
-    else for (const path of read.all) this.#index.findSpelled(method, path, found)
+    else for (const path of read.all) addForms(path, forms)
     if (pattern !== undefined && this.#reader.samples !== undefined) {
-      for (const sample of this.#reader.samples(pattern)) this.#index.findSpelled(method, sample, found)
+      for (const sample of this.#reader.samples(pattern)) addForms(sample, forms)
     }
+    for (const form of forms) this.#index.find(method, form, found)
     return { pattern, key, policies: inOrder(found), next }
   }
 
