@@ -30,6 +30,15 @@ export { describeScenario, type NodeContext, type NodeDecision, type Scenario, t
 export { type Expectation, expectSimulation, shorten } from './shrink.ts'
 export { type SimulationResult, simulate } from './simulate.ts'
 export { SimulatedStore, type SimulatedStoreOptions, type StoreStatistics, type SyncObserver, simulatedStore } from './simulated-store.ts'
+export {
+  restoreTarget,
+  type SpelledRoute,
+  type SpellingOptions,
+  type SpellingResult,
+  spelledAnswer,
+  spellingPolicies,
+  trySpellings,
+} from './spellings.ts'
 export { type StoreContractOptions, storeContract, type TestRunner } from './store-contract.ts'
 export type { StoreContractFixture } from './store-contract-fixture.ts'
 export { type Summary, summarize } from './summary.ts'
