@@ -60,7 +60,7 @@ export const NONSENSE: readonly (() => unknown)[] = [
   },
   () => [],
   () => [[]],
-  () => new Array(1_000_000),
+  () => new Array(10_000),
   () => ({}),
   () => ({ length: 1e9 }),
   () => Object.create(null),
