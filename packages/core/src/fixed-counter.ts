@@ -3,7 +3,7 @@ import type { Batch, Ticket } from './batch.ts'
 import type { CounterHost, Refusal, ScanOptions } from './counter.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from './counter-stats.ts'
 import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from './counter-table.ts'
-import { ExchangedCounter } from './exchanged-counter.ts'
+import { ExchangedCounter, mostOthers } from './exchanged-counter.ts'
 import { type LateCount, LateCounts } from './late-counts.ts'
 import type { Policy } from './policy.ts'
 import { SlotMap } from './slot-map.ts'
@@ -379,8 +379,9 @@ export abstract class FixedCounter extends ExchangedCounter {
     if (others > (fields[base + OTHERS] as number)) this.setOthers(base, others)
   }
 
-  protected setOthers(base: number, others: number): void {
+  protected setOthers(base: number, told: number): void {
     const fields = this.table.fields
+    const others = Math.min(told, mostOthers(this.policy.limit))
     const own = this.own(base)
     fields[base + OTHERS] = others
     fields[base + KNOWN] = others + own

@@ -36,7 +36,7 @@ export {
   type WeirTypes,
 } from './http/index.ts'
 export { Hub } from './hub.ts'
-export { type IpcService, serveIpc } from './ipc-serve.ts'
+export { type IpcService, type ServeIpcOptions, serveIpc } from './ipc-serve.ts'
 export { type IpcStoreOptions, ipcStore } from './ipc-store.ts'
 export type { Logger } from './logger.ts'
 export type { BlockOptions } from './manual-blocks.ts'

@@ -21,6 +21,7 @@ export {
   together,
   trace,
 } from './load.ts'
+export { type Lies, lyingStore, mutated, NONSENSE } from './lying-store.ts'
 export { ManualClock, manualClock, NodeClock, type NodeClockOptions } from './manual-clock.ts'
 export type { NetworkOptions } from './network.ts'
 export type { ProxyFaults } from './proxy-faults.ts'
