@@ -12,6 +12,7 @@ import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
 import type { Store } from '../store/contract.ts'
 import { SyncLoop } from '../sync/exchange/loop.ts'
+import { kindOf, openStore } from '../sync/link/open-store.ts'
 import { StoreState, type ThrottlerState } from '../sync/link/state.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Duration } from '../time/duration.ts'
@@ -81,6 +82,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       emitter: this.#emitter,
       connected: this.#store !== undefined,
       localTime: this.#localTime,
+      storeKind: kindOf(this.#store),
       get counters() {
         return self.#counters
       },
@@ -115,6 +117,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
           this.#localTime.observe(monotonic, monotonic, this.#clock.now())
           return this.#throttled.tick(this.#counters, monotonic)
         },
+        nonsense: (what, policyId, key) => this.#link.nonsense(what, policyId, key),
         silence: (silent, now) => this.#link.silence(silent, now),
         time: (monotonic, heartbeat) => this.#link.timeToTell(monotonic, heartbeat),
         about: (monotonic) => this.#link.watch.request(() => this.snapshot(), monotonic),
@@ -295,10 +298,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
       this.#loop.start(undefined)
       return this
     }
-    const connection = this.#store.open({
+    const connection = openStore(this.#store, {
       id: this.nodeId,
       clock: this.#clock,
-      announced: (announcement) => this.#link.announced(announcement),
+      announced: (announcement) => this.#link.heard(announcement),
     })
     this.#loop.start(connection)
     return this

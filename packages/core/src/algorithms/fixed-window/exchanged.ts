@@ -7,7 +7,7 @@ import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../.
 import type { Ordinal } from '../../time/intervals.ts'
 import { Active } from '../shared/active-key.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { ExchangedCounter } from '../shared/exchanged-counter.ts'
+import { ExchangedCounter, mostOthers } from '../shared/exchanged-counter.ts'
 import { type LateCount, LateCounts } from '../shared/late-counts.ts'
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
@@ -379,8 +379,9 @@ export abstract class FixedCounter extends ExchangedCounter {
     if (others > (fields[base + OTHERS] as number)) this.setOthers(base, others)
   }
 
-  protected setOthers(base: number, others: number): void {
+  protected setOthers(base: number, told: number): void {
     const fields = this.table.fields
+    const others = Math.min(told, mostOthers(this.policy.limit))
     const own = this.own(base)
     fields[base + OTHERS] = others
     fields[base + KNOWN] = others + own

@@ -15,6 +15,14 @@ const EVICT_STEP = 1_000
  */
 export const SETTLE = 250
 
+/**
+ * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down
+ * to a millionth, or they would be lost when the claim is taken back.
+ */
+export function mostOthers(limit: number): number {
+  return Math.max(2 ** 32, 4 * limit)
+}
+
 /** What windows of all shapes have in common: how a key's exchange is asked for, and how idle keys make room for new ones. */
 export abstract class ExchangedCounter extends Counter {
   #hand = 0

@@ -6,7 +6,7 @@ import { SlotMap } from '../../keys/slot-map.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { ExchangedCounter, SETTLE } from '../shared/exchanged-counter.ts'
+import { ExchangedCounter, mostOthers, SETTLE } from '../shared/exchanged-counter.ts'
 import { type Bucket, EARLY_RELEASE, type SlidingCells } from './cells.ts'
 import { SlidingKey } from './key.ts'
 
@@ -203,10 +203,11 @@ export abstract class SlidingCounter extends ExchangedCounter {
 
   /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
-    if (cell.ordinal < this.oldest()) return
+    // A node whose clock is ahead may have begun the next one; what is further off is nobody's.
+    if (cell.ordinal < this.oldest() || cell.ordinal > this.ordinal + this.wire.cells) return
     const bucket = key.cells.at(cell.ordinal)
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
-    const others = Math.max(0, cell.taken - cell.given - ownSent)
+    const others = Math.min(mostOthers(this.policy.limit), Math.max(0, cell.taken - cell.given - ownSent))
     if (exact && cell.given > bucket.givenByAll) bucket.others = others
     else bucket.others = Math.max(bucket.others, others)
     bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)

@@ -1,3 +1,5 @@
+import { show } from '../../report/errors.ts'
+
 /**
  * Why an exchange failed, as a short list that is fit for a label.
  * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
@@ -27,7 +29,7 @@ export class SyncStats {
   fail(error: unknown): SyncFailureCause {
     const cause = causeOf(error)
     this.failures[cause]++
-    this.lastError = error instanceof Error ? error.message : String(error)
+    this.lastError = messageOf(error)
     return cause
   }
 
@@ -37,8 +39,27 @@ export class SyncStats {
   }
 }
 
+/** What a store failed with, in words: it may reject with anything, also with what throws when it is looked at. */
+export function messageOf(error: unknown): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : show(error)
+    if (typeof message === 'string') return message
+  } catch {
+    // Said below.
+  }
+  return 'something that can not be read'
+}
+
 /** What kind of failure an error of a store is. */
 export function causeOf(error: unknown): SyncFailureCause {
+  try {
+    return readCause(error)
+  } catch {
+    return 'refused'
+  }
+}
+
+function readCause(error: unknown): SyncFailureCause {
   if (!(error instanceof Error)) return 'refused'
   const code = 'code' in error ? error.code : undefined
   if (code === 'WEIR_STORE_TIMEOUT') return 'timeout'
