@@ -7,7 +7,7 @@ import { access, exampleThrottler, port, say } from './throttler.ts'
 const throttler = exampleThrottler()
 
 const app = fastify()
-// The page's own routes are not limited.
+// The dashboard's own routes are not limited.
 await app.register(weir, { throttler })
 await app.register(dashboard, { prefix: '/weir', throttler, ...access })
 app.get('/', () => 'Hello from Fastify\n')

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import { randomBytes } from 'node:crypto'
 import { createThrottler, memoryStore, type Throttler } from '@weir/core'
-import type { Access } from '@weir/dashboard'
+import { type DashboardOptions, password } from '@weir/dashboard'
 import { redisStore } from '@weir/redis'
 
 /** With REDIS_URL every process of these programs is a node of one cluster. */
@@ -15,16 +15,13 @@ export function exampleThrottler(): Throttler {
   })
 }
 
-/** Who comes with the password, given to the program as PASSWORD, may do everything; without one only this machine may look. */
-export const access: { actions?: boolean; authorize?: (request: IncomingMessage, access: Access) => boolean } =
-  process.env['PASSWORD'] === undefined ? {} : { actions: true, authorize: (request) => isOperator(request, process.env['PASSWORD'] ?? '') }
-
-function isOperator({ headers }: IncomingMessage, password: string): boolean {
-  return headers.cookie?.split('; ').includes(`weir=${password}`) === true
-}
+/** For those who sign in with PASSWORD. Without one there is a new one for each start, which the program prints. */
+const secret = process.env['PASSWORD'] || randomBytes(12).toString('base64url')
+export const access: Pick<DashboardOptions, 'authorize' | 'actions'> = { authorize: password(secret), actions: true }
 
 export const port: number = Number(process.env['PORT'] ?? 3000)
 
 export function say(bound: number): void {
-  console.log(`The live page: http://127.0.0.1:${bound}/weir/`)
+  console.log(`The dashboard: http://127.0.0.1:${bound}/weir/`)
+  if (!process.env['PASSWORD']) console.log(`Its password for this start, as PASSWORD is not set: ${secret}`)
 }

@@ -1,16 +1,17 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 
-test.each(['express', 'fastify', 'koa'])('the %s program serves the page beside what it limits', { timeout: 60_000 }, async (name) => {
+function start(name: string, password: string): ChildProcess & { readonly stdout: Readable } {
   const program = spawn(
     process.execPath,
     ['--conditions=@weir/source', '--import', 'tsx', fileURLToPath(new URL(`../src/${name}.ts`, import.meta.url))],
     {
-      env: { ...process.env, PORT: '0', REDIS_URL: '', NODE_OPTIONS: '' },
+      env: { ...process.env, PORT: '0', REDIS_URL: '', NODE_OPTIONS: '', PASSWORD: password },
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   )
@@ -19,9 +20,35 @@ test.each(['express', 'fastify', 'koa'])('the %s program serves the page beside 
     program.kill()
     await ended
   })
+  return program
+}
+
+/** A session's cookie. */
+async function signIn(page: string, password: string): Promise<string> {
+  const response = await fetch(page, { method: 'POST', redirect: 'manual', body: new URLSearchParams({ password }) })
+  expect(response.status).toBe(303)
+  return response.headers.getSetCookie()[0]?.replace(/;.*/, '') ?? ''
+}
+
+test('without PASSWORD a program makes one and prints it', { timeout: 60_000 }, async () => {
+  const program = start('express', '')
+  let text = ''
+  for await (const chunk of program.stdout.setEncoding('utf8')) {
+    text += chunk
+    if (text.split('\n').length > 2) break
+  }
+  const [, page = '', password = ''] = /The dashboard: (\S+)\n.*: (\S+)\n/.exec(text) ?? []
+  await signIn(page, password)
+})
+
+test.each(['express', 'fastify', 'koa'])('the %s program serves the dashboard beside what it limits', { timeout: 60_000 }, async (name) => {
+  const password = 'a password for the test'
+  const program = start(name, password)
   const [line] = (await once(createInterface({ input: program.stdout }), 'line')) as [string]
-  const page = line.replace('The live page: ', '')
-  expect(await (await fetch(page)).text()).toContain('<title>Weir</title>')
+  const page = line.replace('The dashboard: ', '')
+  expect(await (await fetch(page)).text()).toContain('<title>Sign in')
+  const headers = { cookie: await signIn(page, password) }
+  expect(await (await fetch(page, { headers })).text()).toContain('<title>Weir</title>')
   const root = new URL('/', page)
   // Requests that fall on both sides of a minute's boundary are counted in two intervals: start within one.
   const left = 60_000 - (Date.now() % 60_000)
@@ -30,8 +57,8 @@ test.each(['express', 'fastify', 'koa'])('the %s program serves the page beside 
   for (let i = 0; i < 65; i++) if ((await fetch(root)).status === 429) refused++
   expect(refused).toBe(5)
   // Whoever used up the limit can still look.
-  expect((await fetch(page)).status).toBe(200)
-  const stream = await fetch(new URL('events', page))
+  expect((await fetch(page, { headers })).status).toBe(200)
+  const stream = await fetch(new URL('events', page), { headers })
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   while (!text.includes('"reason":"limit"') && !text.includes('"reason":"cooldown"')) text += (await reader?.read())?.value ?? ''

@@ -9,12 +9,12 @@ import { Policies } from './policies.tsx'
 import { follow, type Live } from './stream.ts'
 
 export function App() {
-  const [live, setLive] = useState<Live>({ view: undefined, points: [], connected: false })
+  const [live, setLive] = useState<Live>({ view: undefined, points: [], connected: false, signedIn: false })
   useEffect(() => follow(setLive), [])
-  const { view, points, connected } = live
+  const { view, points, connected, signedIn } = live
   return (
     <>
-      <Header view={view} connected={connected} />
+      <Header view={view} connected={connected} signedIn={signedIn} />
       <main>
         {view === undefined ? (
           <p class="waiting" role="status">

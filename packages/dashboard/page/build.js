@@ -1,4 +1,4 @@
-// Builds the page into one module of src, script and style inside, with the hashes that its Content-Security-Policy names.
+// Builds the dashboard and the page to sign in into one module of src, script and style inside, with the hashes that its Content-Security-Policy names.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ const target = here('../src/page.generated.ts')
 const hash = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`
 
 const { outputFiles } = await build({
-  entryPoints: [here('main.tsx'), here('style.css')],
+  entryPoints: [here('main.tsx'), here('style.css'), here('sign-in.css')],
   outdir: here('.'),
   bundle: true,
   write: false,
@@ -22,20 +22,26 @@ const { outputFiles } = await build({
   jsxImportSource: 'preact',
   legalComments: 'none',
 })
-const find = (/** @type {string} */ ending) => outputFiles.find(({ path }) => path.endsWith(ending))?.text.trim() ?? ''
+const find = (/** @type {string} */ name) => outputFiles.find(({ path }) => path.endsWith(`/${name}`))?.text.trim() ?? ''
 const notice =
   '/* Contains Preact and uPlot, both under the MIT licence: https://github.com/preactjs/preact, https://github.com/leeoniya/uPlot */'
-const script = `${notice}\n${find('.js')}`
-const style = find('.css')
+const script = `${notice}\n${find('main.js')}`
+const style = find('style.css')
 const page = readFileSync(here('index.html'), 'utf8')
   .replace('/*style*/', () => style)
   .replace('/*script*/', () => script)
+const signInStyle = find('sign-in.css')
+const signIn = readFileSync(here('sign-in.html'), 'utf8')
+  .replace(/<!--(?!said-->).*?-->\n/gs, '')
+  .replace('/*style*/', () => signInStyle)
 
 const text = `// Made by page/build.js; not to be changed by hand.
 export const BUILD: string = ${JSON.stringify(createHash('sha256').update(page).digest('hex').slice(0, 12))}
 export const SCRIPT_HASH: string = ${JSON.stringify(hash(script))}
 export const STYLE_HASH: string = ${JSON.stringify(hash(style))}
 export const PAGE: string = ${JSON.stringify(page)}
+export const SIGN_IN_STYLE_HASH: string = ${JSON.stringify(hash(signInStyle))}
+export const SIGN_IN: string = ${JSON.stringify(signIn)}
 `
 writeFileSync(target, text)
 

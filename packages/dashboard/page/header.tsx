@@ -1,5 +1,6 @@
 import type { View } from '../src/protocol.ts'
 import { span } from './format.ts'
+import { signOut } from './stream.ts'
 
 const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
   idle: { text: 'Not started', tone: '' },
@@ -10,13 +11,13 @@ const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
   closed: { text: 'Closed', tone: 'warn' },
 }
 
-export function Header({ view, connected }: { view: View | undefined; connected: boolean }) {
+export function Header({ view, connected, signedIn }: { view: View | undefined; connected: boolean; signedIn: boolean }) {
   const state = STATES[view?.state ?? ''] ?? { text: 'Unknown', tone: '' }
   const away = view?.nodes.filter(({ state: of }) => of === 'degraded').length ?? 0
   return (
     <>
       <header>
-        <svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
+        <svg class="logo" viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">
           <rect width="32" height="32" rx="8" />
           <path d="M5 12q4-4 8 0t8 0 6 0M5 19q4-4 8 0t8 0 6 0" />
         </svg>
@@ -29,6 +30,11 @@ export function Header({ view, connected }: { view: View | undefined; connected:
         <p class={`state ${connected ? state.tone : 'warn'}`} role="status">
           {connected ? state.text : 'Reconnecting…'}
         </p>
+        {signedIn && (
+          <button type="button" class="quiet" onClick={signOut}>
+            Sign out
+          </button>
+        )}
       </header>
       {view !== undefined && !connected && (
         <p class="banner warn" role="alert">

@@ -8,11 +8,13 @@ export interface Live {
   readonly points: readonly Point[]
   /** Whether the server is heard. */
   readonly connected: boolean
+  /** Whether there is a session that can be ended. */
+  readonly signedIn: boolean
 }
 
 /** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a refusal that passes. */
 export function follow(changed: (live: Live) => void): () => void {
-  let live: Live = { view: undefined, points: [], connected: false }
+  let live: Live = { view: undefined, points: [], connected: false, signedIn: false }
   let build: string | undefined
   let source: EventSource | undefined
   let retry: ReturnType<typeof setTimeout> | undefined
@@ -29,7 +31,7 @@ export function follow(changed: (live: Live) => void): () => void {
       build = hello.build
       const known = new Set(live.points.map(([time]) => time))
       const points = [...live.points, ...hello.history.filter(([time]) => !known.has(time))].sort((a, b) => a[0] - b[0])
-      set({ points: points.slice(-KEPT), connected: true })
+      set({ points: points.slice(-KEPT), connected: true, signedIn: hello.signOut })
     })
     source.addEventListener('view', ({ data }) => {
       const view = JSON.parse(data) as View
@@ -43,13 +45,31 @@ export function follow(changed: (live: Live) => void): () => void {
       // A browser gives up for good after an answer other than 200.
       if (source?.readyState !== EventSource.CLOSED) return
       clearTimeout(retry)
-      retry = setTimeout(open, 1_000)
+      retry = setTimeout(() => void isSignedOut().then((out) => (out ? location.reload() : open())), 1_000)
     })
   }
   open()
   return () => {
     clearTimeout(retry)
     source?.close()
+  }
+}
+
+/** Whether the session is over: then the page is the one to sign in. */
+async function isSignedOut(): Promise<boolean> {
+  try {
+    return (await fetch('./', { method: 'HEAD' })).status === 401
+  } catch {
+    return false
+  }
+}
+
+/** Ends the session, at the server and in all tabs of this browser. */
+export async function signOut(): Promise<void> {
+  try {
+    await fetch('sign-out', { method: 'POST', headers: { 'X-Weir-Dashboard': '1' } })
+  } finally {
+    location.reload()
   }
 }
 
@@ -60,6 +80,7 @@ export async function send<T>(action: 'block' | 'unblock' | 'find', body: { key:
     headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1' },
     body: JSON.stringify(body),
   })
+  if (response.status === 401) location.reload()
   const answer = (await response.json()) as T & { error?: string }
   if (!response.ok) throw new Error(answer.error ?? `The server answered ${response.status}.`)
   return answer

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
+import { readBody } from './body.ts'
 import type { Found } from './protocol.ts'
 import type { DashboardThrottler } from './source.ts'
 
@@ -21,16 +22,15 @@ export class BadAction extends Error {}
 /**
  * Reads what an action is about, from a body that the framework has parsed or else from the request itself.
  *
- * @throws BadAction
+ * @throws BadAction, BadBody
  */
-export async function readAction(request: IncomingMessage & { readonly body?: unknown }): Promise<Action> {
-  let body = request.body
-  if (typeof body !== 'object' || body === null) {
-    if (request.readableEnded) throw new BadAction('The body is gone: something has read it before.')
+export async function readAction(request: IncomingMessage): Promise<Action> {
+  let body = await readBody(request, LONGEST_BODY)
+  if (typeof body === 'string') {
     try {
-      body = JSON.parse(await text(request))
-    } catch (error) {
-      throw error instanceof BadAction ? error : new BadAction('The body must be JSON.')
+      body = JSON.parse(body)
+    } catch {
+      throw new BadAction('The body must be JSON.')
     }
   }
   const { key, policy, duration = 0 } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
@@ -70,18 +70,4 @@ function find(throttler: DashboardThrottler, key: string): Found {
     policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining: remaining + asked, reason, retryAfter }],
   )
   return { parts, blocked: key === '' ? [] : throttler.snapshot({ contains: key, blocked: 50, top: 0 }).blocked }
-}
-
-function text(request: IncomingMessage): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size > LONGEST_BODY) reject(new BadAction('The body is too long.'))
-      else chunks.push(chunk)
-    })
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-    request.on('error', reject)
-  })
 }

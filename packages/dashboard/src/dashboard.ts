@@ -1,8 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TLSSocket } from 'node:tls'
 import { gzipSync } from 'node:zlib'
-import { isAllowed, isSameOrigin } from './access.ts'
+import type { Gate, Grant, Sender, Visit } from './access/gate.ts'
+import { makeGate } from './access/make-gate.ts'
+import { isFromElsewhere, isOwnAction } from './access/origin.ts'
 import { type ActionName, act, BadAction, readAction } from './actions.ts'
-import { type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
+import { answer, html, json } from './answer.ts'
+import { BadBody } from './body.ts'
+import { type Access, type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import type { DashboardThrottler } from './source.ts'
 import { Stream } from './stream.ts'
@@ -18,58 +23,78 @@ const POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-].join('; ')
+]
 
-const REFUSED = `Weir's page is shown on this machine only, until it is told who may see it:
-
-    dashboard(throttler, { authorize: (request) => … })
-`
+type Next = (error?: unknown) => void
 
 /** A handler of `node:http`, which is also a middleware of Express. */
 export interface DashboardHandler {
-  (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void
-  /** Ends all streams, which a server that closes would otherwise wait for. */
+  (request: IncomingMessage, response: ServerResponse, next?: Next): void
+  /** Ends all streams, which a server that closes would otherwise wait for. What comes later is answered with 503. */
   close(): void
 }
 
 /**
- * A live page about a throttler and the cluster that it is part of. It works under any path; see `path` for servers that
- * leave the mount path in `request.url`.
+ * A dashboard of a throttler and the cluster that it is part of. It works under any path; see `path` for servers that leave the
+ * mount path in `request.url`.
  *
- * @throws WeirError for options that can't be used
+ * @throws WeirError for options that can't be used, and without `authorize`
  *
  * @example
- * app.use('/weir', dashboard(throttler, { authorize: (request) => isOperator(request) }))
+ * createServer(dashboard(throttler, { authorize: password(process.env.DASHBOARD_PASSWORD) })).listen(9090)
  */
-export function dashboard(throttler: DashboardThrottler, options: DashboardOptions = {}): DashboardHandler {
-  const made = new Dashboard(throttler, checkOptions(options))
-  const handler = (request: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void => {
-    made.handle(request, response, next).catch((error: unknown) => {
-      if (next !== undefined && !response.headersSent) next(error)
-      else if (response.headersSent) response.destroy()
-      else answer(response, 500, 'Something went wrong.\n')
-    })
+export function dashboard(throttler: DashboardThrottler, options: DashboardOptions): DashboardHandler {
+  const made = new Dashboard(throttler, options)
+  const handler = (request: IncomingMessage, response: ServerResponse, next?: Next): void => {
+    made.handle(request, response, () => senderOf(request), next)
   }
   return Object.assign(handler, { close: () => made.close() })
 }
 
-class Dashboard {
+/** As the socket has it: nobody knows of proxies here. */
+function senderOf({ socket }: IncomingMessage): Sender {
+  return { address: socket.remoteAddress, secure: (socket as TLSSocket).encrypted === true }
+}
+
+/** What all handlers of the dashboard have in common. */
+export class Dashboard {
   readonly #throttler: DashboardThrottler
   readonly #options: CheckedOptions
+  readonly #gate: Gate
   readonly #stream: Stream
   #zipped: Buffer | undefined
+  #closed = false
 
-  constructor(throttler: DashboardThrottler, options: CheckedOptions) {
+  /** @throws WeirError */
+  constructor(throttler: DashboardThrottler, options: DashboardOptions) {
     this.#throttler = throttler
-    this.#options = options
+    this.#options = checkOptions(options)
+    this.#gate = makeGate(this.#options.authorize, (error, subject) => throttler.warn(error, subject))
     this.#stream = new Stream(throttler, BUILD)
   }
 
   close(): void {
+    this.#closed = true
+    this.#gate.close()
     this.#stream.close()
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse, next?: () => void): Promise<void> {
+  /**
+   * Answers a request.
+   *
+   * @param sender - who sent it; asked when it matters
+   * @param next - takes requests elsewhere, and errors
+   */
+  handle(request: IncomingMessage, response: ServerResponse, sender: () => Sender, next?: Next): void {
+    this.#handle({ request, response, sender }, next).catch((error: unknown) => {
+      if (response.headersSent) response.destroy()
+      else if (next !== undefined) next(error)
+      else answer(response, 500, 'Something went wrong.\n')
+    })
+  }
+
+  async #handle(visit: Visit, next?: Next): Promise<void> {
+    const { request, response } = visit
     const whole = pathOf((request as { originalUrl?: string }).originalUrl ?? request.url)
     const { path } = this.#options
     if (path !== undefined && whole !== path && !whole.startsWith(`${path}/`)) {
@@ -77,65 +102,72 @@ class Dashboard {
       else next()
       return
     }
+    if (this.#closed) return answer(response, 503, 'The dashboard is closed.\n')
     const method = request.method ?? 'GET'
     const name = whole.slice(whole.lastIndexOf('/') + 1)
-    if (method === 'POST' && (name === 'block' || name === 'unblock' || name === 'find')) {
-      await this.#act(request, response, name)
-      return
-    }
-    if (method !== 'GET' && method !== 'HEAD') {
-      answer(response, 405, 'Only GET.\n', { Allow: 'GET, HEAD' })
-      return
-    }
-    if (!(await isAllowed(request, 'view', this.#options))) {
-      answer(response, 403, this.#options.authorize === undefined ? REFUSED : 'Forbidden.\n')
-      return
-    }
-    if (name === 'events' && method === 'GET') await this.#open(request, response)
-    else if (name === '') this.#page(request, response)
+    if (method === 'POST') return this.#post(visit, name)
+    if (method !== 'GET' && method !== 'HEAD') return answer(response, 405, 'Only GET.\n', { Allow: 'GET, HEAD' })
+    if (name === 'events' && method === 'GET') return this.#open(visit)
     // Relative, so that it is right whatever a proxy has cut off. The page's own addresses need the slash.
-    else answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
+    if (name !== '') return answer(response, 302, 'See there.\n', { Location: `./${encodeURI(decode(name))}/` })
+    const grant = await this.#gate.admit(visit, 'view')
+    if (grant === undefined) this.#gate.refuse(visit, 'page')
+    else this.#page(visit)
   }
 
-  #page(request: IncomingMessage, response: ServerResponse): void {
-    const headers = {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': POLICY,
-      'Referrer-Policy': 'no-referrer',
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      'Cross-Origin-Resource-Policy': 'same-origin',
-      Vary: 'Accept-Encoding',
+  async #post(visit: Visit, name: string): Promise<void> {
+    const { sessions } = this.#gate
+    if (name === 'block' || name === 'unblock' || name === 'find') return this.#act(visit, name)
+    if (sessions !== undefined && name === '') return sessions.signIn(visit)
+    if (sessions !== undefined && name === 'sign-out') {
+      const session = sessions.signOut(visit)
+      if (session !== undefined) this.#stream.end(session)
+      return
     }
+    answer(visit.response, 405, 'Only GET.\n', { Allow: 'GET, HEAD' })
+  }
+
+  #page({ request, response }: Visit): void {
+    const fields = { 'Referrer-Policy': 'no-referrer', Vary: 'Accept-Encoding' }
     if (/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) {
       this.#zipped ??= gzipSync(PAGE)
-      answer(response, 200, request.method === 'HEAD' ? '' : this.#zipped, { ...headers, 'Content-Encoding': 'gzip' })
-    } else answer(response, 200, request.method === 'HEAD' ? '' : PAGE, headers)
+      html(response, 200, this.#zipped, POLICY, { ...fields, 'Content-Encoding': 'gzip' })
+    } else html(response, 200, PAGE, POLICY, fields)
   }
 
-  async #open(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#stream.clients >= this.#options.maxClients) {
-      answer(response, 503, 'Too many pages are open.\n', { 'Retry-After': '10' })
-      return
+  async #open(visit: Visit): Promise<void> {
+    const { request, response } = visit
+    // Other sites can't read it, but they could take all the places.
+    if (isFromElsewhere(request)) return json(response, 403, { error: 'Not allowed from another site.' })
+    const grant = await this.#gate.admit(visit, 'view')
+    if (grant === undefined) return this.#gate.refuse(visit, 'data')
+    const actions = await this.#mayAct(visit)
+    // Whatever was waited for: nothing is waited for from here on, so that the places are counted right.
+    if (response.destroyed || response.headersSent) return
+    if (this.#closed || this.#stream.clients >= this.#options.maxClients) {
+      return answer(response, 503, 'Too many dashboards are open.\n', { 'Retry-After': '10' })
     }
-    const actions = this.#options.actions && (await isAllowed(request, 'act', this.#options))
-    this.#stream.add(response, actions)
+    this.#stream.add(response, { ...grant, actions, signOut: this.#gate.sessions !== undefined })
   }
 
-  async #act(request: IncomingMessage, response: ServerResponse, name: ActionName): Promise<void> {
-    const access = name === 'find' ? 'view' : 'act'
-    const allowed =
-      (access === 'view' || this.#options.actions) && isSameOrigin(request) && (await isAllowed(request, access, this.#options))
-    if (!allowed) {
-      json(response, 403, { error: 'Not allowed.' })
-      return
-    }
+  async #mayAct(visit: Visit): Promise<boolean> {
+    return this.#options.actions && (await this.#gate.admit(visit, 'act')) !== undefined
+  }
+
+  async #act(visit: Visit, name: ActionName): Promise<void> {
+    const { request, response } = visit
+    const access: Access = name === 'find' ? 'view' : 'act'
+    if ((access === 'act' && !this.#options.actions) || !isOwnAction(request)) return json(response, 403, { error: 'Not allowed.' })
+    const grant: Grant | undefined = await this.#gate.admit(visit, access)
+    if (grant === undefined) return this.#gate.refuse(visit, 'data')
     try {
       const found = act(this.#throttler, name, await readAction(request))
       this.#stream.changed()
       json(response, 200, found ?? { done: true })
     } catch (error) {
-      if (!(error instanceof BadAction)) throw error
-      json(response, 400, { error: error.message })
+      if (error instanceof BadBody) json(response, error.status, { error: error.message })
+      else if (error instanceof BadAction) json(response, 400, { error: error.message })
+      else throw error
     }
   }
 }
@@ -151,18 +183,4 @@ function decode(text: string): string {
   } catch {
     return ''
   }
-}
-
-function json(response: ServerResponse, status: number, body: object): void {
-  answer(response, status, JSON.stringify(body), { 'Content-Type': 'application/json; charset=utf-8' })
-}
-
-function answer(response: ServerResponse, status: number, body: string | Buffer, headers: Record<string, string> = {}): void {
-  response.writeHead(status, {
-    'Content-Type': 'text/plain; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...headers,
-  })
-  response.end(body)
 }

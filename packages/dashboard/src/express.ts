@@ -1,22 +1,25 @@
 import type { Request, RequestHandler } from 'express'
-import { type DashboardHandler, dashboard as handler } from './dashboard.ts'
-import type { Access, DashboardOptions } from './options.ts'
+import { Dashboard, type DashboardHandler } from './dashboard.ts'
+import type { DashboardOptions } from './options.ts'
 import type { DashboardThrottler } from './source.ts'
 
-/** As `DashboardOptions`; `authorize` gets the request of Express, with what middleware before put there. */
-export interface ExpressDashboardOptions extends Omit<DashboardOptions, 'authorize'> {
-  /** As in `DashboardOptions`. */
-  readonly authorize?: (request: Request, access: Access) => boolean | Promise<boolean>
-}
+export { type PasswordAccess, password } from './access/password.ts'
+
+/** As `DashboardOptions`; a function `authorize` gets the request of Express, with what middleware before put there. */
+export type ExpressDashboardOptions = DashboardOptions<Request>
 
 /**
- * The page as a middleware of Express 4 and 5: `app.use('/weir', dashboard(throttler, options))`.
+ * The dashboard as a middleware of Express 4 and 5: `app.use('/weir', dashboard(throttler, { authorize }))`.
  *
- * @throws WeirError for options that can't be used
+ * @throws WeirError for options that can't be used, and without `authorize`
  */
 export function dashboard(
   throttler: DashboardThrottler,
-  options: ExpressDashboardOptions = {},
+  options: ExpressDashboardOptions,
 ): RequestHandler & Pick<DashboardHandler, 'close'> {
-  return handler(throttler, options as DashboardOptions)
+  const made = new Dashboard(throttler, options as DashboardOptions)
+  const middleware: RequestHandler = (request, response, next) => {
+    made.handle(request, response, () => ({ address: request.ip, secure: request.secure }), next)
+  }
+  return Object.assign(middleware, { close: () => made.close() })
 }

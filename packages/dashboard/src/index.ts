@@ -1,3 +1,4 @@
+export { type PasswordAccess, password } from './access/password.ts'
 export { type DashboardHandler, dashboard } from './dashboard.ts'
-export type { Access, DashboardOptions } from './options.ts'
+export type { Access, Authorize, AuthorizeFunction, DashboardOptions } from './options.ts'
 export type { DashboardThrottler } from './source.ts'

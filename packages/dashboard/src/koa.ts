@@ -1,28 +1,32 @@
 import { WeirError } from '@weir/core'
 import type { Middleware } from 'koa'
-import { type DashboardHandler, dashboard as handler } from './dashboard.ts'
+import { Dashboard, type DashboardHandler } from './dashboard.ts'
 import type { DashboardOptions } from './options.ts'
 import type { DashboardThrottler } from './source.ts'
 
+export { type PasswordAccess, password } from './access/password.ts'
+
 /**
- * The page as a middleware of Koa 2 and 3, at the path that the options name:
+ * The dashboard as a middleware of Koa 2 and 3, at the path that the options name:
  * `app.use(dashboard(throttler, { path: '/weir', authorize }))`. Requests elsewhere go on.
  *
- * @throws WeirError for options that can't be used
+ * @throws WeirError for options that can't be used, and without `authorize`
  */
 export function dashboard(
   throttler: DashboardThrottler,
   options: DashboardOptions & { readonly path: string },
 ): Middleware & Pick<DashboardHandler, 'close'> {
   const { path } = options
-  if (path === undefined) throw new WeirError('WEIR_MISSING_OPTION', 'Option "path" is missing: Koa needs it to know where the page is.')
-  const handle = handler(throttler, options)
+  if (path === undefined)
+    throw new WeirError('WEIR_MISSING_OPTION', 'Option "path" is missing: Koa needs it to know where the dashboard is.')
+  const made = new Dashboard(throttler, options)
   const middleware: Middleware = async (ctx, next) => {
     if (ctx.path !== path && !ctx.path.startsWith(`${path}/`)) return next()
     // Koa leaves the answer alone; a body that another middleware has parsed is handed on.
     ctx.respond = false
     const { body } = ctx.request as { body?: unknown }
-    handle(body === undefined ? ctx.req : Object.assign(ctx.req, { body }), ctx.res)
+    const request = body === undefined ? ctx.req : Object.assign(ctx.req, { body })
+    made.handle(request, ctx.res, () => ({ address: ctx.ip, secure: ctx.secure }))
   }
-  return Object.assign(middleware, { close: () => handle.close() })
+  return Object.assign(middleware, { close: () => made.close() })
 }

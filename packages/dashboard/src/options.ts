@@ -1,21 +1,35 @@
 import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
+import type { PasswordAccess } from './access/password.ts'
 
 /** What somebody wants: to look, or to block and unblock keys. */
 export type Access = 'view' | 'act'
 
-/** Who may see the page, and what can be done there. */
-export interface DashboardOptions {
+/**
+ * Whether the sender of a request may do this. Exactly `true` lets in, or a promise of it within a second; all else refuses, also
+ * an error. Asked with each request, and every ten minutes for a dashboard that stays open.
+ */
+export type AuthorizeFunction<Request = IncomingMessage> = (request: Request, access: Access) => boolean | Promise<boolean>
+
+/** Who may see the dashboard: those who know a password, those whom a function lets in, or everybody who reaches the server. */
+export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFunction<Request> | 'none'
+
+/** Who may see the dashboard, and what can be done there. */
+export interface DashboardOptions<Request = IncomingMessage> {
   /**
-   * Whether the sender of a request may do this. Without it the page is shown on the machine itself only, and not through a
-   * proxy. One that throws or rejects refuses. A stream is asked for again every ten minutes.
+   * Who may see the dashboard, and block and unblock keys where `actions` are on:
+   *
+   * - `password('…')`: whoever signs in with this password;
+   * - a function of the request, and of `'view'` or `'act'`;
+   * - `'none'`: everybody who reaches the server, by an IP address or as `localhost`. For servers that listen on a loopback
+   *   address only.
    */
-  readonly authorize?: (request: IncomingMessage, access: Access) => boolean | Promise<boolean>
+  readonly authorize: Authorize<Request>
   /** Let those whom `authorize` allows to `'act'` block and unblock keys by hand. Default false. */
   readonly actions?: boolean
-  /** Where the page is, e.g. `'/weir'`, for servers that do not cut the mount path off: requests elsewhere are passed on. */
+  /** Where the dashboard is, e.g. `'/weir'`, for servers that do not cut the mount path off: requests elsewhere are passed on. */
   readonly path?: string
-  /** Pages that may be open at once. Default 50. */
+  /** Dashboards that may be open at once; a whole number of at least 1. Default 50. */
   readonly maxClients?: number
 }
 
@@ -26,23 +40,36 @@ export interface CheckedOptions extends DashboardOptions {
 
 const OPTIONS = ['authorize', 'actions', 'path', 'maxClients']
 
+const MISSING = `Option "authorize" is missing. The dashboard shows keys such as addresses and account names; say who may see it:
+  authorize: password(process.env.DASHBOARD_PASSWORD)   a page to sign in, for those who know the password
+  authorize: (request, access) => …                     a function of yours: exactly true lets in
+  authorize: 'none'                                     everybody: only for a server that listens on a loopback address`
+
 /** @throws WeirError */
 export function checkOptions(options: DashboardOptions): CheckedOptions {
-  for (const name of Object.keys(options)) {
+  const given: unknown = options ?? {}
+  if (typeof given !== 'object') throw invalid('options', 'an object such as { authorize: password(…) }')
+  for (const name of Object.keys(given as object)) {
     if (!OPTIONS.includes(name)) {
       throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${name}". The dashboard has: ${OPTIONS.join(', ')}.`)
     }
   }
-  const { authorize, actions = false, path, maxClients = 50 } = options
-  if (authorize !== undefined && typeof authorize !== 'function') throw invalid('authorize', 'a function of a request and an access')
-  if (typeof actions !== 'boolean') throw invalid('actions', 'true or false')
-  if (actions && authorize === undefined) {
-    throw new WeirError('WEIR_MISSING_OPTION', 'Option "actions" needs "authorize", a function that says who may block and unblock keys.')
+  const { authorize, actions = false, path, maxClients = 50 } = given as DashboardOptions
+  if (authorize === undefined) throw new WeirError('WEIR_MISSING_OPTION', MISSING)
+  if (authorize !== 'none' && typeof authorize !== 'function' && !isPassword(authorize)) {
+    throw invalid('authorize', `what password(…) returns, a function of a request and an access, or 'none'`)
   }
+  if (typeof actions !== 'boolean') throw invalid('actions', 'true or false')
   if (path !== undefined && (typeof path !== 'string' || !/^(\/[^/?#]+)*$/.test(path)))
     throw invalid('path', 'a path such as "/weir", without a slash at its end')
   if (!Number.isInteger(maxClients) || maxClients < 1) throw invalid('maxClients', 'a whole number of at least 1')
-  return { ...options, actions, maxClients }
+  return { authorize, actions, maxClients, ...(path !== undefined && { path }) }
+}
+
+/** By its shape: another copy of this package may have made it, e.g. the one for CommonJS. */
+function isPassword(authorize: object): boolean {
+  const { kind, matches, sign } = (authorize ?? {}) as Readonly<Record<string, unknown>>
+  return kind === 'password' && typeof matches === 'function' && typeof sign === 'function'
 }
 
 function invalid(option: string, allowed: string): WeirError {

@@ -60,6 +60,8 @@ export interface Hello {
   /** Changes with the page: an older one loads itself again. */
   readonly build: string
   readonly history: readonly Point[]
+  /** Whether the reader has signed in, and so may sign out. */
+  readonly signOut: boolean
 }
 
 /** What is known of one key. */

@@ -17,13 +17,24 @@ const MOST_BUFFERED = 1 << 20
 /** A stream ends after this time, so that its reader is asked again who he is. */
 const LONGEST = 10 * 60_000
 
+/** Who reads a stream, and what he may do. */
+interface Reader {
+  /** Whether he may block and unblock keys. */
+  readonly actions: boolean
+  /** Whether he has signed in, and so may sign out. */
+  readonly signOut: boolean
+  /** Until when he may read, milliseconds since the Unix epoch. */
+  readonly until: number
+  readonly session: string | undefined
+}
+
 /** Server-sent events to all open pages: one view a second, and sooner when something happens. */
 export class Stream {
   readonly #throttler: DashboardThrottler
   readonly #build: string
   readonly #rates = new Rates()
   readonly #log: Log
-  readonly #clients = new Map<ServerResponse, { readonly actions: boolean; readonly since: number }>()
+  readonly #clients = new Map<ServerResponse, Reader>()
   readonly #history: Point[] = []
   #timer: NodeJS.Timeout | undefined
   #soon: NodeJS.Timeout | undefined
@@ -39,21 +50,19 @@ export class Stream {
     return this.#clients.size
   }
 
-  /** @param actions - whether the reader may act */
-  add(response: ServerResponse, actions: boolean): void {
+  /** @param response - of a client that is still there */
+  add(response: ServerResponse, reader: Reader): void {
     response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       // `no-transform`: compression would hold events back.
       'Cache-Control': 'no-store, no-transform',
       'X-Accel-Buffering': 'no',
       'X-Content-Type-Options': 'nosniff',
+      'Cross-Origin-Resource-Policy': 'same-origin',
     })
-    this.#clients.set(response, { actions, since: Date.now() })
-    response.on('close', () => {
-      this.#clients.delete(response)
-      this.#leftAt = Date.now()
-    })
-    const hello: Hello = { build: this.#build, history: this.#history }
+    this.#clients.set(response, { ...reader, until: Math.min(reader.until, Date.now() + LONGEST) })
+    response.on('close', () => this.#forget(response))
+    const hello: Hello = { build: this.#build, history: this.#history, signOut: reader.signOut }
     response.write(`retry: 1000\nevent: hello\ndata: ${JSON.stringify(hello)}\n\n`)
     this.#timer ??= setInterval(() => this.#tick(), EVERY).unref()
     this.#send(this.#view())
@@ -68,13 +77,30 @@ export class Stream {
     }, SOON).unref()
   }
 
+  /** Ends the streams of a session that is over. */
+  end(session: string): void {
+    for (const [response, reader] of this.#clients) if (reader.session === session) this.#end(response)
+  }
+
   close(): void {
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
     this.#timer = undefined
     this.#soon = undefined
     this.#log.close()
-    for (const response of this.#clients.keys()) response.end()
+    for (const response of this.#clients.keys()) this.#end(response)
+  }
+
+  /** Nothing is written to it any more: that would be an error. One who does not read would never let it end. */
+  #end(response: ServerResponse): void {
+    this.#forget(response)
+    if (response.writableLength > 0) response.destroy()
+    else response.end()
+  }
+
+  #forget(response: ServerResponse): void {
+    this.#clients.delete(response)
+    this.#leftAt = Date.now()
   }
 
   #tick(): void {
@@ -85,11 +111,11 @@ export class Stream {
       this.#history.length = 0
       return
     }
+    for (const [response, { until }] of this.#clients) if (now >= until) this.#end(response)
     const view = this.#view()
     this.#history.push(view.point)
     if (this.#history.length > KEPT) this.#history.shift()
     this.#send(view)
-    for (const [response, { since }] of this.#clients) if (now - since > LONGEST) response.end()
   }
 
   #view(): View {
@@ -108,7 +134,7 @@ export class Stream {
     for (const [response, { actions }] of this.#clients) {
       const kind = actions ? 'act' : 'read'
       texts[kind] ||= `event: view\ndata: ${JSON.stringify({ ...view, actions })}\n\n`
-      if (response.writableLength > MOST_BUFFERED) response.destroy()
+      if (response.writableLength > MOST_BUFFERED) this.#end(response)
       else response.write(texts[kind])
     }
   }

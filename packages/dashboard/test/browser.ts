@@ -6,6 +6,8 @@ const PLACES = [process.env['WEIR_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chr
 /** Where a Chromium is on this machine, if there is one: `WEIR_CHROMIUM`, or Debian's. */
 export const CHROMIUM: string | undefined = PLACES.find((place) => place !== undefined && existsSync(place))
 
+export const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
+
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: CHROMIUM ?? 'chromium',

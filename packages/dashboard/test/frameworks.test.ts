@@ -1,13 +1,44 @@
+import { request } from 'node:http'
 import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { dashboard as forExpress } from '../src/express.ts'
 import { dashboard as forFastify } from '../src/fastify.ts'
+import { dashboard, password } from '../src/index.ts'
 import { dashboard as forKoa } from '../src/koa.ts'
-import { post, serve, throttlerFor } from './servers.ts'
+import { cookieOf, PASSWORD, post, serve, signIn, throttlerFor } from './servers.ts'
 
 const open = { authorize: () => true, actions: true }
+const closed = { authorize: password(PASSWORD), actions: true }
+const PROXY = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '203.0.113.7' }
+
+/** Signs in and out under `/ops/weir`, directly and as a proxy does that has cut nothing off. */
+async function asksForAPassword(url: string, throttler: ReturnType<typeof throttlerFor>): Promise<void> {
+  const page = `${url}/ops/weir/`
+  expect(await (await fetch(`${url}/ops/weir`)).text()).toContain('<title>Sign in')
+  expect((await fetch(`${page}events`)).status).toBe(401)
+  expect((await signIn(page, 'wrong wrong wrong')).status).toBe(401)
+  expect((await fetch(page, { method: 'HEAD' })).status).toBe(401)
+  const entered = await signIn(page)
+  expect(entered.status).toBe(303)
+  const headers = { cookie: cookieOf(entered) }
+  expect(await (await fetch(page, { headers })).text()).toContain('<title>Weir</title>')
+  expect((await post(`${page}block`, { key: 'b', duration: 60_000 })).status).toBe(401)
+  expect((await post(`${page}block`, { key: 'b', duration: 60_000 }, headers)).status).toBe(200)
+  expect(throttler.peek('b').allowed).toBe(false)
+  expect((await post(`${page}sign-out`, {}, headers)).status).toBe(200)
+}
+
+/** That cookies are for HTTPS only, and attempts are counted by address, as the framework says: `trusted` if it trusts its proxy. */
+async function knowsItsProxy(url: string, trusted: boolean): Promise<void> {
+  const page = `${url}/ops/weir/`
+  const cookies = (await signIn(page, PASSWORD, PROXY)).headers.getSetCookie()
+  expect(cookies).toEqual([expect.stringMatching(trusted ? /; Secure$/ : /SameSite=Lax$/)])
+  while ((await signIn(page, 'wrong wrong wrong', PROXY)).status !== 429);
+  const others = await signIn(page, PASSWORD, { ...PROXY, 'x-forwarded-for': '203.0.113.8' })
+  expect(others.status).toBe(trusted ? 303 : 429)
+}
 
 async function works(url: string, throttler: ReturnType<typeof throttlerFor>): Promise<void> {
   expect(await (await fetch(`${url}/ops/weir`)).text()).toContain('<title>Weir</title>')
@@ -38,6 +69,31 @@ describe.each([
     })
     await works((await serve(app)).url, throttler)
   })
+
+  test.each([
+    ['no parser', []],
+    ['a parser of JSON', [make.json()]],
+    ['a parser of forms', [make.json(), make.urlencoded({ extended: true })]],
+    ['a parser of anything into text', [make.text({ type: '*/*' })]],
+    ['a parser of anything into bytes', [make.raw({ type: '*/*' })]],
+  ])('asks for a password, with %s before it', async (_what, parsers) => {
+    const throttler = throttlerFor()
+    const app = make()
+    for (const parser of parsers) app.use(parser)
+    const page = forExpress(throttler, closed)
+    onTestFinished(() => page.close())
+    app.use('/ops/weir', page)
+    await asksForAPassword((await serve(app)).url, throttler)
+  })
+
+  test.each([true, false])('trusts a proxy as the application does: %s', async (trusted) => {
+    const app = make()
+    app.set('trust proxy', trusted)
+    const page = forExpress(throttlerFor(), closed)
+    onTestFinished(() => page.close())
+    app.use('/ops/weir', page)
+    await knowsItsProxy((await serve(app)).url, trusted)
+  })
 })
 
 describe.each([
@@ -54,6 +110,17 @@ describe.each([
       ctx.body = 'other'
     })
     await works((await serve(app.callback())).url, throttler)
+  })
+
+  test.each([true, false])('asks for a password; trusts a proxy as the application does: %s', async (trusted) => {
+    const throttler = throttlerFor()
+    const app = new Make({ proxy: trusted })
+    const page = forKoa(throttler, { ...closed, path: '/ops/weir' })
+    onTestFinished(() => page.close())
+    app.use(page)
+    const { url } = await serve(app.callback())
+    await asksForAPassword(url, throttler)
+    await knowsItsProxy(url, trusted)
   })
 })
 
@@ -76,5 +143,42 @@ describe.each([
     const began = Date.now()
     await Promise.all([app.close(), stream.text()])
     expect(Date.now() - began).toBeLessThan(3_000)
+  })
+
+  test.each([true, false])('asks for a password; trusts a proxy as the application does: %s', async (trusted) => {
+    const throttler = throttlerFor()
+    const app = make({ trustProxy: trusted })
+    await app.register(forFastify, { prefix: '/ops/weir', throttler, ...closed })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    onTestFinished(() => app.close())
+    await asksForAPassword(url, throttler)
+    await knowsItsProxy(url, trusted)
+  })
+
+  test('is not ready without authorize', async () => {
+    const app = make()
+    onTestFinished(() => app.close())
+    await expect((async () => app.register(forFastify, { prefix: '/weir', throttler: throttlerFor() } as never))()).rejects.toThrow(
+      /"authorize" is missing/,
+    )
+  })
+})
+
+describe('a proxy that cuts the mount path off', () => {
+  test('is no hindrance: a browser finds the page, and sends its cookie there and nowhere else', async () => {
+    const throttler = throttlerFor()
+    const handler = dashboard(throttler, closed)
+    onTestFinished(() => handler.close())
+    const { port } = await serve(handler)
+    const { url } = await serve((incoming, outgoing) => {
+      const path = incoming.url?.replace(/^\/ops\/weir/, '') || '/'
+      const passed = request({ port, path, method: incoming.method, headers: incoming.headers }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
+        answer.pipe(outgoing)
+      })
+      incoming.pipe(passed)
+      outgoing.on('close', () => passed.destroy())
+    })
+    await asksForAPassword(url, throttler)
   })
 })

@@ -28,7 +28,7 @@ async function waitFor(url: string, passes: (view: View) => boolean): Promise<{ 
 const open = { authorize: () => true, actions: true }
 
 test('the page is found at an address without a slash, whatever a proxy has cut off', async () => {
-  const { url } = await serve(dashboard(throttlerFor()))
+  const { url } = await serve(dashboard(throttlerFor(), { authorize: 'none' }))
   const response = await fetch(`${url}/a/weir`, { redirect: 'manual' })
   expect(response.status).toBe(302)
   expect(response.headers.get('location')).toBe('./weir/')
@@ -36,7 +36,7 @@ test('the page is found at an address without a slash, whatever a proxy has cut 
 })
 
 test('the page is one document, with a policy that lets nothing else in', async () => {
-  const { url } = await serve(dashboard(throttlerFor()))
+  const { url } = await serve(dashboard(throttlerFor(), { authorize: 'none' }))
   const response = await fetch(`${url}/`)
   const text = await response.text()
   expect(text).not.toMatch(/(src|href)="?(https?:)?\/\//)
@@ -120,7 +120,7 @@ test('an endless body is cut off', async () => {
 })
 
 test('more pages than allowed are sent away', async () => {
-  const { url } = await serve(dashboard(throttlerFor(), { maxClients: 1 }))
+  const { url } = await serve(dashboard(throttlerFor(), { authorize: 'none', maxClients: 1 }))
   const first = await fetch(`${url}/weir/events`)
   expect((await fetch(`${url}/weir/events`)).status).toBe(503)
   await first.body?.cancel()
@@ -128,14 +128,14 @@ test('more pages than allowed are sent away', async () => {
 })
 
 test('a path of its own: requests elsewhere are passed on', async () => {
-  const handler = dashboard(throttlerFor(), { path: '/ops/weir' })
+  const handler = dashboard(throttlerFor(), { authorize: 'none', path: '/ops/weir' })
   const { url } = await serve((request, response) => handler(request, response, () => response.end('elsewhere')))
   expect(await (await fetch(`${url}/ops/weirder`)).text()).toBe('elsewhere')
   expect(await (await fetch(`${url}/ops/weir`)).text()).toContain('<title>Weir</title>')
 })
 
 test('close ends the streams', async () => {
-  const handler = dashboard(throttlerFor())
+  const handler = dashboard(throttlerFor(), { authorize: 'none' })
   const { url } = await serve(handler)
   const response = await fetch(`${url}/weir/events`)
   handler.close()

@@ -2,10 +2,8 @@ import type { Server } from 'node:http'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type DashboardOptions, dashboard } from '../src/index.ts'
-import { CHROMIUM, complaints, launch } from './browser.ts'
+import { CHROMIUM, complaints, launch, MISSING } from './browser.ts'
 import { serve, throttlerFor } from './servers.ts'
-
-const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
 
 describe.skipIf(CHROMIUM === undefined)(
   `the page in a real browser${CHROMIUM === undefined ? ` (skipped: ${MISSING})` : ''}`,
@@ -94,7 +92,7 @@ describe.skipIf(CHROMIUM === undefined)(
     })
 
     test('without actions there is nothing to click', async () => {
-      const { page, throttler } = await open({})
+      const { page, throttler } = await open({ authorize: 'none' })
       throttler.block('mallory', '1h')
       await page
         .getByRole('rowheader', { name: /mallory/ })
@@ -111,7 +109,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('This page has lost its server.').waitFor()
       const again = throttlerFor()
       again.block('after the restart', '1h')
-      const next = dashboard(again)
+      const next = dashboard(again, { authorize: 'none' })
       onTestFinished(() => next.close())
       await serve(next, port)
       await page

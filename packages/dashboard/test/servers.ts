@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type RequestListener, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createThrottler, memoryStore, slidingWindow, systemClock, type Throttler } from '@weir/core'
 import { Hub } from '@weir/core/memory'
@@ -35,5 +35,42 @@ export function post(url: string, body: unknown, headers: Record<string, string>
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1', ...headers },
     body: JSON.stringify(body),
+  })
+}
+
+export const PASSWORD = 'correct horse battery staple'
+
+/** Sends the form of the page to sign in, as a browser does. `url` ends with a slash. */
+export function signIn(url: string, password: string = PASSWORD, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(url, { method: 'POST', redirect: 'manual', headers, body: new URLSearchParams({ username: 'weir', password }) })
+}
+
+/** The cookies of an answer, as a request sends them back. */
+export function cookieOf(response: Response): string {
+  return response.headers
+    .getSetCookie()
+    .map((cookie) => cookie.replace(/;.*/, ''))
+    .join('; ')
+}
+
+/** A request with header fields that fetch does not let one set. */
+export function send(
+  url: string,
+  { method = 'GET', headers = {}, body = '' }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<{ status: number; headers: IncomingHttpHeaders; text: string }> {
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers }, (response) => {
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => {
+        text += chunk
+        // A stream does not end by itself.
+        if (response.headers['content-type']?.startsWith('text/event-stream')) response.destroy()
+      })
+      response.on('error', () => {})
+      response.on('close', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }))
+    })
+    sent.on('error', reject)
+    sent.end(body)
   })
 }

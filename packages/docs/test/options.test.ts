@@ -14,6 +14,7 @@ const DECLARED: readonly (readonly [section: string, file: string, name: string]
   ['Fastify', 'packages/fastify/src/options.ts', 'type ThrottleOptions'],
   ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
   ['Stores', 'packages/core/src/ipc-store.ts', 'interface IpcStoreOptions'],
+  ['Stores', 'packages/core/src/ipc-serve.ts', 'interface ServeIpcOptions'],
   ['Stores', 'packages/redis/src/options.ts', 'interface RedisStoreOptions'],
 ]
 /** Rows for what stands in no declaration of options. */

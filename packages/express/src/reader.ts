@@ -6,6 +6,13 @@ export const expressReader: RequestReader<Request> = Object.freeze({
   method: (req: Request) => req.method,
   // Routers cut their prefix off `url`; two mounts of one router are two places.
   path: (req: Request) => req.originalUrl ?? req.url,
+  rewritten: ({ baseUrl, originalUrl, url }: Request) => {
+    if (url === originalUrl || originalUrl === undefined || url.charCodeAt(0) !== 47) return undefined
+    // A mount takes its prefix away, and leaves at least a slash.
+    if (originalUrl.startsWith(baseUrl) && originalUrl.endsWith(url) && originalUrl.length === baseUrl.length + url.length) return undefined
+    return baseUrl + url
+  },
+  parseurl: true,
   route: (req: Request) => {
     // Only a middleware of a route sees one: `app.get('/users/:id', throttle(...), ...)`.
     const pattern: unknown = req.route?.path

@@ -1,6 +1,7 @@
 import { headerValue, type RequestReader } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { RouteThrottleOptions } from './options.ts'
+import { samplesOf } from './route-samples.ts'
 
 /** The route of requests that Fastify has no route for: they share one key, or every guess would make a new one. */
 const NOT_FOUND = '(not found)'
@@ -29,6 +30,8 @@ export function fastifyReader(): FastifyReader {
     method: (request) => request.method,
     path: (request) => request.raw.url ?? '/',
     route: () => last?.url ?? NOT_FOUND,
+    pattern: () => last?.url,
+    samples: samplesOf,
     ip: (request) => request.ip,
     header: (request, name) => headerValue(request.headers[name]),
   }

@@ -12,6 +12,9 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
     method: (ctx: Context) => ctx.method,
     // koa-mount cuts its prefix off `path`; two mounts of one app are two places.
     path: (ctx: Context) => ctx.originalUrl,
+    // Whether by a mount or by a middleware of the host can't be told.
+    rewritten: (ctx: Context) => (ctx.url === ctx.originalUrl ? undefined : ctx.url),
+    parseurl: true,
     route: (ctx: Context) => {
       const pattern = matched(ctx, router)
       if (pattern === undefined) return undefined

@@ -21,6 +21,7 @@ export {
   together,
   trace,
 } from './load.ts'
+export { type Lies, lyingStore, mutated, NONSENSE } from './lying-store.ts'
 export { ManualClock, manualClock, NodeClock, type NodeClockOptions } from './manual-clock.ts'
 export type { NetworkOptions } from './network.ts'
 export type { ProxyFaults } from './proxy-faults.ts'
@@ -30,6 +31,15 @@ export { describeScenario, type NodeContext, type NodeDecision, type Scenario, t
 export { type Expectation, expectSimulation, shorten } from './shrink.ts'
 export { type SimulationResult, simulate } from './simulate.ts'
 export { SimulatedStore, type SimulatedStoreOptions, type StoreStatistics, type SyncObserver, simulatedStore } from './simulated-store.ts'
+export {
+  restoreTarget,
+  type SpelledRoute,
+  type SpellingOptions,
+  type SpellingResult,
+  spelledAnswer,
+  spellingPolicies,
+  trySpellings,
+} from './spellings.ts'
 export { type StoreContractOptions, storeContract, type TestRunner } from './store-contract.ts'
 export type { StoreContractFixture } from './store-contract-fixture.ts'
 export { type Summary, summarize } from './summary.ts'

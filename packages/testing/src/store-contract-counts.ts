@@ -35,8 +35,8 @@ export const HOSTILE_KEYS: readonly string[] = [
   '1|0|',
   'x'.repeat(200),
   'x'.repeat(201),
-  `${'x'.repeat(65_536)}1`,
-  `${'x'.repeat(65_536)}2`,
+  `${'x'.repeat(1_000)}1`,
+  `${'x'.repeat(1_000)}2`,
 ]
 
 /** Totals of fixed windows. */

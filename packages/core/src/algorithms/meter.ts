@@ -12,6 +12,7 @@ export type Degraded = 'share' | 'published' | 'open' | 'closed'
 
 /** A policy as a meter sees it. Times are milliseconds. */
 export interface MeterPolicy {
+  readonly name: string
   /** Tells policies apart in the store. */
   readonly id: string
   /** Cost units per interval for each key. */

@@ -1,5 +1,6 @@
 import { Offences } from '../keys/offences.ts'
 import type { BlockChange, BlockState } from '../store/contract.ts'
+import { type Account, keyBytes } from './account.ts'
 
 interface Block {
   readonly policyId: string
@@ -9,6 +10,8 @@ interface Block {
   /** When the longest block that anybody may still hold ends: until then, changes are handed out. */
   readonly keep: number
   readonly version: number
+  /** Whose memory it is. */
+  readonly account: Account | undefined
 }
 
 /**
@@ -37,15 +40,16 @@ export class BlockList {
     return block === undefined ? 0 : Math.max(0, block.end - now)
   }
 
-  /** Returns whether anything changed. */
-  change({ policy, key, kind, remaining, growth }: BlockChange, now: number): boolean {
+  /** Returns whether anything changed; undefined when the account has no room for it. */
+  change({ policy, key, kind, remaining, growth }: BlockChange, now: number, account?: Account): boolean | undefined {
     const left = this.remaining(policy.id, key, now)
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
     if (kind === 'excess' && left > 0) return false
     if (kind === 'restore' && left >= wanted) return false
     if (wanted === 0 && left === 0) return false
+    if (account?.take(keyBytes(key)) === false) return undefined
     const grown = growth === undefined || kind !== 'excess' ? wanted : this.#offences.next(`${policy.id}\n${key}`, wanted, growth, now)
-    this.#put(policy.id, key, now + grown)
+    this.#put(policy.id, key, now + grown, account)
     return true
   }
 
@@ -77,12 +81,13 @@ export class BlockList {
     this.#offences.clear()
   }
 
-  #put(policyId: string, key: string, end: number): void {
+  #put(policyId: string, key: string, end: number, account: Account | undefined): void {
     let keys = this.#byPolicy.get(policyId)
     if (keys === undefined) this.#byPolicy.set(policyId, (keys = new Map()))
     const current = keys.get(key)
     if (current === undefined) this.#size++
-    const block: Block = { policyId, key, end, keep: Math.max(end, current?.keep ?? 0), version: ++this.#version }
+    else current.account?.release(keyBytes(key))
+    const block: Block = { policyId, key, end, keep: Math.max(end, current?.keep ?? 0), version: ++this.#version, account }
     keys.set(key, block)
     this.#log.push(block)
   }
@@ -94,6 +99,7 @@ export class BlockList {
   #delete(block: Block): void {
     const keys = this.#byPolicy.get(block.policyId)
     if (keys?.delete(block.key)) this.#size--
+    block.account?.release(keyBytes(block.key))
     if (keys?.size === 0) this.#byPolicy.delete(block.policyId)
   }
 }

@@ -16,6 +16,11 @@ export class CountedCell {
     return this.taken - this.given
   }
 
+  /** Whether a node has counted in it. */
+  has(nodeId: string): boolean {
+    return this.#nodes.has(nodeId)
+  }
+
   /** What `merge` would add to `taken` and to `given`. */
   growth(nodeId: string, sent: Cell): { readonly taken: number; readonly given: number } {
     const known = this.#nodes.get(nodeId)

@@ -1,12 +1,18 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
 import { type Applied, CountedCell, growthOver } from './cell.ts'
+
+/** Times a ttl after which an interval is forgotten although somebody writes to it: no honest node still does. */
+const LONGEST_LIFE = 4
 
 /** All keys of one interval. They are forgotten together, so that no key needs a timer or a scan. */
 interface IntervalTable {
   readonly keys: Map<string, CountedCell>
   readonly hot: Map<string, CountedCell>
   writtenAt: number
+  readonly madeAt: number
+  readonly tally: Tally
 }
 
 /** The counts of one policy with a fixed window: a table for each interval that is still alive. */
@@ -14,9 +20,13 @@ export class FixedCounts {
   readonly #tables = new Map<Ordinal, IntervalTable>()
   #ttl = 0
 
-  /** @param monotonic - the monotonic time of the exchange */
-  apply(nodeId: string, entry: SyncEntry, monotonic: number): Applied {
+  /**
+   * @param monotonic - the monotonic time of the exchange
+   * @param account - whose memory it is; undefined is returned when that is used up
+   */
+  apply(nodeId: string, entry: SyncEntry, monotonic: number, account?: Account): Applied | undefined {
     const { policy, key } = entry
+    if (account !== undefined && !this.#hasRoom(nodeId, entry, monotonic, account)) return undefined
     if (entry.atMost !== undefined && !this.#fits(nodeId, entry, entry.atMost)) {
       return { cells: entry.cells.map((sent) => this.#total(sent.ordinal, key)), granted: false, announce: false }
     }
@@ -39,8 +49,36 @@ export class FixedCounts {
 
   sweep(monotonic: number): void {
     for (const [ordinal, table] of this.#tables) {
-      if (table.writtenAt + this.#ttl < monotonic) this.#tables.delete(ordinal)
+      if (table.writtenAt + this.#ttl >= monotonic && table.madeAt + LONGEST_LIFE * this.#ttl >= monotonic) continue
+      this.#tables.delete(ordinal)
+      table.tally.release()
     }
+  }
+
+  /** Takes the memory that an entry needs. What it takes is released with the interval, even if the entry then does not fit. */
+  #hasRoom(nodeId: string, { key, cells }: SyncEntry, monotonic: number, account: Account): boolean {
+    return cells.every(({ ordinal, taken, given }) => {
+      if (taken === 0 && given === 0) return true
+      const table = this.#tables.get(ordinal)
+      const cell = table?.keys.get(key)
+      if (cell?.has(nodeId)) return true
+      const bytes = NODE_BYTES + (cell === undefined ? keyBytes(key) : 0) + (table === undefined ? POLICY_BYTES : 0)
+      if (!account.take(bytes)) return false
+      this.#tableOf(ordinal, monotonic).tally.note(account, bytes)
+      return true
+    })
+  }
+
+  #tableOf(ordinal: Ordinal, monotonic: number): IntervalTable {
+    let table = this.#tables.get(ordinal)
+    if (table === undefined) {
+      this.#tables.set(ordinal, (table = { keys: new Map(), hot: new Map(), writtenAt: monotonic, madeAt: monotonic, tally: new Tally() }))
+    }
+    return table
+  }
+
+  get empty(): boolean {
+    return this.#tables.size === 0
   }
 
   /** Cells held. */
@@ -62,10 +100,7 @@ export class FixedCounts {
   /** Returns whether the total passed a mark that others should know of. */
   #add(nodeId: string, policy: StorePolicy, key: string, sent: Cell, monotonic: number): boolean {
     if (sent.taken === 0 && sent.given === 0) return false
-    let table = this.#tables.get(sent.ordinal)
-    if (table === undefined) {
-      this.#tables.set(sent.ordinal, (table = { keys: new Map(), hot: new Map(), writtenAt: monotonic }))
-    }
+    const table = this.#tableOf(sent.ordinal, monotonic)
     table.writtenAt = monotonic
     if (policy.ttl > this.#ttl) this.#ttl = policy.ttl
     let cell = table.keys.get(key)

@@ -12,6 +12,7 @@ import type {
 } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { ordinalAt } from '../time/intervals.ts'
+import { type Account, POLICY_BYTES } from './account.ts'
 import { BlockList } from './blocks.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { SlidingCounts } from './sliding-cells.ts'
@@ -32,8 +33,8 @@ const WATCHED_FOR = 10_000
 export class Hub {
   readonly #clock: Clock
   readonly #listeners = new Set<(announcement: Announcement) => void>()
-  readonly #fixed = new Map<string, FixedCounts>()
-  readonly #sliding = new Map<string, SlidingCounts>()
+  readonly #fixed = new Shapes<FixedCounts>()
+  readonly #sliding = new Shapes<SlidingCounts>()
   readonly #blocks = new BlockList()
   /** Node id to the monotonic time until which it counts as live. */
   readonly #nodes = new Map<string, number>()
@@ -50,8 +51,12 @@ export class Hub {
     this.#sweptAt = clock.monotonic()
   }
 
-  /** Handles one request of one node. Blocks change first, so that the entries' results already show them. */
-  exchange(nodeId: string, request: SyncRequest): SyncReply {
+  /**
+   * Handles one request of one node. Blocks change first, so that the entries' results already show them.
+   *
+   * @param account - whose memory it is; what it has no room for fails alone. Without one there is no bound.
+   */
+  exchange(nodeId: string, request: SyncRequest, account?: Account): SyncReply {
     const time = this.#clock.now()
     const monotonic = this.#clock.monotonic()
     const ahead = monotonic < this.#ahead.until ? this.#ahead.by : undefined
@@ -59,12 +64,13 @@ export class Hub {
     if (monotonic - this.#sweptAt >= SWEEP_EVERY) this.#sweep(monotonic)
 
     const blocks = request.blocks.map((change) => {
-      const changed = this.#blocks.change(change, monotonic)
+      const changed = this.#blocks.change(change, monotonic, account)
+      if (changed === undefined) return undefined
       const remaining = this.#blocks.remaining(change.policy.id, change.key, monotonic)
       if (changed) this.#announce({ type: 'block', policyId: change.policy.id, key: change.key, remaining })
       return remaining
     })
-    const results = request.entries.map((entry) => this.#apply(nodeId, entry, wall, monotonic))
+    const results = request.entries.map((entry) => this.#apply(nodeId, entry, wall, monotonic, account))
     if (request.heartbeat === undefined) return { time, results, blocks }
     if (request.time !== undefined) {
       const by = request.time - time
@@ -109,18 +115,17 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    let size = this.#blocks.size + this.#nodes.size
-    for (const counts of this.#fixed.values()) size += counts.size
-    for (const counts of this.#sliding.values()) size += counts.size
-    return size
+    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size
   }
 
-  #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number): SyncResult {
+  #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
     const { policy, key } = entry
-    const { cells, granted, announce } =
+    const applied =
       policy.cells === 1
-        ? this.#fixedOf(policy).apply(nodeId, entry, monotonic)
-        : this.#slidingOf(policy, monotonic).apply(nodeId, entry, { wall, monotonic })
+        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, entry, monotonic, account)
+        : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
+    if (applied === undefined) return undefined
+    const { cells, granted, announce } = applied
     if (announce) this.#announce({ type: 'total', policyId: policy.id, key, cells })
     return { cells, blocked: this.#blocks.remaining(policy.id, key, monotonic), granted }
   }
@@ -154,10 +159,8 @@ export class Hub {
     return policies.flatMap((policy) => {
       const running = ordinalAt(wall, policy.width)
       const found =
-        policy.cells === 1
-          ? this.#fixedOf(policy).hot(running)
-          : this.#slidingOf(policy, monotonic).hot(running, policy, { wall, monotonic })
-      return Array.from(found, ({ key, cells }) => ({ type: 'total' as const, policyId: policy.id, key, cells }))
+        policy.cells === 1 ? this.#fixed.find(policy)?.hot(running) : this.#sliding.find(policy)?.hot(running, policy, { wall, monotonic })
+      return Array.from(found ?? [], ({ key, cells }) => ({ type: 'total' as const, policyId: policy.id, key, cells }))
     })
   }
 
@@ -174,22 +177,79 @@ export class Hub {
 
   #sweep(monotonic: number): void {
     this.#sweptAt = monotonic
-    for (const counts of this.#fixed.values()) counts.sweep(monotonic)
-    for (const counts of this.#sliding.values()) counts.sweep(monotonic)
+    this.#fixed.sweep(monotonic)
+    this.#sliding.sweep(monotonic)
     this.#blocks.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
   }
+}
 
-  #fixedOf(policy: StorePolicy): FixedCounts {
-    let counts = this.#fixed.get(policy.id)
-    if (counts === undefined) this.#fixed.set(policy.id, (counts = new FixedCounts()))
-    return counts
+function newFixed(): FixedCounts {
+  return new FixedCounts()
+}
+
+function newSliding(monotonic: number): SlidingCounts {
+  return new SlidingCounts(monotonic)
+}
+
+interface Counts {
+  readonly empty: boolean
+  readonly size: number
+  sweep(monotonic: number): void
+}
+
+interface Shape<C> {
+  readonly width: number
+  readonly cells: number
+  readonly ttl: number
+  readonly counts: C
+  readonly account: Account | undefined
+}
+
+/**
+ * The counts of each policy. An id says how wide its cells are and how long they live; of who tells otherwise they are apart,
+ * or one node could make the others' counts stay for ever.
+ */
+class Shapes<C extends Counts> {
+  readonly #byId = new Map<string, Shape<C>[]>()
+
+  find({ id, width, cells, ttl }: StorePolicy): C | undefined {
+    return this.#byId.get(id)?.find((shape) => shape.width === width && shape.cells === cells && shape.ttl === ttl)?.counts
   }
 
-  #slidingOf(policy: StorePolicy, monotonic: number): SlidingCounts {
-    let counts = this.#sliding.get(policy.id)
-    if (counts === undefined) this.#sliding.set(policy.id, (counts = new SlidingCounts(monotonic)))
-    return counts
+  /** The counts of a policy, made if need be; undefined when the account has no room for them. */
+  of(policy: StorePolicy, make: (monotonic: number) => C, monotonic: number, account: Account | undefined): C | undefined {
+    const found = this.find(policy)
+    if (found !== undefined) return found
+    if (account?.take(POLICY_BYTES) === false) return undefined
+    const { id, width, cells, ttl } = policy
+    const shape: Shape<C> = { width, cells, ttl, counts: make(monotonic), account }
+    const shapes = this.#byId.get(id)
+    if (shapes === undefined) this.#byId.set(id, [shape])
+    else shapes.push(shape)
+    return shape.counts
+  }
+
+  sweep(monotonic: number): void {
+    for (const [id, shapes] of this.#byId) {
+      const kept = shapes.filter(({ counts, account }) => {
+        counts.sweep(monotonic)
+        if (counts.empty) account?.release(POLICY_BYTES)
+        return !counts.empty
+      })
+      if (kept.length === 0) this.#byId.delete(id)
+      else if (kept.length < shapes.length) this.#byId.set(id, kept)
+    }
+  }
+
+  clear(): void {
+    this.#byId.clear()
+  }
+
+  get size(): number {
+    let size = 0
+    for (const shapes of this.#byId.values()) for (const { counts } of shapes) size += counts.size
+    return size
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
+import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
 import { type Applied, CountedCell, growthOver } from './cell.ts'
 
 /** Reached limits are announced again at most this often, milliseconds (ACCURACY: the stop message of sliding windows). */
@@ -33,6 +34,8 @@ interface KeyWindow {
 export class SlidingCounts {
   #young = new Map<string, KeyWindow>()
   #old = new Map<string, KeyWindow>()
+  #youngTally = new Tally()
+  #oldTally = new Tally()
   #swappedAt: number
   #ttl = 0
 
@@ -40,10 +43,12 @@ export class SlidingCounts {
     this.#swappedAt = monotonic
   }
 
-  apply(nodeId: string, entry: SyncEntry, times: Times): Applied {
+  /** @param account - whose memory it is; undefined is returned when that is used up */
+  apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     const newest = newestOf(entry.cells)
     let window = this.#young.get(key) ?? this.#old.get(key)
+    if (account !== undefined && !this.#hasRoom(nodeId, entry, window, account)) return undefined
     const end = windowEnd(window, newest, policy, times.wall)
     const before = total(window, end, policy)
 
@@ -78,9 +83,36 @@ export class SlidingCounts {
   sweep(monotonic: number): void {
     if (monotonic - this.#swappedAt <= this.#ttl) return
     // After a long silence the younger keys are too old as well.
-    this.#old = monotonic - this.#swappedAt > 2 * this.#ttl ? new Map() : this.#young
+    this.#oldTally.release()
+    if (monotonic - this.#swappedAt > 2 * this.#ttl) {
+      this.#youngTally.release()
+      this.#young = new Map()
+    }
+    this.#old = this.#young
+    this.#oldTally = this.#youngTally
     this.#young = new Map()
+    this.#youngTally = new Tally()
     this.#swappedAt = monotonic
+  }
+
+  get empty(): boolean {
+    return this.#young.size + this.#old.size === 0
+  }
+
+  /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
+  #hasRoom(nodeId: string, { key, cells }: SyncEntry, window: KeyWindow | undefined, account: Account): boolean {
+    let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (window?.cells.length ?? 0) * 2 * NODE_BYTES
+    let writes = false
+    for (const { ordinal, taken, given } of cells) {
+      if (taken === 0 && given === 0) continue
+      writes = true
+      const cell = window?.cells.find((one) => one.ordinal === ordinal)
+      if (!cell?.has(nodeId)) bytes += NODE_BYTES + (cell === undefined ? NODE_BYTES : 0)
+    }
+    if (!writes || bytes === 0) return true
+    if (!account.take(bytes)) return false
+    this.#youngTally.note(account, bytes)
+    return true
   }
 
   /** Cells held. */

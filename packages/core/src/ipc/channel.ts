@@ -1,5 +1,6 @@
 import type { Announcement, SyncReply } from '../store/contract.ts'
-import { type IpcMessage, seal, unseal } from './envelope.ts'
+import { readMessage } from './check.ts'
+import { type IpcMessage, seal } from './envelope.ts'
 
 /** The counting of references is what Node itself uses for listeners; it is there in all versions, but not in the types. */
 interface CountedChannel {
@@ -48,9 +49,14 @@ class ParentChannel {
 
   /** @param failed - called when the message could not be handed over */
   send(message: IpcMessage, failed: () => void): void {
-    process.send?.(seal(message), undefined, {}, (error) => {
-      if (error !== null) failed()
-    })
+    try {
+      process.send?.(seal(message), undefined, {}, (error) => {
+        if (error !== null) failed()
+      })
+    } catch {
+      // A channel that closes at this moment, or a `send` that somebody has replaced.
+      failed()
+    }
   }
 
   hold(): void {
@@ -62,7 +68,7 @@ class ParentChannel {
   }
 
   readonly #received = (value: unknown): void => {
-    const message = unseal(value)
+    const message = readMessage(value)
     switch (message?.kind) {
       case 'reply':
         this.#users.get(message.node)?.replied(message.id, message.reply)

@@ -1,10 +1,9 @@
-import type { Announcement, BlockChange, Cell, StorePolicy, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { Announcement, BlockChange, StorePolicy, SyncReply, SyncRequest } from '../store/contract.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
-import type { Ordinal } from '../time/intervals.ts'
 
 /** Marks our messages among the user's own. The number changes when an older copy of this package would misread them. */
-const MARK = '@weir/ipc'
-const VERSION = 1
+export const MARK = '@weir/ipc'
+export const VERSION = 1
 
 /** What children and their parent say to each other. `node` and `id` name the question that is answered. */
 export type IpcMessage =
@@ -22,12 +21,6 @@ export interface Envelope {
 
 export function seal(message: IpcMessage): Envelope {
   return { [MARK]: VERSION, message }
-}
-
-/** Our message, or undefined for anything else that comes along a channel. */
-export function unseal(value: unknown): IpcMessage | undefined {
-  if (typeof value !== 'object' || value === null || !(MARK in value) || value[MARK] !== VERSION) return undefined
-  return (value as Envelope).message
 }
 
 /**
@@ -86,55 +79,6 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     ]),
     heartbeat: heartbeat ? { ...heartbeat, cursor: heartbeat.cursor ?? null, policies: heartbeat.policies.map(place) } : null,
   }
-}
-
-export function unpack(packed: PackedRequest): SyncRequest {
-  const policies = packed.policies.map(
-    ([id, width, cells, limit, hot, ttl]): StorePolicy => ({
-      id,
-      width,
-      cells,
-      limit: limit ?? Infinity,
-      hot: hot ?? Infinity,
-      ttl,
-    }),
-  )
-  const at = (place: number): StorePolicy => {
-    const policy = policies[place]
-    if (policy === undefined) throw new RangeError(`no policy ${place}`)
-    return policy
-  }
-  return {
-    ...(packed.time !== null && { time: packed.time }),
-    entries: packed.entries.map(([policy, key, atMost, cells]) => ({
-      policy: at(policy),
-      key,
-      cells: unpackCells(cells),
-      ...(atMost !== null && { atMost }),
-    })),
-    blocks: packed.blocks.map(([policy, key, kind, remaining, growth]) => ({
-      policy: at(policy),
-      key,
-      kind,
-      remaining,
-      ...(growth !== null && { growth }),
-    })),
-    ...(packed.heartbeat && {
-      heartbeat: {
-        ...packed.heartbeat,
-        cursor: packed.heartbeat.cursor ?? undefined,
-        policies: packed.heartbeat.policies.map(at),
-      },
-    }),
-  }
-}
-
-function unpackCells(flat: readonly number[]): Cell[] {
-  const cells: Cell[] = []
-  for (let i = 0; i + 2 < flat.length; i += 3) {
-    cells.push({ ordinal: flat[i] as Ordinal, taken: flat[i + 1] as number, given: flat[i + 2] as number })
-  }
-  return cells
 }
 
 function finite(value: number): number | null {

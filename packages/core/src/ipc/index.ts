@@ -1,2 +1,2 @@
-export { type IpcService, serveIpc } from './serve.ts'
+export { type IpcService, type ServeIpcOptions, serveIpc } from './serve.ts'
 export { type IpcStoreOptions, ipcStore } from './store.ts'

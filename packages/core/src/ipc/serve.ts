@@ -1,22 +1,53 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { Account } from '../hub/account.ts'
 import { Hub } from '../hub/hub.ts'
+import { warnProcess } from '../report/errors.ts'
+import type { Announcement, SyncReply } from '../store/contract.ts'
 import { systemClock } from '../time/clock.ts'
-import { type IpcMessage, seal, unpack, unseal } from './envelope.ts'
+import { readMessage, readRequest } from './check.ts'
+import { type IpcMessage, MARK, seal } from './envelope.ts'
 
 /** Node publishes each new child process here, those of node:cluster included. */
 const CHILDREN = 'child_process'
-/** Announcements that a child has not taken yet; more are dropped, as losing them is allowed and memory is not endless. */
+/**
+ * What a child has not taken yet, in messages and in bytes. Announcements beyond that are dropped, as losing them is allowed
+ * and memory is not endless; requests are not answered.
+ */
 const MOST_PENDING = 1000
+const MOST_PENDING_BYTES = 16 * 2 ** 20
+/** A message without anything in it. */
+const LEAST_BYTES = 200
+/** Throttlers of one child at a time. */
+const MOST_NODES = 256
+/** What one child, and all of them together, may make this process hold: about 200,000 keys a child. */
+const MOST_BYTES = 128 * 2 ** 20
+const MOST_BYTES_OF_ALL = 1024 * 2 ** 20
 
 // In the process, not in the module: two copies of this package in one process serve one hub.
 const SERVED = Symbol.for('@weir/core/ipc/1')
-const registry = globalThis as { [SERVED]?: { readonly hub: Hub; services: number } }
+const registry = globalThis as { [SERVED]?: Served }
+
+interface Served {
+  readonly hub: Hub
+  /** What all children hold of it. */
+  readonly account: Account
+  services: number
+}
 
 /** The hub that this process serves to its children, if it does. */
 export function servedHub(): Hub | undefined {
   return registry[SERVED]?.hub
+}
+
+/** Options of `serveIpc`. */
+export interface ServeIpcOptions {
+  /**
+   * The child processes to serve, and those that are handed to `attach`; an empty list for the latter alone. Default: all
+   * children that open an `ipcStore`, those that are forked later included.
+   */
+  readonly children?: readonly ChildProcess[]
 }
 
 /** What `serveIpc` returns. */
@@ -32,80 +63,169 @@ export interface IpcService {
  * of `child_process.fork` that are started later (hand earlier ones to `attach`). Nothing keeps the process alive, and
  * messages of your own pass by. `ipcStore` shows an example.
  */
-export function serveIpc(): IpcService {
-  const served = (registry[SERVED] ??= { hub: new Hub(systemClock), services: 0 })
+export function serveIpc({ children: only }: ServeIpcOptions = {}): IpcService {
+  const served = (registry[SERVED] ??= { hub: new Hub(systemClock), account: new Account(MOST_BYTES_OF_ALL), services: 0 })
   served.services++
   const children = new Map<ChildProcess, () => void>()
 
   const attach = (child: ChildProcess): void => {
     if (children.has(child)) return
-    const detach = serveChild(served.hub, child, () => children.delete(child))
-    children.set(child, detach)
+    const { end } = new ServedChild(served, child, () => children.delete(child))
+    children.set(child, end)
   }
-  const born = (message: unknown): void => attach((message as { process: ChildProcess }).process)
-
-  subscribe(CHILDREN, born)
-  for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) attach(worker.process)
+  const born = (message: unknown): void => {
+    const { process: child } = message as { process: ChildProcess }
+    // It is just being made: whether it has a channel shows when that is done. One without has nothing to say.
+    queueMicrotask(() => {
+      if (!closed && child.channel) attach(child)
+    })
+  }
 
   let closed = false
+  if (only === undefined) {
+    subscribe(CHILDREN, born)
+    for (const worker of Object.values(cluster.workers ?? {})) if (worker !== undefined) attach(worker.process)
+  } else for (const child of only) attach(child)
+
   return {
     attach,
     close() {
       if (closed) return
       closed = true
-      unsubscribe(CHILDREN, born)
+      if (only === undefined) unsubscribe(CHILDREN, born)
       for (const detach of [...children.values()]) detach()
       if (--served.services === 0) delete registry[SERVED]
     },
   }
 }
 
-/** Answers one child, and forgets its nodes when it is gone. Returns what ends that. */
-function serveChild(hub: Hub, child: ChildProcess, gone: () => void): () => void {
-  const nodes = new Set<string>()
-  let unlisten: (() => void) | undefined
-  let pending = 0
+/** One child, from its first word to its end. */
+class ServedChild {
+  readonly #served: Served
+  readonly #child: ChildProcess
+  readonly #gone: () => void
+  readonly #account: Account
+  /** The nodes of this child, as the hub knows them: nobody can speak for another child's. */
+  readonly #nodes = new Set<string>()
+  readonly #warned = new Set<string>()
+  #unlisten: (() => void) | undefined
+  #pending = 0
+  #pendingBytes = 0
 
-  const send = (message: IpcMessage): void => {
-    if (!child.connected) return
-    pending++
-    // With a callback, a channel that closes at this moment is no error of the process.
-    child.send(seal(message), undefined, {}, () => {
-      pending--
-    })
+  constructor(served: Served, child: ChildProcess, gone: () => void) {
+    this.#served = served
+    this.#child = child
+    this.#gone = gone
+    this.#account = new Account(MOST_BYTES, served.account)
+    child.on('message', this.#received)
+    child.on('disconnect', this.end)
+    child.on('exit', this.end)
   }
-  const announce = (): (() => void) =>
-    hub.listen((announcement) => {
-      if (pending < MOST_PENDING) send({ kind: 'announcement', announcement })
-    })
-  const received = (value: unknown): void => {
-    const message = unseal(value)
-    if (message?.kind === 'join' || message?.kind === 'request') {
-      nodes.add(message.node)
-      unlisten ??= announce()
+
+  readonly end = (): void => {
+    this.#child.off('message', this.#received)
+    this.#child.off('disconnect', this.end)
+    this.#child.off('exit', this.end)
+    this.#unlisten?.()
+    for (const node of this.#nodes) this.#served.hub.leave(node)
+    this.#gone()
+  }
+
+  readonly #received = (value: unknown): void => {
+    const message = readMessage(value)
+    if (message === undefined) {
+      if (isOurs(value)) this.#warn('a message')
+    } else if (message.kind === 'join' || message.kind === 'request') {
+      const node = this.#nodeOf(message.node)
+      if (node === undefined) return
+      // Until its first node speaks, a child costs nothing.
+      this.#unlisten ??= this.#served.hub.listen((announcement) => this.#announce(announcement))
+      if (message.kind === 'request') this.#answer(message, node)
+    } else if (message.kind === 'leave') {
+      const node = this.#named(message.node)
+      if (this.#nodes.delete(node)) this.#served.hub.leave(node)
     }
-    if (message?.kind === 'request') {
-      const { node, id } = message
-      try {
-        send({ kind: 'reply', node, id, reply: hub.exchange(node, unpack(message.request)) })
-      } catch (error) {
-        send({ kind: 'failure', node, id, message: String(error) })
-      }
-    } else if (message?.kind === 'leave') {
-      nodes.delete(message.node)
-      hub.leave(message.node)
+  }
+
+  #named(node: string): string {
+    // No id has a colon in it.
+    return `${this.#child.pid}:${node}`
+  }
+
+  #nodeOf(id: string): string | undefined {
+    const node = this.#named(id)
+    if (!this.#nodes.has(node) && this.#nodes.size >= MOST_NODES) return this.#warn('too many nodes')
+    this.#nodes.add(node)
+    return node
+  }
+
+  #answer({ node: id, id: question, request: packed }: IpcMessage & { kind: 'request' }, node: string): void {
+    // A child that does not read gets no more answers until it does.
+    if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
+    const checked = readRequest(packed, systemClock.now())
+    if (checked?.wrong !== undefined) this.#warn(checked.wrong)
+    if (checked === undefined) {
+      this.#warn('a request')
+      this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process could not read the request.' }, LEAST_BYTES)
+      return
+    }
+    const reply = checked.complete(this.#served.hub.exchange(node, checked.request, this.#account))
+    this.#send({ kind: 'reply', node: id, id: question, reply: withoutPids(reply) }, bytesOf(reply))
+  }
+
+  #announce(announcement: Announcement): void {
+    if (this.#pending < MOST_PENDING && this.#pendingBytes < MOST_PENDING_BYTES) {
+      this.#send({ kind: 'announcement', announcement }, LEAST_BYTES + 2 * announcement.key.length)
     }
   }
-  const detach = (): void => {
-    child.off('message', received)
-    child.off('disconnect', detach)
-    child.off('exit', detach)
-    unlisten?.()
-    for (const node of nodes) hub.leave(node)
-    gone()
+
+  #send(message: IpcMessage, bytes: number): void {
+    if (!this.#child.connected) return
+    this.#pending++
+    this.#pendingBytes += bytes
+    try {
+      // With a callback, a channel that closes at this moment is no error of the process.
+      this.#child.send(seal(message), undefined, {}, () => {
+        this.#pending--
+        this.#pendingBytes -= bytes
+      })
+    } catch {
+      this.#pending--
+      this.#pendingBytes -= bytes
+    }
   }
-  child.on('message', received)
-  child.on('disconnect', detach)
-  child.on('exit', detach)
-  return detach
+
+  /** Once per child and kind, however often it happens. */
+  #warn(what: string): undefined {
+    if (this.#warned.has(what)) return
+    this.#warned.add(what)
+    warnProcess('WEIR_IPC_MESSAGE', `The child process ${this.#child.pid} sent something that can not be used: ${what}. It was left out.`)
+  }
+}
+
+/** Marked as ours, and yet unreadable. */
+function isOurs(value: unknown): boolean {
+  try {
+    return typeof value === 'object' && value !== null && Object.hasOwn(value, MARK)
+  } catch {
+    return false
+  }
+}
+
+/** What a reply takes while it waits to be sent, roughly. */
+function bytesOf({ results, blocks, heartbeat }: SyncReply): number {
+  let bytes = LEAST_BYTES + 16 * blocks.length
+  for (const result of results) bytes += 64 + 64 * (result?.cells.length ?? 0)
+  for (const { key } of heartbeat?.blocks ?? []) bytes += LEAST_BYTES + 2 * key.length
+  for (const { key, cells } of heartbeat?.hot ?? []) bytes += LEAST_BYTES + 2 * key.length + 64 * cells.length
+  for (const { status } of heartbeat?.statuses ?? []) bytes += LEAST_BYTES + 2 * status.length
+  return bytes
+}
+
+/** Nodes know each other by their own ids. */
+function withoutPids(reply: SyncReply): SyncReply {
+  const { heartbeat } = reply
+  if (heartbeat?.statuses === undefined) return reply
+  const statuses = heartbeat.statuses.map((report) => ({ ...report, node: report.node.slice(report.node.indexOf(':') + 1) }))
+  return { ...reply, heartbeat: { ...heartbeat, statuses } }
 }

@@ -21,6 +21,9 @@ export interface IpcStoreOptions {
  * A store for the processes of one machine, without a server: workers of `node:cluster` and children of
  * `child_process.fork` meet in their parent, which calls `serveIpc()` and may use `ipcStore()` as well.
  *
+ * What either side says is checked. A child is trusted as any node is: it can lie about counts and block keys, but neither end
+ * its parent or siblings through Weir, nor make them hold more than a bounded amount.
+ *
  * Without an answer of the parent a process throttles alone, and says so once in a process warning.
  *
  * @throws {WeirError} `WEIR_INVALID_OPTION`

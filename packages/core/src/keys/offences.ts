@@ -60,6 +60,7 @@ export class Offences {
 
   #put(id: string, record: Record, now: number): void {
     this.#records.set(id, record)
+    if (this.size > MOST_KEPT) this.#records.delete(this.#records.keys().next().value as string)
     if (this.size <= this.#sweepAt) return
     this.sweep(now)
     this.#sweepAt = Math.max(MOST, 2 * this.size)
@@ -68,5 +69,7 @@ export class Offences {
 
 /** More records than this are looked through for those that are over; again when twice as many are left. */
 const MOST = 10_000
+/** So many are remembered at most, however long they are to be: the oldest goes. */
+const MOST_KEPT = 250_000
 /** A block is heard of a little late, so it seems shorter than it is: by this part of a step of its growth at most. */
 const DELAY = 0.1

@@ -29,7 +29,7 @@ export class WeirError extends Error {
 }
 
 /** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */
-export function warnProcess(code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER', message: string): void {
+export function warnProcess(code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER' | 'WEIR_IPC_MESSAGE', message: string): void {
   process.emitWarning(message, { type: 'WeirWarning', code, detail: `See docs/reference/errors.md#${code.toLowerCase()}` })
 }
 

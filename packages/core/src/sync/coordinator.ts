@@ -8,6 +8,7 @@ import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { SyncLoop } from './exchange/loop.ts'
+import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
 
 /** The coordinators that are in use, by the store's value. */
@@ -20,7 +21,13 @@ const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
  * const store = backgroundStore({ kind: 'mine', open: (node) => new MyConnection(node) })
  */
 export function backgroundStore(meetingPoint: MeetingPoint): Store {
-  return { kind: meetingPoint.kind, open: (node) => meetingPoint.open(node), coordinate }
+  return {
+    get kind() {
+      return meetingPoint.kind
+    },
+    open: (node) => meetingPoint.open(node),
+    coordinate,
+  }
 }
 
 /** A coordinator of this store's value that can serve the throttler, or a new one. */
@@ -73,7 +80,8 @@ class BackgroundCoordinator implements Coordinator {
           for (const { emitter } of this.#throttlers) emitter.emit(name, event)
         },
       },
-      warn: (error) => this.#warn(error),
+      storeKind: kindOf(point),
+      warn: (error, subject) => this.#warn(error, subject),
     })
     const link = this.#link
     this.#loop = new SyncLoop({
@@ -87,6 +95,7 @@ class BackgroundCoordinator implements Coordinator {
         heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
+        nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
         about: (monotonic) => link.watch.request(() => this.#snapshot(), monotonic),
@@ -141,7 +150,7 @@ class BackgroundCoordinator implements Coordinator {
     }
     this.#link.state = 'connecting'
     this.#loop.start(
-      this.#point.open({ id: this.nodeId, clock: this.#clock, announced: (announcement) => this.#link.announced(announcement) }),
+      openStore(this.#point, { id: this.nodeId, clock: this.#clock, announced: (announcement) => this.#link.heard(announcement) }),
     )
   }
 
@@ -195,9 +204,9 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   /** Those who listen are told; where nobody does, one of them warns the process. */
-  #warn(error: WeirError): void {
+  #warn(error: WeirError, subject?: string): void {
     const listening = this.#throttlers.filter(({ emitter }) => emitter.has('warning'))
-    for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error)
+    for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 

@@ -1,9 +1,9 @@
 // Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests, and
-// the page is served by each framework.
+// the dashboard is served by each framework, and asks for a password.
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createThrottler, memoryStore } from '@weir/core'
-import { dashboard } from '@weir/dashboard'
+import { dashboard, password } from '@weir/dashboard'
 import { dashboard as forExpress } from '@weir/dashboard/express'
 import { dashboard as forFastify } from '@weir/dashboard/fastify'
 import { dashboard as forKoa } from '@weir/dashboard/koa'
@@ -11,27 +11,32 @@ import express from 'express'
 import { fastify } from 'fastify'
 import Koa from 'koa'
 
-async function title(listener: RequestListener): Promise<boolean> {
+async function title(listener: RequestListener, expected = 'Weir'): Promise<boolean> {
   const server = createServer(listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/weir/`)
   const text = await response.text()
   server.closeAllConnections()
   server.close()
-  return text.includes('<title>Weir</title>')
+  return text.includes(`<title>${expected}`)
 }
 
 async function main(): Promise<void> {
   const throttler = createThrottler({ policies: [{ name: 'user', limit: 2, interval: '1h' }], store: memoryStore() })
   const outcomes = [throttler.check('ann'), throttler.check('ann'), throttler.check('ann')]
   const app = express()
-  app.use('/weir', forExpress(throttler))
+  app.use('/weir', forExpress(throttler, { authorize: 'none' }))
   const koa = new Koa()
-  koa.use(forKoa(throttler, { path: '/weir' }))
+  koa.use(forKoa(throttler, { path: '/weir', authorize: 'none' }))
   const server = fastify()
-  await server.register(forFastify, { prefix: '/weir', throttler })
+  await server.register(forFastify, { prefix: '/weir', throttler, authorize: 'none' })
   await server.ready()
-  const served = [await title(dashboard(throttler)), await title(app), await title(koa.callback()), await title(server.routing)]
+  const served = [
+    await title(dashboard(throttler, { authorize: password('a long enough password') }), 'Sign in'),
+    await title(app),
+    await title(koa.callback()),
+    await title(server.routing),
+  ]
   console.log(served.every(Boolean) ? outcomes.map(({ allowed }) => (allowed ? 'allowed' : 'refused')).join(' ') : 'not served')
   await server.close()
   await throttler.close()

@@ -7,7 +7,7 @@ import type { StoreTime } from '../../time/store-time.ts'
 import type { Refusal } from '../meter.ts'
 import { Active } from '../shared/active-key.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { GatedMeter } from '../shared/gated-meter.ts'
+import { GatedMeter, mostOthers } from '../shared/gated-meter.ts'
 import { type LateCount, LateCounts } from '../shared/late-counts.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 
@@ -381,8 +381,9 @@ export abstract class FixedWindowMeter extends GatedMeter {
     if (others > (fields[base + OTHERS] as number)) this.setOthers(base, others)
   }
 
-  protected setOthers(base: number, others: number): void {
+  protected setOthers(base: number, told: number): void {
     const fields = this.table.fields
+    const others = Math.min(told, mostOthers(this.policy.limit))
     const own = this.own(base)
     fields[base + OTHERS] = others
     fields[base + KNOWN] = others + own

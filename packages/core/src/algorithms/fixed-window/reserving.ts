@@ -48,18 +48,21 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     }
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
-    if (result.granted) this.admitted += cost
+    // Own units alone exceed the limit: no store that adds up can have granted that.
+    const possible = cell.taken - cell.given <= (entry.atMost ?? Number.POSITIVE_INFINITY)
+    const granted = result.granted && possible
+    if (granted) this.admitted += cost
     const base = baseOf(slot)
     if (this.ordinalOf(base) === cell.ordinal) {
       const active = this.activate(slot)
       const fields = this.table.fields
-      if (result.granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
-      const counted = result.granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
+      if (granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
+      const counted = granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
-    if (result.granted && ticket.abandoned) this.refund(this.site.keyOf(slot), cell.ordinal, cost, now)
-    ticket.answer(result.granted, cell.ordinal)
+    if (granted && ticket.abandoned) this.refund(this.site.keyOf(slot), cell.ordinal, cost, now)
+    ticket.answer(granted, cell.ordinal)
     if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)
   }
 

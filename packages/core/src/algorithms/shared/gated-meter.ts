@@ -34,6 +34,14 @@ const EVICT_STEP = 1_000
 export const SETTLE = 250
 
 /**
+ * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down
+ * to a millionth, or they would be lost when the claim is taken back.
+ */
+export function mostOthers(limit: number): number {
+  return Math.max(2 ** 32, 4 * limit)
+}
+
+/**
  * What the meters have in common whose counts are exchanged: a gate for each key, below which a request is counted without a
  * further thought, and how a key's exchange is asked for.
  *

@@ -107,7 +107,8 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
   protected override settledLate(late: Pick<LateCount, 'key' | 'ordinal' | 'taken' | 'given'>, total: number): void {
     const slot = this.table.find(late.key)
     if (slot < 0 || late.ordinal !== this.ordinal - 1) return
-    this.activate(slot).previous = total
+    // Whatever the store says, this node's own units were taken.
+    this.activate(slot).previous = Math.max(total, late.taken - late.given)
     this.recheck(slot)
   }
 

@@ -4,7 +4,7 @@ import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
+import { GatedMeter, mostOthers, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 import { type Bucket, EARLY_RELEASE, type SlidingCells } from './cells.ts'
 import { SlidingKey } from './key.ts'
@@ -207,10 +207,11 @@ export abstract class SlidingWindowMeter extends GatedMeter {
 
   /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
-    if (cell.ordinal < this.oldest()) return
+    // A node whose clock is ahead may have begun the next one; what is further off is nobody's.
+    if (cell.ordinal < this.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
     const bucket = key.cells.at(cell.ordinal)
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
-    const others = Math.max(0, cell.taken - cell.given - ownSent)
+    const others = Math.min(mostOthers(this.policy.limit), Math.max(0, cell.taken - cell.given - ownSent))
     if (exact && cell.given > bucket.givenByAll) bucket.others = others
     else bucket.others = Math.max(bucket.others, others)
     bucket.givenByAll = Math.max(bucket.givenByAll, cell.given)

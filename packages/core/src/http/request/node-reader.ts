@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestReader } from './reader.ts'
-import { pathOf } from './route-key.ts'
 
 /**
  * Reads requests of plain `node:http` (and the HTTP/2 compatibility API). The address is the socket's: forwarded headers are
@@ -8,7 +7,7 @@ import { pathOf } from './route-key.ts'
  */
 export const nodeReader: RequestReader<IncomingMessage> = Object.freeze({
   method: (request: IncomingMessage) => request.method ?? 'GET',
-  path: (request: IncomingMessage) => pathOf(request.url ?? '/'),
+  path: (request: IncomingMessage) => request.url ?? '/',
   route: () => undefined,
   ip: (request: IncomingMessage) => request.socket?.remoteAddress,
   header: (request: IncomingMessage, name: string) => headerValue(request.headers[name]),

@@ -1,6 +1,6 @@
 import { parse, pathToRegexp, type Token } from 'path-to-regexp'
 import { invalidOption } from '../../report/errors.ts'
-import { countedMethod, normalizePath } from './route-key.ts'
+import { countedMethod, normalizePath, spell, withoutDots } from './route-key.ts'
 
 const ALLOWED = 'a path such as "/api/users/:id" or "/api/*rest" (path-to-regexp 8), with a method before it if wanted: "POST /login"'
 
@@ -9,6 +9,8 @@ interface Pattern {
   /** Undefined for every method. */
   readonly method: string | undefined
   readonly regexp: RegExp
+  /** Whether a wildcard is in it, which Express 4 and others let stand for nothing: `/files/` under `/files/*rest`. */
+  readonly open: boolean
   /** The policy's place among the policies. */
   readonly policy: number
 }
@@ -32,6 +34,7 @@ interface Node {
  */
 export class PathIndex {
   readonly #root: Node = node()
+  readonly #all: Pattern[] = []
   /** Whether no pattern was added. */
   empty = true
 
@@ -42,26 +45,39 @@ export class PathIndex {
   add(pattern: string, policy: number, option: string): void {
     const parts = /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern)
     if (parts === null) throw invalidOption(option, pattern, ALLOWED)
-    let tokens: Token[]
-    let regexp: RegExp
+    const path = parts[2] as string
+    const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
+    if (method === 'OTHER') throw invalidOption(option, pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
     try {
-      const data = parse(parts[2] as string, { encodePath: normalLiteral })
-      tokens = data.tokens
-      regexp = pathToRegexp(data).regexp
+      this.#place(path, method, policy, spelledLiteral)
+      // Over HTTP/2 a router may be sent, and match, the octet that this letter is in Latin-1.
+      if (/[\x80-\xff]/.test(path)) this.#place(path, method, policy, (text) => text)
     } catch (error) {
       throw invalidOption(option, pattern, `${ALLOWED}; ${(error as Error).message}`)
     }
-    const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
-    if (method === 'OTHER') throw invalidOption(option, pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
-    place(this.#root, tokens).patterns.push({ method, regexp, policy })
     this.empty = false
   }
 
-  /** Adds to `found` the policies with a pattern that matches; a policy may be added twice. Both are normalised. */
+  #place(path: string, method: string | undefined, policy: number, encodePath: (text: string) => string): void {
+    const data = parse(path, { encodePath })
+    const { regexp, keys } = pathToRegexp(data)
+    const pattern = { method, regexp, policy, open: keys.some(({ type }) => type === 'wildcard') }
+    place(this.#root, data.tokens).patterns.push(pattern)
+    this.#all.push(pattern)
+  }
+
+  /** Adds to `found` the policies with a pattern that matches a path, which is tried as it is. */
   find(method: string, path: string, found: Set<number>): void {
-    for (const { method: wanted, regexp, policy } of this.candidates(path)) {
-      if ((wanted === undefined || wanted === method) && regexp.test(path)) found.add(policy)
+    const ends = path.endsWith('/')
+    for (const { method: wanted, regexp, policy, open } of this.candidates(path)) {
+      if (wanted !== undefined && wanted !== method) continue
+      if (regexp.test(path) || (open && ends && regexp.test(`${path}x`))) found.add(policy)
     }
+  }
+
+  /** Adds to `found` all policies with a pattern for the method: for a path that can't be understood. */
+  findAll(method: string, found: Set<number>): void {
+    for (const { method: wanted, policy } of this.#all) if (wanted === undefined || wanted === method) found.add(policy)
   }
 
   /** The patterns that are tried for a path: those on its way through the tree. */
@@ -76,11 +92,19 @@ function node(): Node {
   return { patterns: [], literal: new Map(), any: undefined }
 }
 
-/** A literal part of a pattern, spelled as paths are spelled after normalisation. */
-function normalLiteral(text: string): string {
-  // Only a doubled slash could be meant as one; a slash at either end belongs to the neighbours and must stay.
-  const normal = normalizePath(`x${encodeURI(text).replace(/%25([0-9a-f]{2})/gi, '%$1')}x`)
-  return normal.slice(1, -1)
+/** Text of a pattern, spelled as paths are. A slash at either end belongs to the neighbours and stays. */
+export function spelledLiteral(text: string): string {
+  return spell(encodeURI(text).replace(/%25([0-9a-f]{2})/gi, '%$1')).replace(/\/{2,}/g, '/')
+}
+
+/** Adds to `forms` the spellings in which a path, as a client sent it, is tried. */
+export function addForms(path: string, forms: Set<string>): void {
+  const spelled = spell(path)
+  forms.add(withoutDots(normalizePath(spelled)))
+  // Most routers don't resolve dots and doubled slashes: a wildcard route serves them as they stand.
+  forms.add(spelled)
+  // Nor do they decode before they match: an escaped `-` is none for the pattern `/:from-:to`.
+  if (/[%\x80-\xff]/.test(path)) forms.add(path.toLowerCase())
 }
 
 /** The node of a pattern's leading segments, as far as each is plain text or one parameter. */

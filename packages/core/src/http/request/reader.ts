@@ -12,6 +12,20 @@ export interface RequestReader<Req> {
    * value that does not start with `/` names a group of requests and is a key without the method, e.g. `(not found)`.
    */
   route(request: Req): string | undefined
+  /**
+   * The path or target that a middleware put in place of the client's, which is what the router goes by; undefined where none
+   * did. Policies that match either apply.
+   */
+  rewritten?(request: Req): string | undefined
+  /** Whether the framework's router takes paths out of targets by `parseurl`, as Express and Koa do. Otherwise it may be any. */
+  readonly parseurl?: boolean
+  /**
+   * The pattern of the matched route, for frameworks that have matched it in ways of their own; undefined where none was
+   * matched. A policy whose `match` covers the pattern applies, whatever the target looked like.
+   */
+  pattern?(request: Req): string | undefined
+  /** Paths that stand for all that match a pattern; `%01` stands for what a parameter may be. Pure. */
+  samples?(pattern: string): readonly string[]
   /** The client's address by the framework's own proxy settings; undefined when it is unknown. */
   ip(request: Req): string | undefined
   /**

@@ -1,18 +1,26 @@
 import { Recent } from '../../keys/recent.ts'
-import type { PathIndex } from './path-index.ts'
+import { addForms, type PathIndex } from './path-index.ts'
 import type { RequestReader } from './reader.ts'
-import { countedMethod, foldPath, normalizePath, pathOf, withoutDots } from './route-key.ts'
+import { isPlain, type Readings, readings } from './readings.ts'
+import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
 
 /** Paths and routes that are remembered; longer paths than 512 characters are worked out each time. */
 const REMEMBERED = 2000
 const LONGEST_REMEMBERED = 512
 
-/** What is known of one path (or route pattern) and method. */
+/** The route of targets that can't be read, or can be read as several routes: they share one key, or each would make a new one. */
+const UNCLEAR = '(unclear)'
+
+/** What is known of one path and method, where it led to one route. */
 interface Place {
+  /** The pattern of the route; undefined where it is not known. */
+  readonly pattern: string | undefined
   /** The route key. */
   readonly key: string
   /** The policies with a path pattern that matches, and those without one; in their order. */
   readonly policies: readonly number[]
+  /** The same path and method at another route, e.g. one for another host. */
+  readonly next: Place | undefined
 }
 
 /** What is known of one path or route pattern; methods are few, so they are kept beside it. */
@@ -65,7 +73,10 @@ export class RequestFacts<Req> {
 
   /** The policies that may apply by path and method. */
   policies(): readonly number[] {
-    return this.#index.empty ? this.#everywhere : this.#locate().policies
+    if (this.#index.empty) return this.#everywhere
+    const { policies } = this.#locate()
+    const rewritten = this.#reader.rewritten?.(this.#request as Req)
+    return rewritten === undefined ? policies : inOrder(new Set([...policies, ...this.#look(rewritten).policies]))
   }
 
   route(): string {
@@ -105,32 +116,60 @@ export class RequestFacts<Req> {
   }
 
   #locate(): Place {
-    if (this.#place !== undefined) return this.#place
+    this.#place ??= this.#look(this.#reader.path(this.#request as Req))
+    return this.#place
+  }
+
+  #look(target: string): Place {
     const request = this.#request as Req
-    const target = this.#reader.path(request)
     const method = countedMethod(this.#reader.method(request))
+    const pattern = this.#reader.pattern?.(request)
     // The query is cut off first: it would make every target a new one.
-    const raw = pathOf(target)
+    const query = target.indexOf('?')
+    const raw = query === -1 ? target : target.slice(0, query)
+    if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, pattern, undefined)
     let places = this.#paths.get(raw)
-    if (places === undefined) {
-      places = new Map()
-      if (raw.length <= LONGEST_REMEMBERED) this.#paths.set(raw, places)
-    }
-    let place = places.get(method)
-    if (place === undefined) places.set(method, (place = this.#work(method, raw)))
-    this.#place = place
+    if (places === undefined) this.#paths.set(raw, (places = new Map()))
+    const first = places.get(method)
+    let place = first
+    while (place !== undefined && place.pattern !== pattern) place = place.next
+    if (place === undefined) places.set(method, (place = this.#work(method, raw, pattern, first)))
     return place
   }
 
-  #work(method: string, raw: string): Place {
-    const spelled = normalizePath(raw, this.#caseSensitive)
-    const path = withoutDots(spelled)
-    const key = `${method} ${foldPath(path)}`
-    if (this.#index.empty) return { key, policies: this.#everywhere }
+  #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
+    const plain = isPlain(raw)
+    const read = plain ? undefined : readings(raw, this.#reader.parseurl === true)
+    const key = `${method} ${plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(read)}`
+    if (this.#index.empty) return { pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
-    this.#index.find(method, path, found)
-    // Frameworks don't resolve dots: a wildcard route would serve the path as it stands, so its policy must apply too.
-    if (spelled !== path) this.#index.find(method, spelled, found)
-    return { key, policies: [...found].sort((a, b) => a - b) }
+    const forms = new Set<string>()
+    if (plain) forms.add(raw.toLowerCase())
+    else if (read === undefined) this.#index.findAll(method, found)
+    else for (const path of read.all) addForms(path, forms)
+    if (pattern !== undefined && this.#reader.samples !== undefined) {
+      for (const sample of this.#reader.samples(pattern)) addForms(sample, forms)
+    }
+    for (const form of forms) this.#index.find(method, form, found)
+    return { pattern, key, policies: inOrder(found), next }
   }
+
+  #fold(path: string): string {
+    return foldPath(withoutDots(normalizePath(path, this.#caseSensitive)))
+  }
+
+  /** The route of a target that has several readings, if they are spellings of one. */
+  #agreed(read: Readings | undefined): string {
+    let route: string | undefined
+    for (const path of read?.own ?? []) {
+      const folded = this.#fold(path)
+      if (route !== undefined && route !== folded) return UNCLEAR
+      route = folded
+    }
+    return route ?? UNCLEAR
+  }
+}
+
+function inOrder(found: ReadonlySet<number>): readonly number[] {
+  return [...found].sort((a, b) => a - b)
 }

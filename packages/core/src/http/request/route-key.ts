@@ -48,22 +48,29 @@ export function pathOf(target: string): string {
 }
 
 /**
- * One spelling for all spellings of a path (RFC 3986, section 6.2.2): unreserved characters decoded, other escapes in
- * lower case, what must be escaped escaped, repeated and trailing slashes dropped. An escaped slash stays escaped: it is no
- * delimiter. Letters in lower case unless `caseSensitive`, since Express and Koa routes ignore case. Never throws.
- *
- * Dot segments are kept; see `withoutDots`.
+ * One spelling for all spellings of a path (RFC 3986, section 6.2.2): repeated and trailing slashes dropped, and what
+ * `spell` does. Never throws. Dot segments are kept; see `withoutDots`.
  */
 export function normalizePath(path: string, caseSensitive = false): string {
   if (!isNormal(path, caseSensitive)) {
-    const spelled = path
-      .replace(/[^\x21-\x7e]+|["<>\\^`{|}]/g, escapeText)
-      .replace(/%([0-9a-f]{2})/gi, unescapeUnreserved)
-      .replace(/\/{2,}/g, '/')
-    path = spelled.length > 1 && spelled.endsWith('/') ? spelled.slice(0, -1) : spelled
-    if (!caseSensitive) path = path.replace(/[A-Z]+/g, toLower)
+    path = spell(path, caseSensitive).replace(/\/{2,}/g, '/')
+    if (path.length > 1 && path.endsWith('/')) path = path.slice(0, -1)
   }
   return path === '' ? '/' : path
+}
+
+/**
+ * One spelling for each character of a path: characters that need no escape decoded, other escapes in lower case, what must be
+ * escaped escaped. An escaped slash stays escaped: it is no delimiter. Letters in lower case unless `caseSensitive`, since Express
+ * and Koa routes ignore case; those beyond ASCII too, as `decodeURI(path).toLowerCase()` would make them. Never throws.
+ */
+export function spell(path: string, caseSensitive = false): string {
+  // Node.js hands over the octets of a target as characters up to 255; others stand in patterns and in paths made by hand.
+  if (BEYOND_OCTETS.test(path)) path = path.replace(BEYOND_OCTETS_ALL, escapeText)
+  const spelled = path.length <= LONGEST_SHARED ? SHARED : new Uint8Array(3 * path.length)
+  const length = spellOctets(path, spelled, caseSensitive ? SPELLED : LOWER)
+  const text = decoder.decode(spelled.subarray(0, length))
+  return caseSensitive || !ESCAPED_LETTER.test(text) ? text : text.replace(ESCAPED_LETTERS, lowerEscaped)
 }
 
 /** Whether nothing needs to be done, as for nearly every path. */
@@ -92,32 +99,71 @@ function isNormal(path: string, caseSensitive: boolean): boolean {
   return before !== 47 || path.length === 1
 }
 
-function escapeText(text: string): string {
-  let escaped = ''
-  for (const character of text) {
-    const code = character.codePointAt(0) as number
-    // Node.js hands over the octets of a target as characters up to 255. A lone surrogate has no octets; it gets a stand-in.
-    if (code <= 0xff) escaped += `%${code.toString(16).padStart(2, '0')}`
-    else escaped += code >= 0xd800 && code <= 0xdfff ? '%ef%bf%bd' : encodeURIComponent(character).toLowerCase()
+const BEYOND_OCTETS = /[^\0-\xff]/
+const BEYOND_OCTETS_ALL = /[^\0-\xff]+/g
+const ESCAPED_LETTER = /%[89a-f]/
+const ESCAPED_LETTERS = /(?:%[89a-f][0-9a-f])+/g
+/** Paths up to this length are spelled in one buffer for all. */
+const LONGEST_SHARED = 1024
+const SHARED = new Uint8Array(3 * LONGEST_SHARED)
+const decoder = new TextDecoder('latin1')
+const DIGITS = '0123456789abcdef'
+
+/** For each octet the character that it is written as when it was escaped; 0 where it stays escaped. */
+const SPELLED = new Uint8Array(256)
+for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,;=:@[]") {
+  SPELLED[character.charCodeAt(0)] = character.charCodeAt(0)
+}
+/** The same in lower case. */
+const LOWER = SPELLED.map((code) => (code >= 65 && code <= 90 ? code + 32 : code))
+/** The value of a hexadecimal digit; 16 for what is none. */
+const HEX = Uint8Array.from({ length: 256 }, (_, code) => {
+  const value = DIGITS.indexOf(String.fromCharCode(code).toLowerCase())
+  return value === -1 ? 16 : value
+})
+
+/** Writes a path of octets, each in its one spelling. Returns how long it is. */
+function spellOctets(path: string, into: Uint8Array, table: Uint8Array): number {
+  let length = 0
+  for (let i = 0; i < path.length; i++) {
+    let octet = path.charCodeAt(i)
+    if (octet === 37) {
+      const high = HEX[path.charCodeAt(i + 1)] ?? 16
+      const low = HEX[path.charCodeAt(i + 2)] ?? 16
+      if (high > 15 || low > 15) {
+        into[length++] = octet
+        continue
+      }
+      octet = high * 16 + low
+      i += 2
+    } else if (octet === 47 || octet === 35 || octet === 63) {
+      // Delimiters are themselves where they are not escaped.
+      into[length++] = octet
+      continue
+    }
+    const character = table[octet] as number
+    if (character !== 0) into[length++] = character
+    else {
+      into[length++] = 37
+      into[length++] = DIGITS.charCodeAt(octet >> 4)
+      into[length++] = DIGITS.charCodeAt(octet & 15)
+    }
   }
-  return escaped
+  return length
 }
 
-function unescapeUnreserved(escaped: string, hex: string): string {
-  const code = Number.parseInt(hex, 16)
-  const unreserved =
-    (code >= 97 && code <= 122) ||
-    (code >= 65 && code <= 90) ||
-    (code >= 48 && code <= 57) ||
-    code === 45 ||
-    code === 46 ||
-    code === 95 ||
-    code === 126
-  return unreserved ? String.fromCharCode(code) : escaped.toLowerCase()
+function escapeText(text: string): string {
+  // A lone surrogate has no octets; it gets a stand-in.
+  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
-function toLower(text: string): string {
-  return text.toLowerCase()
+function lowerEscaped(escaped: string): string {
+  try {
+    return encodeURIComponent(decodeURIComponent(escaped).toLowerCase()).toLowerCase()
+  } catch {
+    // Not UTF-8: there are no letters.
+    return escaped
+  }
 }
 
 /** A normalised path with `.` and `..` segments resolved, never above the root (RFC 3986, section 5.2.4). */

@@ -36,7 +36,7 @@ export function isVariable(path: string, start: number, end: number): boolean {
       kind = 1
     } else {
       const lower = code | 32
-      if (code === 64 || (code === 37 && path.startsWith('40', i + 1))) return true
+      if (code === 64) return true
       if (lower >= 97 && lower <= 122) {
         kind = 2
         letters++

@@ -1,8 +1,12 @@
 import type { Batch, EntryOwner } from '../../algorithms/shared/batch.ts'
+import type { PendingBlock } from './block-changes.ts'
 
 /** An exchange that is under way. */
 export interface Flight {
   readonly batch: Batch
+  readonly blocks: readonly PendingBlock[]
+  /** Whether it is a heartbeat. */
+  readonly beat: boolean
   readonly sent: number
   overdue: boolean
 }
@@ -11,6 +15,8 @@ export interface Flight {
 const OVERDUE = 250
 const OVERDUE_TIMES = 3
 const USUAL_WEIGHT = 0.2
+/** A store has a deadline of its own, of a minute at most. One that has none must not hold its node up for ever. */
+const GIVE_UP = 61_000
 
 /**
  * Exchanges that are under way, and whether the store has fallen silent meanwhile. A store that hangs is known to be away
@@ -45,11 +51,26 @@ export class Flights {
     return this.#silent
   }
 
-  begin(batch: Batch, now: number): Flight {
-    const flight: Flight = { batch, sent: now, overdue: false }
+  begin(batch: Batch, blocks: readonly PendingBlock[], beat: boolean, now: number): Flight {
+    const flight: Flight = { batch, blocks, beat, sent: now, overdue: false }
     this.#flights = [...this.#flights, flight]
     this.#waitingSince = Math.min(this.#waitingSince, now)
     return flight
+  }
+
+  /** Whether an exchange is still waited for. */
+  has(flight: Flight): boolean {
+    return this.#flights.includes(flight)
+  }
+
+  /** Exchanges that will hardly ever be answered. */
+  lost(now: number): readonly Flight[] {
+    return now < this.lostAt ? [] : this.#flights.filter(({ sent }) => now >= sent + GIVE_UP)
+  }
+
+  /** When the next one is given up. They are in the order in which they were sent. */
+  get lostAt(): number {
+    return (this.#flights[0]?.sent ?? Number.POSITIVE_INFINITY) + GIVE_UP
   }
 
   /** An exchange was answered. Whether the store was silent until then. */

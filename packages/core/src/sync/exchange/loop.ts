@@ -4,6 +4,7 @@ import { WeirError } from '../../report/errors.ts'
 import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from '../../store/contract.ts'
 import type { Clock, TimerHandle } from '../../time/clock.ts'
 import type { StoreTime } from '../../time/store-time.ts'
+import { checkReply, type Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import { DueKeys } from './due-keys.ts'
 import { type Flight, Flights } from './flights.ts'
@@ -20,6 +21,8 @@ export interface SyncObserver {
   silence(silent: boolean, now: number): void
   /** The time that the node goes by, where the store needs it. */
   time(now: number, heartbeat: boolean): number | undefined
+  /** The store's answer has a part that can't be used. */
+  nonsense: Nonsense
   /** What a heartbeat is to say of this node. */
   about(now: number): Pick<HeartbeatRequest, 'status' | 'watch'>
 }
@@ -183,7 +186,7 @@ export class SyncLoop {
         this.#clock.clearTimeout(timer)
         resolve()
       }
-      connection.close().then(closed, closed)
+      leave(connection).then(closed, closed)
     })
   }
 
@@ -215,6 +218,7 @@ export class SyncLoop {
     const now = this.#clock.monotonic()
     this.#nextTick = this.#observer.tick(now)
     this.#listen(now)
+    for (const flight of this.#flights.lost(now)) this.#failed(flight, neverAnswered())
     for (const meter of this.#meters()) this.#walks.look(meter, now)
     if (this.#connection === undefined) this.#walks.walkAlone(now, BATCH)
     else this.#exchange(now)
@@ -272,17 +276,17 @@ export class SyncLoop {
       this.#heartbeatInFlight = true
       this.#heartbeatAt = now + this.#heartbeatEvery
     }
-    const flight = this.#flights.begin(batch, now)
-    exchange(connection, request).then(
-      (reply) => this.#succeeded(flight, blocks, beat, reply),
-      (error: unknown) => this.#failed(flight, blocks, beat, error),
+    const flight = this.#flights.begin(batch, blocks, beat, now)
+    exchange(connection, request, this.#observer.nonsense).then(
+      (reply) => this.#succeeded(flight, reply),
+      (error: unknown) => this.#failed(flight, error),
     )
   }
 
-  #succeeded(flight: Flight, blocks: PendingBlock[], beat: boolean, reply: SyncReply): void {
-    if (!this.#running) return
+  #succeeded(flight: Flight, reply: SyncReply): void {
+    if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
-    const { batch, sent } = flight
+    const { batch, blocks, beat, sent } = flight
     const wasSilent = this.#flights.succeeded(flight, now)
     if (beat) this.#heartbeatInFlight = false
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
@@ -308,10 +312,10 @@ export class SyncLoop {
     if (this.#blocks.waiting) this.#wake(Math.max(this.#blocks.notBefore, now))
   }
 
-  #failed(flight: Flight, blocks: PendingBlock[], beat: boolean, error: unknown): void {
-    if (!this.#running) return
+  #failed(flight: Flight, error: unknown): void {
+    if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
-    const { batch, sent } = flight
+    const { batch, blocks, beat, sent } = flight
     this.#flights.failed(flight, now)
     if (beat) this.#heartbeatInFlight = false
     for (let i = 0; i < batch.entries.length; i++) {
@@ -348,6 +352,7 @@ export class SyncLoop {
     const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
     if (this.#walks.waiting && maySend) this.#soon()
     let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
+    at = Math.min(at, this.#flights.lostAt)
     for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.rollAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
@@ -362,10 +367,14 @@ export class SyncLoop {
 const LOOK_AGAIN = 10
 
 /** A store that breaks its contract (throws, answers nonsense) counts as one that failed: it must not end the process. */
-async function exchange(connection: StoreConnection, request: SyncRequest): Promise<SyncReply> {
-  const reply = await connection.sync(request)
-  if (!Array.isArray(reply?.results) || !Array.isArray(reply.blocks)) {
-    throw new WeirError('WEIR_STORE_REPLY', 'The store answered without results.')
-  }
-  return reply
+async function exchange(connection: StoreConnection, request: SyncRequest, nonsense: Nonsense): Promise<SyncReply> {
+  return checkReply(await connection.sync(request), request, nonsense)
+}
+
+async function leave(connection: StoreConnection): Promise<void> {
+  await connection.close()
+}
+
+function neverAnswered(): WeirError {
+  return new WeirError('WEIR_STORE_TIMEOUT', 'The store neither answered nor gave up.')
 }

@@ -10,7 +10,8 @@ import type { ThrottlerState } from '../../throttler/coordinator.ts'
 import type { Clock } from '../../time/clock.ts'
 import { StoreTime } from '../../time/store-time.ts'
 import type { SyncLoop } from '../exchange/loop.ts'
-import { SyncStats } from './stats.ts'
+import { messageOf, SyncStats } from './stats.ts'
+import { checkAnnouncement } from './store-reply.ts'
 
 /** What the state needs of the throttler that it is part of. */
 export interface StoreStateHost {
@@ -18,7 +19,10 @@ export interface StoreStateHost {
   readonly meters: readonly Exchanging[]
   readonly loop: SyncLoop
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
-  warn(error: WeirError): void
+  /** What the store is called in messages. */
+  readonly storeKind: string
+  /** Once per code and subject. */
+  warn(error: WeirError, subject?: string): void
 }
 
 /** Whether the store answers, and what it and the other nodes have told: their number, blocks, hot keys, a loss of data. */
@@ -46,6 +50,25 @@ export class StoreState {
     const now = host.clock.monotonic()
     this.time = new StoreTime(host.clock.now(), now)
     this.watch = new Watch(now)
+  }
+
+  /** The store, or another node through it, announces something: anything at all, at any time. */
+  heard(value: unknown): void {
+    if (this.state === 'closed') return
+    const announcement = checkAnnouncement(
+      value,
+      (id) => this.#host.meters.find(({ storePolicy }) => storePolicy.id === id)?.storePolicy,
+      (what, policyId, key) => this.nonsense(what, policyId, key),
+    )
+    if (announcement !== undefined) this.announced(announcement)
+  }
+
+  /** The store said what can't be used. Once per policy and kind: who lies once lies again. */
+  nonsense(what: string, policyId?: string, key?: string): void {
+    const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.policy.name
+    const of = `${key === undefined ? '' : ` for the key ${show(key)}`}${policy === undefined ? '' : ` of the policy ${show(policy)}`}`
+    const message = `The store ${show(this.#host.storeKind)} said something that can not be used: ${what}${of}. It counts as not said.`
+    this.#host.warn(new WeirError('WEIR_STORE_REPLY', message), `${what} ${policy ?? ''}`)
   }
 
   /** Takes over what another node, or the store with `roundTrip`, tells of a key. */
@@ -117,7 +140,7 @@ export class StoreState {
     if (this.#host.emitter.has('degraded')) this.#host.emitter.emit('degraded', { cause: error })
     else {
       // A mistyped address of the store must not go unnoticed because nobody listens.
-      const why = error instanceof Error ? error.message : show(error)
+      const why = messageOf(error)
       const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
       this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
     }

@@ -1,3 +1,4 @@
+import { show } from '../../report/errors.ts'
 import type { SyncFailureCause } from '../../report/stats.ts'
 
 /** Sums over all exchanges since the start. */
@@ -20,7 +21,7 @@ export class SyncStats {
   fail(error: unknown): SyncFailureCause {
     const cause = causeOf(error)
     this.failures[cause]++
-    this.lastError = error instanceof Error ? error.message : String(error)
+    this.lastError = messageOf(error)
     return cause
   }
 
@@ -30,8 +31,27 @@ export class SyncStats {
   }
 }
 
+/** What a store failed with, in words: it may reject with anything, also with what throws when it is looked at. */
+export function messageOf(error: unknown): string {
+  try {
+    const message: unknown = error instanceof Error ? error.message : show(error)
+    if (typeof message === 'string') return message
+  } catch {
+    // Said below.
+  }
+  return 'something that can not be read'
+}
+
 /** What kind of failure an error of a store is. */
 export function causeOf(error: unknown): SyncFailureCause {
+  try {
+    return readCause(error)
+  } catch {
+    return 'refused'
+  }
+}
+
+function readCause(error: unknown): SyncFailureCause {
   if (!(error instanceof Error)) return 'refused'
   const code = 'code' in error ? error.code : undefined
   if (code === 'WEIR_STORE_TIMEOUT') return 'timeout'

@@ -1,0 +1,96 @@
+/** The longest path that is read in every way; see `readings`. Reading takes time that grows with the length. */
+export const LONGEST_READ: number = 1024
+
+/** Whether nothing of a path can be read in two ways: plain segments, no escape, no `//`, no `/` at the end, no `/.`. */
+export function isPlain(path: string): boolean {
+  if (path.charCodeAt(0) !== 47) return false
+  let before = 0
+  for (let i = 0; i < path.length; i++) {
+    const code = path.charCodeAt(i)
+    if (before === 47 && (code === 47 || code === 46)) return false
+    if (PLAIN[code] !== 1) return false
+    before = code
+  }
+  return before !== 47 || path.length === 1
+}
+
+/** Characters that mean themselves to every router and URL parser. */
+const PLAIN = new Uint8Array(128)
+for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-._~!$&'()*+,=:@")
+  PLAIN[character.charCodeAt(0)] = 1
+
+/** Scheme and host as proxies and honest clients send them: no user, nothing that parsers disagree about. */
+const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
+/** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
+const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
+/** What the legacy `url.parse` of Node.js drops at both ends; with HTTP/2, targets may hold any of them. */
+const SPACE = '\t\n\f\r \u00a0\ufeff'
+/** A URL parser that knows the base `http://host` takes what follows for a host. */
+const NETWORK_PATH = /^[\0- ]*[/\\][\t\n\r]*[/\\]/
+const DOT_LIKE = /\/(?:\.|%2e)/i
+
+/** The ways to read a request target. */
+export interface Readings {
+  /** All paths that a router might take the target for. Still escaped, with doubled slashes and dots as they stand. */
+  readonly all: ReadonlySet<string>
+  /** Those that the framework's own router might take it for. */
+  readonly own: ReadonlySet<string>
+}
+
+/**
+ * The paths that routers take a target for. They disagree:
+ *
+ * | router | what it does to the target |
+ * |---|---|
+ * | by hand | compares strings, cut at `?`, perhaps at `#`, perhaps decoded first |
+ * | Express, Koa (`parseurl`) | cuts at `#`, and then (or where it sees white space) takes `\` for `/` and trims white space |
+ * | WHATWG `URL` | takes `\` for `/`, resolves dots, drops tabs, takes `//host/path` for `/path` |
+ * | Fastify 4 | cuts at `;` too, decodes |
+ *
+ * @param target without its query
+ * @param parseurl whether the framework's own router is one of Express or Koa
+ * @returns undefined when the target is no path, or one so odd or long that nobody can tell what a router makes of it
+ */
+export function readings(target: string, parseurl: boolean): Readings | undefined {
+  if (target.length > LONGEST_READ) return undefined
+  const path = target === '*' ? '/*' : target.replace(ORIGIN, '')
+  if (path.charCodeAt(0) !== 47) return undefined
+  const all = new Set<string>()
+  read(path, all)
+  if (ESCAPED_DELIMITER.test(path)) read(path.replace(/%([\da-f]{2})/gi, character), all)
+  return { all, own: parseurl ? new Set([before(path, '#'), legacy(path)]) : all }
+}
+
+function read(path: string, found: Set<string>): void {
+  const structures = new Set([path, before(before(path, '#'), '?'), legacy(before(path, '?'))])
+  // Only then the parser comes to anything new.
+  if (path.includes('\\') || /[\t\n\r]/.test(path) || DOT_LIKE.test(path)) add(structures, whatwg(`http://host${path}`))
+  if (NETWORK_PATH.test(path)) add(structures, whatwg(path, 'http://host'))
+  for (const structure of structures) {
+    found.add(structure)
+    add(found, before(structure, ';'))
+  }
+}
+
+function add(found: Set<string>, path: string | undefined): void {
+  if (path !== undefined && path.charCodeAt(0) === 47) found.add(path)
+}
+
+function before(path: string, delimiter: string): string {
+  const end = path.indexOf(delimiter)
+  return end === -1 ? path : path.slice(0, end)
+}
+
+function legacy(path: string): string {
+  let end = path.length
+  while (SPACE.includes(path[end - 1] as string)) end--
+  return before(path.slice(0, end).replaceAll('\\', '/'), '#')
+}
+
+function whatwg(target: string, base?: string): string | undefined {
+  return URL.canParse(target, base) ? new URL(target, base).pathname : undefined
+}
+
+function character(_escaped: string, hex: string): string {
+  return String.fromCharCode(Number.parseInt(hex, 16))
+}

@@ -1,0 +1,32 @@
+import { show, WeirError } from '../../report/errors.ts'
+import type { MeetingPoint, StoreConnection, StoreNode } from '../../store/contract.ts'
+
+/**
+ * Opens a store that may break its contract: what `open` throws, or nonsense that it returns, comes to light as failed
+ * exchanges, never where a request is decided.
+ */
+export function openStore(store: MeetingPoint, node: StoreNode): StoreConnection {
+  try {
+    const connection: unknown = store.open(node)
+    if (typeof (connection as Partial<StoreConnection> | null | undefined)?.sync === 'function') {
+      return connection as StoreConnection
+    }
+    const what = typeof connection === 'object' || typeof connection === 'function' ? 'something without "sync"' : show(connection)
+    return neverOpened(new WeirError('WEIR_STORE_REPLY', `The store's "open" returned no connection but ${what}.`))
+  } catch (error) {
+    return neverOpened(error)
+  }
+}
+
+/** What a store is called in messages. */
+export function kindOf(store: MeetingPoint): string {
+  try {
+    return typeof store.kind === 'string' ? store.kind : 'store'
+  } catch {
+    return 'store'
+  }
+}
+
+function neverOpened(error: unknown): StoreConnection {
+  return { sync: () => Promise.reject(error), close: () => Promise.resolve() }
+}

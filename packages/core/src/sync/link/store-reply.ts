@@ -1,0 +1,259 @@
+import { WeirError } from '../../report/errors.ts'
+import type {
+  Announcement,
+  BlockState,
+  Cell,
+  HeartbeatReply,
+  StatusReport,
+  StorePolicy,
+  SyncEntry,
+  SyncReply,
+  SyncRequest,
+  SyncResult,
+  TotalAnnouncement,
+} from '../../store/contract.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+
+/*
+ * What a store says is checked here, and nowhere else, before anything in core uses it. Each property is read once and
+ * copied, since a getter may throw or change its mind.
+ *
+ *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
+ *       time        a time of the epoch, see LATEST
+ *       results     as long as the request's entries; of each { cells, blocked, granted }, or undefined
+ *         cells     of a fixed window: the ordinals that were sent, in that order
+ *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
+ *                   are left out by the counter, which knows what is running
+ *         taken     units, 0 to MOST; `given` likewise, never more than was taken
+ *         blocked   milliseconds, 0 to MOST
+ *         granted   a boolean
+ *       blocks      as long as the request's blocks; of each milliseconds, or undefined
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses? }    unusable as a whole if one of
+ *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
+ *     announcement  { type: 'total', policyId, key, cells } or { type: 'block', policyId, key, remaining }
+ *
+ * What is unusable counts as not answered: a reply like a failed exchange, an entry or a block like one whose part of the
+ * store is away, an item of a list or an announcement like one that was lost.
+ */
+
+/** Units, and milliseconds of a block, at most. */
+const MOST: number = Number.MAX_SAFE_INTEGER
+/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what `Counter` adds to them. */
+const LATEST = 4e13
+const MOST_NODES = 1_000_000
+/** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
+const LONGEST_TEXT = 65_536
+/** Keys are bounded where requests come in; a longer one is nobody's here. */
+export const LONGEST_KEY = 1_024
+/** Status reports that are looked at. */
+const MOST_STATUSES = 10_000
+/** Blocks and hot keys of one heartbeat that are looked at: a list may say that it is as long as it pleases. */
+const MOST_ITEMS = 1_000_000
+
+/** Tells of what was no part of an answer. `policyId` and `key` where they are known. */
+export type Nonsense = (what: string, policyId?: string, key?: string) => void
+
+/** @throws WeirError `WEIR_STORE_REPLY` when nothing of the reply can be used */
+export function checkReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): SyncReply {
+  let checked: SyncReply | undefined
+  try {
+    checked = readReply(reply, request, nonsense)
+  } catch (cause) {
+    throw new WeirError('WEIR_STORE_REPLY', 'The store answered something that can not be read.', { cause })
+  }
+  if (checked === undefined) throw new WeirError('WEIR_STORE_REPLY', 'The store answered without time, results or blocks.')
+  return checked
+}
+
+function readReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): SyncReply | undefined {
+  if (!isObject(reply)) return undefined
+  const { time, results: givenResults, blocks: givenBlocks } = reply
+  const { entries } = request
+  if (!isTime(time) || !isListOf(entries.length, givenResults) || !isListOf(request.blocks.length, givenBlocks)) return undefined
+  const results: (SyncResult | undefined)[] = []
+  for (let i = 0; i < entries.length; i++) {
+    const entry = entries[i] as SyncEntry
+    const result = attempt(() => {
+      const value = givenResults[i]
+      return value === undefined ? MISSING : readResult(value, entry)
+    })
+    if (result === undefined) nonsense('a result', entry.policy.id, entry.key)
+    results.push(result === MISSING ? undefined : result)
+  }
+  const blocks: (number | undefined)[] = []
+  for (let i = 0; i < request.blocks.length; i++) {
+    const left = attempt(() => givenBlocks[i] ?? MISSING)
+    if (left !== MISSING && !isAmount(left)) nonsense('the answer to a block', request.blocks[i]?.policy.id, request.blocks[i]?.key)
+    blocks.push(isAmount(left) ? left : undefined)
+  }
+  if (request.heartbeat === undefined) return { time, results, blocks }
+  const heartbeat = attempt(() => readHeartbeat(reply['heartbeat'], request, time, nonsense))
+  if (heartbeat === undefined) nonsense('the answer to a heartbeat')
+  return heartbeat === undefined ? { time, results, blocks } : { time, results, blocks, heartbeat }
+}
+
+/** The store left a part out, as it may. */
+const MISSING: unique symbol = Symbol('missing')
+
+function readResult(value: unknown, { policy, cells: sent }: SyncEntry): SyncResult | undefined {
+  if (!isObject(value)) return undefined
+  const { blocked, granted } = value
+  if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
+  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readWindow(value['cells'], policy)
+  return cells && { cells, blocked, granted }
+}
+
+function readSentCells(cells: unknown, sent: readonly Cell[]): Cell[] | undefined {
+  if (!isListOf(sent.length, cells)) return undefined
+  const read: Cell[] = []
+  for (let i = 0; i < sent.length; i++) {
+    const cell = readCell(cells[i])
+    if (cell === undefined || cell.ordinal !== sent[i]?.ordinal) return undefined
+    read.push(cell)
+  }
+  return read
+}
+
+function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
+  if (!isList(cells)) return undefined
+  const { length } = cells
+  if (length > 4 * policy.cells) return undefined
+  const read: Cell[] = []
+  let last = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < length; i++) {
+    const cell = readCell(cells[i])
+    if (cell === undefined || cell.ordinal <= last) return undefined
+    last = cell.ordinal
+    read.push(cell)
+  }
+  return read
+}
+
+function readCell(value: unknown): Cell | undefined {
+  if (!isObject(value)) return undefined
+  const { ordinal, taken, given } = value
+  if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
+  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
+}
+
+function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
+  if (!isObject(value)) return undefined
+  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses } = value
+  if (!Number.isSafeInteger(nodes) || (nodes as number) < 1 || (nodes as number) > MOST_NODES) return undefined
+  if (!isText(generation, LONGEST_TEXT) || !isText(cursor, LONGEST_TEXT) || !isList(blocks) || !isList(hot)) return undefined
+  if (ahead !== undefined && !(typeof ahead === 'number' && isTime(time + ahead))) return undefined
+  const policies = new Map(heartbeat?.policies.map((policy) => [policy.id, policy]))
+  return {
+    nodes: nodes as number,
+    generation,
+    cursor,
+    blocks: readItems(blocks, MOST_ITEMS, readBlock, () => nonsense('a block')),
+    hot: readItems(
+      hot,
+      MOST_ITEMS,
+      (item) => {
+        if (!isObject(item)) return undefined
+        const policy = policies.get(item['policyId'] as string)
+        return policy && readTotal(item, policy)
+      },
+      () => nonsense('a hot key'),
+    ),
+    ...(ahead !== undefined && { ahead: ahead as number }),
+    watched: watched === true,
+    ...(isList(statuses) && { statuses: readItems(statuses, MOST_STATUSES, readStatus, () => nonsense('the status of a node')) }),
+  }
+}
+
+/** The items of a list that can be used; `bad` is called once if there are others. */
+function readItems<Item>(list: readonly unknown[], most: number, read: (item: unknown) => Item | undefined, bad: () => void): Item[] {
+  const items: Item[] = []
+  const { length } = list
+  let wrong = length > most
+  for (let i = 0; i < length && i < most; i++) {
+    const item = attempt(() => read(list[i]))
+    if (item === undefined) wrong = true
+    else items.push(item)
+  }
+  if (wrong) bad()
+  return items
+}
+
+function readBlock(value: unknown): BlockState | undefined {
+  if (!isObject(value)) return undefined
+  const { policyId, key, remaining } = value
+  return isText(policyId, LONGEST_TEXT) && isText(key, LONGEST_KEY) && isAmount(remaining) ? { policyId, key, remaining } : undefined
+}
+
+function readTotal({ key, cells: given }: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
+  if (!isText(key, LONGEST_KEY)) return undefined
+  const cells = readWindow(given, policy)
+  return cells && { type: 'total', policyId: policy.id, key, cells }
+}
+
+function readStatus(value: unknown): StatusReport | undefined {
+  if (!isObject(value)) return undefined
+  const { node, status, age } = value
+  return isText(node, LONGEST_TEXT) && isText(status, LONGEST_TEXT) && isAmount(age) ? { node, status, age } : undefined
+}
+
+/**
+ * An announcement that concerns this node; undefined for any other.
+ *
+ * @param policyOf - this node's policy of an id
+ */
+export function checkAnnouncement(
+  value: unknown,
+  policyOf: (id: string) => StorePolicy | undefined,
+  nonsense: Nonsense,
+): Announcement | undefined {
+  let id: unknown
+  const announcement = attempt((): Announcement | typeof MISSING | undefined => {
+    if (!isObject(value)) return undefined
+    const { type, policyId } = value
+    if (typeof policyId !== 'string') return undefined
+    id = policyId
+    const known = policyOf(policyId)
+    if (known === undefined) return MISSING
+    if (type === 'total') return readTotal(value, known)
+    if (type !== 'block') return undefined
+    const block = readBlock(value)
+    return block && { type, ...block }
+  })
+  if (announcement === undefined) nonsense('an announcement', typeof id === 'string' ? id : undefined)
+  return announcement === MISSING ? undefined : announcement
+}
+
+type Loose = { readonly [property: string]: unknown }
+
+function isObject(value: unknown): value is Loose {
+  return typeof value === 'object' && value !== null
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value)
+}
+
+function isListOf(length: number, value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && value.length === length
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= MOST
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= LATEST
+}
+
+function isText(value: unknown, longest: number): value is string {
+  return typeof value === 'string' && value.length <= longest
+}
+
+/** What a hostile object throws when it is read means the same as a wrong value. */
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

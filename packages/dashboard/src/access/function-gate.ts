@@ -1,0 +1,57 @@
+import { WeirError } from '@weir/core'
+import { answer, json } from '../answer.ts'
+import type { Access, AuthorizeFunction } from '../options.ts'
+import { type Gate, type Grant, UNLIMITED, type Visit } from './gate.ts'
+
+/** A function that has not answered by then (ms) has refused. */
+const SLOWEST = 1_000
+
+/** `authorize: (request, access) => …`: a function of the user's. Only `true` lets in, or a promise of it. */
+export class FunctionGate implements Gate {
+  readonly sessions = undefined
+  readonly #authorize: AuthorizeFunction
+  readonly #warn: (error: WeirError, subject: string) => void
+
+  /** @param warn - is told once of a function that fails */
+  constructor(authorize: AuthorizeFunction, warn: (error: WeirError, subject: string) => void) {
+    this.#authorize = authorize
+    this.#warn = warn
+  }
+
+  async admit({ request }: Visit, access: Access): Promise<Grant | undefined> {
+    let timer: NodeJS.Timeout | undefined
+    try {
+      const said: unknown = this.#authorize(request, access)
+      if (said === true) return UNLIMITED
+      if (typeof said === 'boolean') return undefined
+      // What comes after the deadline is heard by nobody, a rejection neither.
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(() => resolve(), SLOWEST)
+      })
+      const found: unknown = await Promise.race([said, late])
+      if (found === true) return UNLIMITED
+      if (found !== false) this.#failed('did not answer true or false within 1 s')
+      return undefined
+    } catch (cause) {
+      this.#failed('threw or rejected', cause)
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  refuse({ response }: Visit, wanted: 'page' | 'data'): void {
+    if (wanted === 'page') answer(response, 403, 'Forbidden.\n')
+    else json(response, 403, { error: 'Not allowed.' })
+  }
+
+  close(): void {}
+
+  #failed(how: string, cause?: unknown): void {
+    // The message of what was thrown stays out of the text: it may hold what a client has sent.
+    this.#warn(
+      new WeirError('WEIR_FACE_FAILED', `The dashboard's "authorize" ${how}. The request was refused.`, { cause }),
+      `dashboard.authorize ${how}`,
+    )
+  }
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Access } from '../options.ts'
+
+/** What the server knows of who sent a request. Frameworks know their proxies, so they are asked where there is one. */
+export interface Sender {
+  readonly address: string | undefined
+  /** Whether the sender speaks HTTPS. */
+  readonly secure: boolean
+}
+
+/** A request, with what it is answered by. */
+export interface Visit {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly sender: () => Sender
+}
+
+/** That somebody may see the dashboard. */
+export interface Grant {
+  /** Until when, milliseconds since the Unix epoch. */
+  readonly until: number
+  /** The session that it belongs to, where people sign in. */
+  readonly session: string | undefined
+}
+
+/** Signing in and out. Each answers the request. */
+export interface SignIn {
+  signIn(visit: Visit): Promise<void>
+  /** Returns the session that is over, if there was one. */
+  signOut(visit: Visit): string | undefined
+}
+
+/** Who may see the dashboard: what one of the choices of `authorize` comes to. */
+export interface Gate {
+  readonly sessions: SignIn | undefined
+  /** Undefined unless the sender may do this. Never rejects, and takes no longer than a second. */
+  admit(visit: Visit, access: Access): Promise<Grant | undefined>
+  /** Answers a request that was not admitted: one for the page, or one that a program has made. */
+  refuse(visit: Visit, wanted: 'page' | 'data'): void
+  close(): void
+}
+
+/** Of those who are asked about anew with each request. */
+export const UNLIMITED: Grant = { until: Number.POSITIVE_INFINITY, session: undefined }

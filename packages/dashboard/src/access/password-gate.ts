@@ -1,0 +1,131 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { answer, html, json } from '../answer.ts'
+import { BadBody, readBody } from '../body.ts'
+import type { Access } from '../options.ts'
+import { SIGN_IN, SIGN_IN_STYLE_HASH } from '../page.generated.ts'
+import { Attempts } from './attempts.ts'
+import type { Gate, Grant, SignIn, Visit } from './gate.ts'
+import { isFromElsewhere, isOwnAction } from './origin.ts'
+import type { Password } from './password.ts'
+import { lastMomentOf, newSession, renewed, type Session, sessionOf, tokenOf } from './session.ts'
+
+/** Bytes: the longest password, each of its characters written as nine. */
+const LONGEST_BODY = 4_096
+/** Cookies of our name that are looked at: there is one for each path that the dashboard was seen under. */
+const MOST_COOKIES = 8
+
+/** The page has no script at all. */
+const POLICY = [
+  "default-src 'none'",
+  `style-src '${SIGN_IN_STYLE_HASH}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+]
+
+const ELSEWHERE = 'This form did not come from this page. A proxy in front must pass the Host field on.'
+
+/** `authorize: password(…)`: a page to sign in, and a cookie that holds the session. */
+export class PasswordGate implements Gate, SignIn {
+  readonly sessions: SignIn = this
+  readonly #password: Password
+  readonly #attempts = new Attempts()
+  readonly #sign: (text: string) => string
+  /** Of this password: dashboards on other ports of a machine, which browsers do not tell apart here, have their own. */
+  readonly #cookie: string
+
+  constructor(password: Password) {
+    this.#password = password
+    this.#sign = (text) => password.sign(`session ${text}`)
+    this.#cookie = `weir-session-${password
+      .sign('name')
+      .replace(/[^a-z0-9]/gi, '')
+      .slice(0, 8)}`
+  }
+
+  async admit({ request, response, sender }: Visit, access: Access): Promise<Grant | undefined> {
+    const now = Date.now()
+    const session = this.#sessionOf(request, now)
+    if (session === undefined) return undefined
+    const next = access === 'view' ? renewed(session, now) : undefined
+    if (next !== undefined) this.#setCookie(response, tokenOf(next, this.#sign), sender().secure)
+    return { until: lastMomentOf(session), session: session.id }
+  }
+
+  refuse({ response }: Visit, wanted: 'page' | 'data'): void {
+    if (wanted === 'page') page(response, 401, '')
+    else json(response, 401, { error: 'Sign in first.' })
+  }
+
+  async signIn({ request, response, sender }: Visit): Promise<void> {
+    // Before it is counted: a foreign page must not use up the attempts of the people who look at it.
+    if (isFromElsewhere(request)) return page(response, 403, ELSEWHERE)
+    const { address, secure } = sender()
+    const wait = Math.ceil(this.#attempts.wait(address) / 1_000)
+    if (wait > 0) return page(response, 429, `Too many attempts. Try again in ${wait} s.`, { 'Retry-After': String(wait) })
+    let given: string
+    try {
+      given = passwordIn(await readBody(request, LONGEST_BODY))
+    } catch (error) {
+      if (!(error instanceof BadBody)) throw error
+      // Who has not sent it all by now shall not go on.
+      if (error.status === 408) response.shouldKeepAlive = false
+      return page(response, error.status, error.message)
+    }
+    if (!this.#password.matches(given)) return page(response, 401, 'Wrong password.')
+    this.#setCookie(response, tokenOf(newSession(Date.now()), this.#sign), secure)
+    answer(response, 303, 'Signed in.\n', { Location: './' })
+  }
+
+  signOut({ request, response, sender }: Visit): string | undefined {
+    if (!isOwnAction(request)) {
+      json(response, 403, { error: 'Not allowed.' })
+      return undefined
+    }
+    this.#setCookie(response, '', sender().secure)
+    json(response, 200, { done: true })
+    return this.#sessionOf(request, Date.now())?.id
+  }
+
+  close(): void {
+    this.#attempts.close()
+  }
+
+  #sessionOf({ headers }: IncomingMessage, now: number): Session | undefined {
+    const start = `${this.#cookie}=`
+    const tokens = (headers.cookie ?? '').split(/; */).filter((pair) => pair.startsWith(start))
+    for (const token of tokens.slice(0, MOST_COOKIES)) {
+      const session = sessionOf(token.slice(start.length), this.#sign, now)
+      if (session !== undefined) return session
+    }
+    return undefined
+  }
+
+  /**
+   * Without a path: browsers then take the folder of the request's address as they see it, which is where the dashboard is,
+   * whatever a proxy has cut off.
+   */
+  #setCookie(response: ServerResponse, token: string, secure: boolean): void {
+    if (response.headersSent || response.destroyed) return
+    const cookie = `${this.#cookie}=${token}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}${token === '' ? '; Max-Age=0' : ''}`
+    const others = response.getHeader('set-cookie') ?? []
+    response.setHeader('Set-Cookie', [...(Array.isArray(others) ? others : [String(others)]), cookie])
+  }
+}
+
+/** The field of the form; anything else is no password. */
+function passwordIn(body: unknown): string {
+  const given = typeof body === 'string' ? new URLSearchParams(body).get('password') : (body as { password?: unknown }).password
+  return typeof given === 'string' ? given : ''
+}
+
+/** @param said - plain text of ours, which nothing that a client has sent gets into */
+function page(response: ServerResponse, status: number, said: string, fields: Readonly<Record<string, string>> = {}): void {
+  const text = SIGN_IN.replace('<!--said-->', () => (said === '' ? '' : `<p id="said" role="alert">${said}</p>`)).replace(
+    ' data-said',
+    said === '' ? '' : ' aria-invalid="true" aria-describedby="said"',
+  )
+  // With `no-referrer` browsers would send the form from the origin "null".
+  html(response, status, text, POLICY, { 'Referrer-Policy': 'same-origin', ...fields })
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage } from 'node:http'
+
+/** A body that has not come by then (ms) is not waited for. */
+const SLOWEST = 10_000
+
+/** Why the body of a request can't be used, in words for its sender. */
+export class BadBody extends Error {
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/**
+ * The body of a request: what a parser of the framework has made of it, or else its text.
+ *
+ * @param most - bytes that are read at most
+ * @throws BadBody
+ */
+export async function readBody(request: IncomingMessage & { readonly body?: unknown }, most: number): Promise<unknown> {
+  const { body } = request
+  if (typeof body === 'string') return body
+  if (Buffer.isBuffer(body)) return body.toString('utf8')
+  // Some parsers leave an empty object behind when the body is of a type that they do not read.
+  const parsed = typeof body === 'object' && body !== null
+  if (parsed && (request.readableEnded || Object.keys(body).length > 0)) return body
+  if (request.readableEnded) throw new BadBody(400, 'The body is gone: something has read it before.')
+  return text(request, most)
+}
+
+function text(request: IncomingMessage, most: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    const done = (error?: BadBody): void => {
+      clearTimeout(timer)
+      request.off('data', take).off('end', end).off('close', gone)
+      // What else comes is thrown away.
+      request.resume()
+      if (error === undefined) resolve(Buffer.concat(chunks).toString('utf8'))
+      else reject(error)
+    }
+    const take = (chunk: Buffer): void => {
+      size += chunk.length
+      if (size > most) done(new BadBody(413, 'The body is too long.'))
+      else chunks.push(chunk)
+    }
+    const end = (): void => done()
+    const gone = (): void => done(new BadBody(400, 'The body ended too early.'))
+    const timer = setTimeout(() => done(new BadBody(408, 'The body took too long.')), SLOWEST)
+    // An error without a listener would end the process; 'close' follows each.
+    request.on('error', () => {})
+    if (Number(request.headers['content-length']) > most) done(new BadBody(413, 'The body is too long.'))
+    else if (request.destroyed) gone()
+    else request.on('data', take).on('end', end).on('close', gone)
+  })
+}

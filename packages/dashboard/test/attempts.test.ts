@@ -1,0 +1,34 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Attempts } from '../src/access/attempts.ts'
+
+function make(): Attempts {
+  const attempts = new Attempts()
+  onTestFinished(() => attempts.close())
+  return attempts
+}
+
+/** How many of so many attempts in a row may be made. */
+function made(attempts: Attempts, count: number, address: (i: number) => string | undefined): number {
+  return Array.from({ length: count }, (_, i) => attempts.wait(address(i))).filter((wait) => wait === 0).length
+}
+
+test('ten a minute from one address, while others still may', () => {
+  const attempts = make()
+  expect(made(attempts, 100, () => '203.0.113.7')).toBe(10)
+  expect(attempts.wait('203.0.113.7')).toBeGreaterThan(0)
+  expect(attempts.wait('203.0.113.8')).toBe(0)
+})
+
+test.each<[string, (i: number) => string | undefined]>([
+  ['addresses of one IPv6 network', (i) => `2001:db8:1:2::${i.toString(16)}`],
+  ['an IPv4 address in both spellings', (i) => (i % 2 === 0 ? '203.0.113.7' : '::ffff:203.0.113.7')],
+  ['senders whose address is not known', () => undefined],
+  ['what is no address', (i) => `forged ${i}`],
+])('%s count as one', (_what, address) => {
+  expect(made(make(), 100, address)).toBe(10)
+})
+
+test('sixty a minute from all addresses together, however many there are, in bounded memory', () => {
+  const attempts = make()
+  expect(made(attempts, 50_000, (i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)).toBe(60)
+})

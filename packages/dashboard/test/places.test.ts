@@ -1,0 +1,167 @@
+import { type ClientRequest, get, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import fc from 'fast-check'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { dashboard } from '../src/index.ts'
+import { seed } from './random.ts'
+import { serve, throttlerFor } from './servers.ts'
+
+const PLACES = 3
+
+/** A stream that was asked for: its status, once there is an answer. */
+interface Asked {
+  readonly request: ClientRequest
+  status: number | undefined
+  gone: boolean
+}
+
+/** Authorizes when it is told to, each question by itself. */
+class Slow {
+  readonly #waiting: (() => void)[] = []
+  readonly authorize = (): Promise<boolean> => new Promise((resolve) => this.#waiting.push(() => resolve(true)))
+  /** Answers one of the open questions. */
+  answer(which: number): void {
+    this.#waiting.splice(which % Math.max(1, this.#waiting.length), 1)[0]?.()
+  }
+  answerAll(): void {
+    for (const answer of this.#waiting.splice(0)) answer()
+  }
+}
+
+async function open() {
+  const slow = new Slow()
+  const throttler = throttlerFor()
+  const handler = dashboard(throttler, { authorize: slow.authorize, maxClients: PLACES })
+  onTestFinished(() => handler.close())
+  const served: { open: number; most: number } = { open: 0, most: 0 }
+  const { url } = await serve((request, response) => {
+    const { writeHead } = response
+    // Counts streams where they begin and end, by its own book.
+    response.writeHead = ((...args: Parameters<typeof writeHead>) => {
+      if (args[0] === 200) {
+        served.open++
+        served.most = Math.max(served.most, served.open)
+        response.on('close', () => {
+          served.open--
+        })
+      }
+      return writeHead.apply(response, args)
+    }) as typeof writeHead
+    handler(request, response)
+  })
+  const ask = (): Asked => {
+    const asked: Asked = { request: get(`${url}/weir/events`), status: undefined, gone: false }
+    asked.request.on('response', (response) => {
+      asked.status = response.statusCode
+      response.on('error', () => {}).resume()
+    })
+    asked.request.on('error', () => {})
+    asked.request.on('close', () => {
+      asked.gone = true
+    })
+    return asked
+  }
+  /** Until the server has heard of all that was done before. */
+  const settle = async (): Promise<void> => {
+    await (await fetch(`${url}/weir`, { redirect: 'manual' })).text()
+  }
+  return { slow, served, ask, settle }
+}
+
+const anyStep = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ kind: 'ask' } as const) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('answer' as const), which: fc.nat(20) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('leave' as const), which: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'answer all' } as const) },
+  { weight: 3, arbitrary: fc.constant({ kind: 'wait' } as const) },
+)
+
+test('no more streams are open than there are places, and every place comes back', { timeout: 60_000 }, async () => {
+  const { slow, served, ask, settle } = await open()
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyStep, { minLength: 10, maxLength: 40, size: 'max' }), async (steps) => {
+      const all: Asked[] = []
+      for (const step of steps) {
+        if (step.kind === 'ask') all.push(ask())
+        else if (step.kind === 'answer') slow.answer(step.which)
+        else if (step.kind === 'answer all') slow.answerAll()
+        else if (step.kind === 'leave') all[step.which % Math.max(1, all.length)]?.request.destroy()
+        else await settle()
+        expect(served.most).toBeLessThanOrEqual(PLACES)
+      }
+      // Everybody who is still there gets an answer.
+      await vi.waitFor(
+        () => {
+          slow.answerAll()
+          expect(all.every(({ status, gone }) => status !== undefined || gone)).toBe(true)
+        },
+        { timeout: 5_000, interval: 1 },
+      )
+      expect(served.most).toBeLessThanOrEqual(PLACES)
+      const statuses = all.flatMap(({ status }) => status ?? [])
+      expect(statuses.every((status) => status === 200 || status === 503)).toBe(true)
+      for (const { request } of all) request.destroy()
+      await vi.waitFor(() => expect(served.open).toBe(0), { timeout: 5_000, interval: 1 })
+      // All places are free: so many get in at once, and no more.
+      const again = Array.from({ length: PLACES + 2 }, ask)
+      await vi.waitFor(
+        () => {
+          slow.answerAll()
+          expect(again.every(({ status }) => status !== undefined)).toBe(true)
+        },
+        { timeout: 5_000, interval: 1 },
+      )
+      expect(again.map(({ status }) => status).sort()).toEqual([...Array(PLACES).fill(200), 503, 503])
+      for (const { request } of again) request.destroy()
+      await vi.waitFor(() => expect(served.open).toBe(0), { timeout: 5_000, interval: 1 })
+    }),
+    { numRuns: 60, seed: seed('places') },
+  )
+})
+
+test('one who reads nothing loses his place when his time is over, and nothing is written to him then', { timeout: 30_000 }, async () => {
+  const failed = vi.fn()
+  process.on('uncaughtException', failed)
+  onTestFinished(() => void process.off('uncaughtException', failed))
+  const handler = dashboard(throttlerFor(), { authorize: () => true, maxClients: 1 })
+  onTestFinished(() => handler.close())
+  let stuck: ServerResponse | undefined
+  const { url, port } = await serve((request, response) => {
+    if (stuck === undefined) {
+      stuck = response
+      // As if all that the system holds for a connection were full: what is written never goes.
+      Object.assign(request.socket, { _write: () => {}, _writev: null })
+    }
+    handler(request, response)
+  })
+  const socket = connect(port, '127.0.0.1').on('error', () => {})
+  onTestFinished(() => void socket.destroy())
+  socket.write('GET /weir/events HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await expect.poll(() => stuck?.headersSent).toBe(true)
+  expect((await fetch(`${url}/weir/events`)).status).toBe(503)
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 11 * 60_000 })
+  onTestFinished(() => void vi.useRealTimers())
+  await expect.poll(() => stuck?.destroyed, { timeout: 10_000 }).toBe(true)
+  const response = await fetch(`${url}/weir/events`)
+  expect(response.status).toBe(200)
+  await response.body?.cancel()
+  expect(failed).not.toHaveBeenCalled()
+})
+
+test('nothing is written after a dashboard was closed', async () => {
+  const failed = vi.fn()
+  process.on('uncaughtException', failed)
+  onTestFinished(() => void process.off('uncaughtException', failed))
+  const throttler = throttlerFor()
+  const handler = dashboard(throttler, { authorize: () => true })
+  const { url } = await serve(handler)
+  const stream = await fetch(`${url}/weir/events`)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  throttler.block('a', '1h')
+  handler.close()
+  throttler.block('b', '1h')
+  expect(await stream.text()).toContain('event: view')
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(failed).not.toHaveBeenCalled()
+})

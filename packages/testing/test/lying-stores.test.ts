@@ -1,0 +1,266 @@
+import { createThrottler, memoryStore, type PolicyOptions, type Store, type Throttler, type WeirError } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import type { Announcement, Cell, SyncReply } from '@weir/core/sync'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Lies, lyingStore, type ManualClock, manualClock, mutated, NONSENSE, SeededRandom } from '../src/index.ts'
+
+const unhandled: unknown[] = []
+const hear = (reason: unknown): void => {
+  unhandled.push(reason)
+}
+beforeEach(() => {
+  process.on('unhandledRejection', hear)
+  process.on('uncaughtException', hear)
+})
+afterEach(async () => {
+  await new Promise((resolve) => setImmediate(resolve))
+  process.off('unhandledRejection', hear)
+  process.off('uncaughtException', hear)
+  expect(unhandled.splice(0)).toEqual([])
+})
+
+const LIMIT = 20
+const INTERVAL = 1_000
+/** Moments of an interval at which requests come. */
+const STEPS = 20
+/** Every way of counting that exchanges with a store. */
+const POLICIES: readonly PolicyOptions[] = [
+  { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
+  { name: 'strict', limit: LIMIT, interval: INTERVAL, strict: true },
+  { name: 'sliding', limit: LIMIT, interval: INTERVAL, window: 'sliding' },
+  { name: 'published', limit: LIMIT, interval: INTERVAL, enforcement: 'published' },
+  { name: 'two windows', limit: LIMIT, interval: INTERVAL, window: 'sliding', enforcement: 'published' },
+]
+
+interface Lied {
+  readonly throttler: Throttler
+  readonly clock: ManualClock
+  readonly warnings: WeirError[]
+  close(): Promise<void>
+}
+
+/** A node whose store lies, and an honest one beside it, which has its own share of the requests. */
+function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throttler } {
+  const clock = manualClock()
+  const honest = memoryStore(new Hub(clock))
+  const random = new SeededRandom('nodes')
+  const make = (store: Store): Throttler =>
+    createThrottler({ policies: [policy], store, clock, random: () => random.next(), closeTimeout: 50 })
+  const throttler = make(lyingStore(honest, lies))
+  const other = make(honest)
+  const warnings: WeirError[] = []
+  throttler.on('warning', ({ error }) => {
+    warnings.push(error)
+  })
+  return {
+    throttler,
+    other,
+    clock,
+    warnings,
+    async close() {
+      const closing = Promise.all([throttler.close(), other.close()])
+      await clock.advance(500)
+      await closing
+    },
+  }
+}
+
+/** Offers requests for some intervals; the most that was admitted of a key in any one of them. */
+async function flood({ throttler, other, clock }: ReturnType<typeof lied>, strict: boolean, intervals = 3): Promise<number> {
+  // The first exchange tells the store's time, which begins with an interval.
+  throttler.start()
+  other.start()
+  await clock.advance(INTERVAL - (clock.now() % INTERVAL))
+  let most = 0
+  for (let interval = 0; interval < intervals; interval++) {
+    const admitted = new Map<string, number>()
+    const waiting: Promise<void>[] = []
+    for (let step = 0; step < STEPS; step++) {
+      for (const key of ['a', 'b', 'a', 'b', 'a', 'b']) {
+        const count = (allowed: boolean): void => {
+          if (allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
+        }
+        if (strict) waiting.push(throttler.checkAsync(key).then(({ allowed }) => count(allowed)))
+        else count(throttler.check(key).allowed)
+        if (step % 5 === 0) other.check(key)
+      }
+      await clock.advance(INTERVAL / STEPS)
+    }
+    await clock.advance(0)
+    await Promise.all(waiting)
+    most = Math.max(most, ...admitted.values())
+  }
+  return most
+}
+
+const eachResult = (change: (result: NonNullable<SyncReply['results'][number]>) => unknown) => (reply: SyncReply) => ({
+  ...reply,
+  results: reply.results.map((result) => result && change(result)),
+})
+const eachCell = (change: (cell: Cell) => unknown) => eachResult((result) => ({ ...result, cells: result.cells.map(change) }))
+const inHeartbeat = (change: (heartbeat: NonNullable<SyncReply['heartbeat']>) => object) => (reply: SyncReply) => ({
+  ...reply,
+  ...(reply.heartbeat && { heartbeat: change(reply.heartbeat) }),
+})
+
+/** Lies that keep to the form: no check can tell them from the truth. */
+const SMOOTH: readonly [string, Lies][] = [
+  ['nobody has taken anything', { reply: eachCell((cell) => ({ ...cell, taken: 0, given: 0 })) }],
+  ['everybody has taken everything', { reply: eachCell((cell) => ({ ...cell, taken: Number.MAX_SAFE_INTEGER, given: 0 })) }],
+  ['everything was given back', { reply: eachCell((cell) => ({ ...cell, taken: 1e15, given: 1e15 })) }],
+  [
+    'now everything, now nothing',
+    (() => {
+      let turn = 0
+      return {
+        reply: eachCell((cell) => {
+          turn++
+          return turn % 2 === 0 ? { ...cell, taken: 2 ** 53 - 1, given: 0 } : { ...cell, taken: turn, given: turn }
+        }),
+      }
+    })(),
+  ],
+  ['all is granted', { reply: eachResult((result) => ({ ...result, granted: true })) }],
+  ['nothing is granted', { reply: eachResult((result) => ({ ...result, granted: false })) }],
+  ['there are a million nodes', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, nodes: 1_000_000 })) }],
+  ['its data is lost at each heartbeat', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, generation: `${Math.random()}` })) }],
+  ['no part was exchanged', { reply: (reply) => ({ ...reply, results: reply.results.map(() => undefined) }) }],
+  ['blocks that are announced are lifted', { announcement: (announcement) => ({ ...announcement, type: 'block', remaining: 0 }) }],
+]
+
+/** Lies in bad form, by what they are told in. */
+const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
+  ['a whole reply', (nonsense) => ({ reply: nonsense })],
+  ...(['time', 'results', 'blocks', 'heartbeat'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `"${name}" of a reply`,
+    (nonsense) => ({ reply: (reply) => ({ ...reply, [name]: nonsense() }) }),
+  ]),
+  ['each result', (nonsense) => ({ reply: eachResult(nonsense) })],
+  ...(['cells', 'blocked', 'granted'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `"${name}" of each result`,
+    (nonsense) => ({ reply: eachResult((result) => ({ ...result, [name]: nonsense() })) }),
+  ]),
+  ['each cell', (nonsense) => ({ reply: eachCell(nonsense) })],
+  ...(['ordinal', 'taken', 'given'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `"${name}" of each cell`,
+    (nonsense) => ({ reply: eachCell((cell) => ({ ...cell, [name]: nonsense() })) }),
+  ]),
+  ['each answer to a block', (nonsense) => ({ reply: (reply) => ({ ...reply, blocks: reply.blocks.map(nonsense) }) })],
+  ...(['nodes', 'generation', 'cursor', 'blocks', 'hot', 'ahead', 'watched', 'statuses'] as const).map(
+    (name): [string, (nonsense: () => unknown) => Lies] => [
+      `"${name}" of a heartbeat`,
+      (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: nonsense() })) }),
+    ],
+  ),
+  ...(['blocks', 'hot', 'statuses'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `an item of "${name}" of a heartbeat`,
+    (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: [nonsense(), nonsense()] })) }),
+  ]),
+  ['each announcement', (nonsense) => ({ announcement: nonsense })],
+  ...(['type', 'policyId', 'key', 'cells', 'remaining'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `"${name}" of each announcement`,
+    (nonsense) => ({ announcement: (announcement: Announcement) => ({ ...announcement, [name]: nonsense() }) }),
+  ]),
+]
+
+describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const))(
+  'a lying store and a limit of the kind "%s"',
+  (name, policy) => {
+    const strict = name === 'strict'
+
+    test.each(SMOOTH)('says that %s: this node alone keeps its limit', async (_, lies) => {
+      const nodes = lied(policy, lies)
+      expect(await flood(nodes, strict)).toBeLessThanOrEqual(LIMIT)
+      await nodes.close()
+    })
+
+    test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (_, lies) => {
+      for (const nonsense of NONSENSE) {
+        const nodes = lied(policy, lies(nonsense))
+        expect(await flood(nodes, strict, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
+        await nodes.close()
+      }
+    })
+
+    test('says nonsense now and then: the limit holds, and nothing ends', async () => {
+      const base = process.env['LIES_SEED'] ?? `${Date.now()}`
+      for (let run = 0; run < 15; run++) {
+        const seed = `${base}/${run}`
+        const random = new SeededRandom(seed)
+        const lie = (value: object): unknown => {
+          if (random.below(2) === 0) return value
+          const liar = mutated(value, random)
+          return tellsTime(value, liar) ? value : liar
+        }
+        const nodes = lied(policy, { reply: lie, announcement: lie })
+        expect(await flood(nodes, strict, 2), `LIES_SEED=${base}, run ${run}`).toBeLessThanOrEqual(LIMIT)
+        await nodes.close()
+      }
+    })
+  },
+)
+
+describe('one bad entry', () => {
+  test('fails alone: other keys are exchanged, it is sent again, and one warning names it', async () => {
+    const clock = manualClock()
+    const hub = new Hub(clock)
+    const policies = [{ name: 'user', limit: 1_000, interval: 60_000 }] as const
+    let asked = 0
+    const spoil: Lies = {
+      reply: (reply, { entries }) => ({
+        ...reply,
+        results: reply.results.map((result, i) => {
+          if (entries[i]?.key !== 'bad\nkey') return result
+          asked++
+          return { ...result, blocked: Number.NaN }
+        }),
+      }),
+    }
+    let draw = 0
+    const random = () => (draw++ % 97) / 97
+    const [liar, other] = [lyingStore(memoryStore(hub), spoil), memoryStore(hub)].map((store) =>
+      createThrottler({ policies, store, clock, random }),
+    ) as [Throttler, Throttler]
+    const warnings: WeirError[] = []
+    liar.on('warning', ({ error }) => warnings.push(error))
+    liar.start()
+    other.start()
+    await clock.advance(100)
+    for (let i = 0; i < 900; i++) {
+      liar.check('bad\nkey')
+      liar.check('good')
+    }
+    await clock.advance(2_000)
+    for (let i = 0; i < 50; i++) other.check('good')
+    await clock.advance(2_000)
+    expect(liar.state).toBe('synced')
+    expect(other.peek('good').remaining).toBeLessThan(100)
+    // As often as a store that is away is probed, no oftener.
+    expect(asked).toBeGreaterThan(3)
+    expect(asked).toBeLessThan(30)
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toMatchObject({ code: 'WEIR_STORE_REPLY' })
+    expect(warnings[0]?.message).toBe(
+      'The store "lying" said something that can not be used: a result for the key "bad\\nkey" of the policy "user". It counts as not said.',
+    )
+    const closing = Promise.all([liar.close(), other.close()])
+    await clock.advance(3_000)
+    await closing
+  })
+})
+
+/** Whether a lie is of the time, in good form: which interval runs is the store's word. */
+function tellsTime(truth: object, lie: unknown): boolean {
+  const timesOf = (value: unknown) => {
+    const { time, heartbeat } = value as { time?: unknown; heartbeat?: { ahead?: unknown } }
+    return [time, heartbeat?.ahead]
+  }
+  try {
+    const [time, ahead] = timesOf(truth)
+    const [said, saidAhead] = timesOf(lie)
+    return (said !== time && typeof said === 'number') || (saidAhead !== ahead && typeof saidAhead === 'number')
+  } catch {
+    // Nobody can read it.
+    return false
+  }
+}
