@@ -1,22 +1,28 @@
+import { bounded, copied } from '../key-text.ts'
 import type { PathIndex } from './path-index.ts'
 import type { RequestReader } from './reader.ts'
 import { Recent } from './recent.ts'
 import { countedMethod, foldPath, normalizePath, pathOf, withoutDots } from './route-key.ts'
 
-/** Paths and routes that are remembered; longer paths than 512 characters are worked out each time. */
+/**
+ * Paths and routes that are remembered, in each of two generations; longer paths are worked out each time, and so are further
+ * methods of a path. A client that makes paths up takes at most about 2 KB for each of 4,000, and as much for each of 4,000
+ * routes where it can make up routes: 16 MB for a middleware.
+ */
 const REMEMBERED = 2000
-const LONGEST_REMEMBERED = 512
+const LONGEST_REMEMBERED = 256
+const METHODS_REMEMBERED = 4
 
-/** What is known of one path (or route pattern) and method. */
+/** What is known of one path and method. */
 interface Place {
+  readonly method: string
   /** The route key. */
   readonly key: string
   /** The policies with a path pattern that matches, and those without one; in their order. */
   readonly policies: readonly number[]
+  /** The same path with another method; methods are few, and a Map for each path would hold more than all else. */
+  readonly next: Place | undefined
 }
-
-/** What is known of one path or route pattern; methods are few, so they are kept beside it. */
-type Places = Map<string, Place>
 
 /**
  * What the policies ask about one request, each worked out once at most, and not again for the next requests to the same
@@ -28,7 +34,7 @@ export class RequestFacts<Req> {
   readonly #index: PathIndex
   readonly #everywhere: readonly number[]
   readonly #caseSensitive: boolean
-  readonly #paths = new Recent<Places>(REMEMBERED)
+  readonly #paths = new Recent<Place>(REMEMBERED)
   readonly #routes = new Recent<Map<string, string>>(REMEMBERED)
   // Not typed, so that facts (and a throttler) for any request serve where facts for a certain one are asked for.
   #request: unknown
@@ -95,12 +101,18 @@ export class RequestFacts<Req> {
     const request = this.#request as Req
     const pattern = this.#reader.route(request)
     if (pattern === undefined) return this.#locate().key
-    if (pattern.charCodeAt(0) !== 47) return pattern
+    if (pattern.charCodeAt(0) !== 47) return bounded(pattern)
     const method = countedMethod(this.#reader.method(request))
     let keys = this.#routes.get(pattern)
-    if (keys === undefined) this.#routes.set(pattern, (keys = new Map()))
+    if (keys === undefined) {
+      keys = new Map()
+      if (pattern.length <= LONGEST_REMEMBERED) this.#routes.set(pattern, keys)
+    }
     let key = keys.get(method)
-    if (key === undefined) keys.set(method, (key = `${method} ${pattern}`))
+    if (key === undefined) {
+      key = copied(bounded(`${method} ${pattern}`))
+      if (keys.size < METHODS_REMEMBERED) keys.set(method, key)
+    }
     return key
   }
 
@@ -111,26 +123,26 @@ export class RequestFacts<Req> {
     const method = countedMethod(this.#reader.method(request))
     // The query is cut off first: it would make every target a new one.
     const raw = pathOf(target)
-    let places = this.#paths.get(raw)
-    if (places === undefined) {
-      places = new Map()
-      if (raw.length <= LONGEST_REMEMBERED) this.#paths.set(raw, places)
+    const first = this.#paths.get(raw)
+    let methods = 0
+    for (let place = first; place !== undefined; place = place.next) {
+      if (place.method === method) return (this.#place = place)
+      methods++
     }
-    let place = places.get(method)
-    if (place === undefined) places.set(method, (place = this.#work(method, raw)))
-    this.#place = place
-    return place
+    const place = this.#work(method, raw, first)
+    if (raw.length <= LONGEST_REMEMBERED && methods < METHODS_REMEMBERED) this.#paths.set(raw, place)
+    return (this.#place = place)
   }
 
-  #work(method: string, raw: string): Place {
+  #work(method: string, raw: string, next: Place | undefined): Place {
     const spelled = normalizePath(raw, this.#caseSensitive)
     const path = withoutDots(spelled)
-    const key = `${method} ${foldPath(path)}`
-    if (this.#index.empty) return { key, policies: this.#everywhere }
+    const key = copied(bounded(`${method} ${foldPath(path)}`))
+    if (this.#index.empty) return { method, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
     this.#index.find(method, path, found)
     // Frameworks don't resolve dots: a wildcard route would serve the path as it stands, so its policy must apply too.
     if (spelled !== path) this.#index.find(method, spelled, found)
-    return { key, policies: [...found].sort((a, b) => a - b) }
+    return { method, key, policies: [...found].sort((a, b) => a - b), next }
   }
 }
