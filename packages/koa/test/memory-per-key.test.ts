@@ -7,11 +7,14 @@ const CASES = memoryCases(() => '')
 /** Bytes, a record and a key of 257 characters included. */
 const MOST = 600
 
-test.each(FRAMEWORKS.map(([name]) => name))(
+// What makes keys is the same for all versions; strings of requests may differ.
+const SOME = CASES.filter(({ name }) => ['a long header', 'a forwarded address'].includes(name))
+
+test.each(FRAMEWORKS.map(([name], i) => [name, i === 0 ? CASES : SOME] as const))(
   'a key holds at most 600 bytes, however long the strings of its request were: %s',
-  async (name) => {
-    const bytes = await memoryPerKey(PROGRAM, [name], CASES)
+  async (name, cases) => {
+    const bytes = await memoryPerKey(PROGRAM, [name], cases)
     expect(Object.entries(bytes).filter(([, held]) => held > MOST)).toEqual([])
   },
-  120_000,
+  240_000,
 )

@@ -1,5 +1,5 @@
 /** Characters of an `Accept` field that are looked at: those of browsers have 150. */
-const LONGEST = 512
+const LONGEST = 256
 
 /** How well a client likes one media type. */
 interface Liking {
@@ -14,7 +14,7 @@ interface Liking {
  * The media type that a client likes best (RFC 9110, section 12.5.1): the most exact range that matches a type says how well; of
  * equally liked types the one that is named more exactly, then earlier in the field, then in the list. Undefined when none will do.
  *
- * Of a longer field only the whole ranges among the first 512 characters count: a client that sends more than that has said
+ * Of a longer field only the whole ranges among the first 256 characters count: a client that sends more than that has said
  * enough, and must not choose what a refusal costs. One pass, without exceptions; what can't be read matches nothing.
  *
  * @param types in lower case, without parameters

@@ -39,7 +39,7 @@ const field = fc
 test('it is what a full negotiation comes to', () => {
   fc.assert(
     fc.property(field, (accept) => {
-      fc.pre(accept.length <= 512)
+      fc.pre(accept.length <= 256)
       expect(preferredType(accept, TYPES), accept).toBe(negotiated(accept))
     }),
     { numRuns: 5_000 },
@@ -61,9 +61,9 @@ test('of a very long field the whole ranges at its beginning count', () => {
   const long = `text/html,${'a/b,'.repeat(4_000)}`
   expect(preferredType(`${long}application/json`, TYPES)).toBe('text/html')
   // One that is cut off says something else than it says in full.
-  const cut = `${'a/b,'.repeat(126)}text/html;q=0`
-  expect(cut.length).toBeGreaterThan(512)
+  const cut = `${'a/b,'.repeat(62)}text/html;q=0`
+  expect(cut.length).toBeGreaterThan(256)
   expect(preferredType(`${cut},*/*`, TYPES)).toBeUndefined()
-  expect(preferredType(`${'a/b,'.repeat(100)}text/plain,${'x/y,'.repeat(4_000)}`, TYPES)).toBe('text/plain')
+  expect(preferredType(`${'a/b,'.repeat(50)}text/plain,${'x/y,'.repeat(4_000)}`, TYPES)).toBe('text/plain')
   expect(preferredType(`text/html;x="${'a'.repeat(15_000)}", application/json`, TYPES)).toBeUndefined()
 })
