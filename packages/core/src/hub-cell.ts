@@ -1,5 +1,6 @@
 import type { Cell } from './store.ts'
 import type { Ordinal } from './time.ts'
+import { sumOf } from './units.ts'
 
 /** One cell of one key: the sum over all nodes, and what each of them said last. */
 export class CountedCell {
@@ -34,8 +35,8 @@ export class CountedCell {
     const more = growthOver(known, sent)
     known.taken += more.taken
     known.given += more.given
-    this.taken += more.taken
-    this.given += more.given
+    this.taken = sumOf(this.taken, more.taken)
+    this.given = sumOf(this.given, more.given)
   }
 
   toCell(): Cell {

@@ -8,9 +8,11 @@ import { ALL_KEY } from './http/key-source.ts'
 import { nodeReader } from './http/node-reader.ts'
 import type { RequestReader } from './http/reader.ts'
 import { Rules } from './http/rules.ts'
+import { bounded, boundedOnce, LONGEST_KEY } from './key-text.ts'
 import type { PolicyOptions } from './policy.ts'
 import { decideOne, partOf, refusedSlot } from './policy-part.ts'
 import { StrictDecisions } from './strict-decisions.ts'
+import { isCost } from './units.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
@@ -82,7 +84,7 @@ export class RequestPath<Name extends string, Req> {
   /** As the throttler's. */
   check(subject: string | Req, cost?: number): Decision<Name> {
     const counter = this.#single
-    if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
+    if (counter === undefined || typeof subject !== 'string' || subject.length > LONGEST_KEY) return this.#checkEach(subject, cost, true)
     const now = this.#clock.monotonic()
     if (now >= counter.rollAt) this.#host.roll(counter, now)
     return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
@@ -114,7 +116,8 @@ export class RequestPath<Name extends string, Req> {
       const { keys, costs } = this.#read(subject, cost)
       return this.decideAsync(keys, costs)
     }
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
+    const key = bounded(subject)
+    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
 
@@ -131,7 +134,7 @@ export class RequestPath<Name extends string, Req> {
   }
 
   #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
-    if (typeof subject === 'string') return this.#decideAll(subject, this.#costsOf(cost), count)
+    if (typeof subject === 'string') return this.#decideAll(count ? bounded(subject) : boundedOnce(subject), this.#costsOf(cost), count)
     const { keys, costs } = this.#read(subject, cost)
     return this.#decideAll(keys, costs, count)
   }
@@ -292,7 +295,9 @@ export class RequestPath<Name extends string, Req> {
   }
 
   #keyOf(keys: string | Keys, place: number): string | undefined {
-    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
+    if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
+    const key = keys[place]
+    return key === undefined ? undefined : boundedOnce(key)
   }
 
   #costOf(cost: number | undefined, index: number): number {
@@ -303,11 +308,6 @@ export class RequestPath<Name extends string, Req> {
     )
     return 1
   }
-}
-
-/** Whether a value can be what a request costs. */
-export function isCost(cost: unknown): cost is number {
-  return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
 }
 
 function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {

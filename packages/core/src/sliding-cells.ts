@@ -1,5 +1,6 @@
 import type { Cell } from './store.ts'
 import type { Ordinal } from './time.ts'
+import { sumOf } from './units.ts'
 
 /** The oldest bucket counts in full but for this part of the limit, which is released as the bucket leaves. */
 export const EARLY_RELEASE = 0.02
@@ -67,8 +68,8 @@ export class SlidingCells {
     }
     if (taken === 0) return
     const bucket = this.at(running)
-    bucket.taken += taken
-    bucket.given += given
+    bucket.taken = sumOf(bucket.taken, taken)
+    bucket.given = sumOf(bucket.given, given)
   }
 
   /** Forgets the buckets before `oldest`. */

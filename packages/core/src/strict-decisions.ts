@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts'
 import { combined } from './combined-decision.ts'
 import type { Counter } from './counter.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
+import { boundedOnce } from './key-text.ts'
 import { refuse, reservedPart } from './policy-part.ts'
 import type { Reservation } from './reservations.ts'
 import type { Ordinal } from './time.ts'
@@ -42,7 +43,7 @@ export class StrictDecisions {
       if (key === undefined) continue
       const counter = counters[i] as Counter
       if (now >= counter.rollAt) host.roll(counter, now)
-      const slot = counter.locate(key)
+      const slot = counter.locate(boundedOnce(key))
       if (slot < 0) continue
       if (!counter.admits(slot, host.costOf(costs[i], i), now)) return []
       if (!counter.policy.dryRun && counter.mustAsk(slot, now)) asking.push(i)
@@ -57,7 +58,7 @@ export class StrictDecisions {
     const asked = await Promise.all(
       asking.map(async (i) => {
         const counter = before[i] as Counter
-        const key = keys[i] as string
+        const key = boundedOnce(keys[i] as string)
         const cost = host.costOf(costs[i], i)
         return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
       }),

@@ -14,7 +14,7 @@ import { kindOf, openStore } from './open-store.ts'
 import { parsePolicies } from './parse-policy.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 import { charge, refund } from './refunds.ts'
-import { isCost, RequestPath } from './request-path.ts'
+import { RequestPath } from './request-path.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from './snapshot.ts'
 import type { Store } from './store.ts'
 import { StoreState, type ThrottlerState } from './store-state.ts'
@@ -22,6 +22,7 @@ import { StoreTime } from './store-time.ts'
 import { SyncLoop } from './sync-loop.ts'
 import { ThrottledReport } from './throttled-report.ts'
 import { newNodeId, requestRules, type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './throttler-options.ts'
+import { isCost, MOST_UNITS } from './units.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -226,7 +227,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    charge(decision, units, this.#counters, this.#now())
+    charge(decision, Math.min(units, MOST_UNITS), this.#counters, this.#now())
   }
 
   /**

@@ -51,7 +51,7 @@ describe('the page of errors', () => {
   })
 
   test('its example prints what it says', () => {
-    const error = new WeirError('WEIR_INVALID_OPTION', 'Option "limit" is 0; it must be a finite number of at least 1.')
+    const error = new WeirError('WEIR_INVALID_OPTION', 'Option "limit" is 0; it must be a number from 1 to 9007199254740991.')
     expect(page).toContain(`// ${error.message}`)
   })
 })

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { invalidOption } from '../errors.ts'
+import { copied } from '../key-text.ts'
 import { Recent } from './recent.ts'
 
 /**
@@ -35,7 +36,7 @@ export function addressKeys(subnet = 64): (address: string | undefined) => strin
     if (typeof address !== 'string' || address.length > LONGEST) return UNKNOWN_ADDRESS
     const known = recent.get(address)
     if (known !== undefined) return known
-    const key = addressKey(address, subnet)
+    const key = copied(addressKey(address, subnet))
     recent.set(address, key)
     return key
   }

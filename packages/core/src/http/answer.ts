@@ -14,7 +14,7 @@ export type Report = (cause: string, what: string, error: unknown) => void
 interface Said {
   readonly policy: Policy | undefined
   readonly remaining: number
-  readonly wait: number
+  readonly wait: number | undefined
   readonly form: Form
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -48,13 +48,13 @@ export class Answers<Req, Name extends string> {
     return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
   }
 
-  #compose(request: Req, decision: Decision<Name>, fields: HeaderWriter, wait: number, form: Form): Said {
+  #compose(request: Req, decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form): Said {
     const { policy, remaining } = decision
     const status = policy === undefined ? 403 : (this.#options.statusCode ?? 429)
     const headers: Record<string, string> = {}
     if (policy !== undefined) {
       fields.write(decision, headers, setProperty)
-      headers['Retry-After'] = String(wait)
+      if (wait !== undefined) headers['Retry-After'] = String(wait)
     }
     // A cached refusal would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
@@ -83,7 +83,7 @@ function setProperty(target: Record<string, string>, name: string, value: string
   target[name] = value
 }
 
-function repeats(said: Said, decision: Decision, wait: number, form: Form): boolean {
+function repeats(said: Said, decision: Decision, wait: number | undefined, form: Form): boolean {
   return (
     said.policy === decision.policy &&
     said.remaining === decision.remaining &&

@@ -1,14 +1,13 @@
 import { invalidOption, show, WeirError } from '../errors.ts'
+import { bounded, LONGEST_KEY } from '../key-text.ts'
 import type { PolicyOptions } from '../policy.ts'
+import { isCost, MOST_UNITS } from '../units.ts'
 import { addressKeys } from './address.ts'
-import { ALL_KEY, bounded, isRaw, keySources, LONGEST_KEY, own, part, standIn } from './key-source.ts'
+import { ALL_KEY, isRaw, keySources, own, part, standIn } from './key-source.ts'
 import { PathIndex } from './path-index.ts'
 import { isPlanMatch, type PlanGroup, unknownPlan } from './plans.ts'
 import type { KeySource, MatchOption, RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
-
-/** Costs above this can't be added up exactly. */
-const DEAREST = Number.MAX_SAFE_INTEGER
 
 /** The request side of a policy: what it counts by, which requests it applies to, and what they cost. */
 export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'>
@@ -226,8 +225,8 @@ export class Rules<Req> {
     let problem: string
     try {
       const answer: unknown = (rule.cost as (request: Req) => unknown)(request)
-      if (typeof answer === 'number' && answer > 0 && answer <= DEAREST) return answer
-      problem = `returned ${isPromise(answer) ? 'a promise' : show(answer)}; it must return a number > 0 and at most ${DEAREST}`
+      if (isCost(answer)) return answer
+      problem = `returned ${isPromise(answer) ? 'a promise' : show(answer)}; it must return a finite number > 0`
     } catch (error) {
       problem = `threw ${show(error instanceof Error ? error.message : error)}`
     }
@@ -269,8 +268,8 @@ function compile<Req>(rule: RequestRule<Req>, place: number, index: PathIndex, p
     }
     for (const pattern of patterns) index.add(pattern, place, `${at}match`)
   }
-  if (typeof cost !== 'function' && !(typeof cost === 'number' && cost > 0 && cost <= DEAREST)) {
-    throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${DEAREST}, or a function of the request`)
+  if (typeof cost !== 'function' && !(isCost(cost) && cost <= MOST_UNITS)) {
+    throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${MOST_UNITS}, or a function of the request`)
   }
   return {
     name: rule.name ?? 'default',

@@ -258,7 +258,7 @@ describe('costs', () => {
     expect(rules.costs).toEqual([7, 3, 1])
   })
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 0, 1e308, '5', undefined, Promise.resolve(2)])(
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, -0, 5n, '5', undefined, Promise.resolve(2)])(
     '%s counts as 1, with one report',
     (user) => {
       const { rules, reported } = rulesOf([{ cost: (request) => request.user as number }])
