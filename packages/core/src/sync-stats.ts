@@ -1,3 +1,5 @@
+import { reasonOf } from './show.ts'
+
 /**
  * Why an exchange failed, as a short list that is fit for a label.
  * - `'timeout'`: no answer within the store's deadline; the outcome is unknown.
@@ -27,7 +29,7 @@ export class SyncStats {
   fail(error: unknown): SyncFailureCause {
     const cause = causeOf(error)
     this.failures[cause]++
-    this.lastError = error instanceof Error ? error.message : String(error)
+    this.lastError = reasonOf(error)
     return cause
   }
 

@@ -10,19 +10,19 @@ type Args = readonly [request: IncomingMessage, response: ServerResponse]
 function throttled(
   input: ThrottleInput<IncomingMessage, Args>,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
-): { guard: Guard<IncomingMessage, Args>; listener: (request: IncomingMessage, response: ServerResponse) => void } {
+): { guard: Guard<IncomingMessage, Args>; listener: (request: IncomingMessage, response: ServerResponse) => Promise<void> } {
   const guard = createGuard<IncomingMessage, Args>(input, nodeReader)
   const set = (response: ServerResponse, name: string, value: string) => void response.setHeader(name, value)
-  const listener = (request: IncomingMessage, response: ServerResponse) => {
-    const decision = guard.check(request)
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
+    const decision = await guard.check(request)
     if (decision === undefined) return handle(request, response)
     if (decision.allowed) {
       guard.writeHeaders(decision, response, set)
       guard.watch(decision, response, [request, response])
       return handle(request, response)
     }
-    const refusal = guard.refuse(request, decision)
-    if (guard.handle(refusal, [request, response])) return
+    const refusal = await guard.refuse(request, decision)
+    if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
     response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
   }
   return { guard, listener }
@@ -84,10 +84,10 @@ test('header values of a megabyte are keys like any other, of which little is ke
 test('a request to upgrade is refused on its bare socket', async () => {
   const { guard } = throttled({ limit: 1, interval: '1h', name: 'sockets', clock: new ManualTime(0) }, () => {})
   const server = createServer()
-  server.on('upgrade', (req: IncomingMessage, socket) => {
-    const decision = guard.check(req)
+  server.on('upgrade', async (req: IncomingMessage, socket) => {
+    const decision = await guard.check(req)
     if (decision?.allowed !== false) socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n')
-    else socket.end(upgradeRefusal(guard.refuse(req, decision)))
+    else socket.end(upgradeRefusal(await guard.refuse(req, decision)))
   })
   const url = await listen(server)
   const upgrade = (accept: string) =>
