@@ -160,7 +160,8 @@ export class Rules<Req> {
     this.#facts.end()
     const done = this.applying.slice(0, this.applied).filter((place) => place !== candidates[0])
     const reading: Reading = {
-      keys: this.keys.map((key, place) => (done.includes(place) ? key : undefined)),
+      // Of the one that waits the key is known only if it waits for its cost.
+      keys: this.keys.map((key, place) => (done.includes(place) || (stage === COST && place === candidates[0]) ? key : undefined)),
       costs: this.costs.slice(),
       applying: done,
     }
