@@ -19,7 +19,9 @@ export function printable(text: string, longest: number = LONGEST): string {
   // Cut first: what is cut off needs no work.
   const start = text.length > longest ? text.slice(0, longest) : text
   const safe = start.replace(UNSAFE, escaped)
-  return text.length > longest || safe.length > longest ? `${safe.slice(0, longest - 3)}...` : safe
+  if (text.length <= longest && safe.length <= longest) return safe
+  // Not between the two halves of a character.
+  return `${safe.slice(0, longest - 3).replace(/[\ud800-\udbff]$/, '')}...`
 }
 
 function escaped(character: string): string {
