@@ -23,9 +23,7 @@ export interface Refusal<Name extends string = string> {
  * server.on('upgrade', async (request, socket, head) => {
  *   socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
  *   const decision = await guard.check(request)
- *   if (decision?.allowed === false) {
- *     return socket.end(upgradeRefusal(await guard.refuse(request, decision)))
- *   }
+ *   if (decision?.allowed === false) return socket.end(upgradeRefusal(await guard.refuse(request, decision)))
  *   sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
  * })
  */
