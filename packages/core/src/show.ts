@@ -1,3 +1,5 @@
+import { isDate } from 'node:util/types'
+
 /** Longest text of a foreign value or error inside a message, in characters. */
 const LONGEST = 200
 /** Longest form of a value, in characters. */
@@ -69,6 +71,8 @@ function form(value: unknown, depth: number): string {
   if (typeof value === 'function') return `function ${typeof value.name === 'string' && value.name !== '' ? value.name : '(anonymous)'}`
   if (typeof value !== 'object' || value === null) return String(value)
   if (Array.isArray(value)) return depth === DEPTH ? '[...]' : `[${formOfList(value, depth)}]`
+  // biome-ignore lint/style/noRestrictedGlobals: no time is read here
+  if (isDate(value)) return `"${Date.prototype.toISOString.call(value)}"`
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== null && prototype !== Object.prototype) return Object.prototype.toString.call(value)
   return depth === DEPTH ? '{...}' : `{${formOfEntries(value as Record<string, unknown>, depth)}}`

@@ -37,11 +37,20 @@ export interface Settled {
 }
 
 /**
- * Calls a function of the user's. All of them are called here, or by `tell`.
+ * Calls a function of the user's. All of them are called by `ask`, `askAll` or `tell`.
  *
  * @returns its answer, `NoAnswer` when it threw, or what `isThenable` is true of: then `settle` waits for the answer
  */
-export function ask<Given extends readonly unknown[]>(question: (...given: Given) => unknown, ...given: Given): unknown {
+export function ask<Given>(question: (given: Given) => unknown, given: Given): unknown {
+  try {
+    return question(given)
+  } catch (error) {
+    return new NoAnswer('threw', error ?? 'nothing')
+  }
+}
+
+/** As `ask`, for functions of several arguments. */
+export function askAll<Given extends readonly unknown[]>(question: (...given: Given) => unknown, ...given: Given): unknown {
   try {
     return question(...given)
   } catch (error) {

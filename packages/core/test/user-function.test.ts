@@ -58,7 +58,7 @@ describe('an answer that has to be waited for', () => {
     ],
     ['one that resolves, and then rejects, throws and returns a rejection', () => twice(), 5],
   ])('%s', async (_, make, value) => {
-    const answer = ask(make)
+    const answer = ask(make, undefined)
     expect(isThenable(answer)).toBe(true)
     expect(await settle(answer as object, patience)).toEqual({ value })
   })
@@ -91,7 +91,7 @@ describe('an answer that has to be waited for', () => {
     ['a promise with a then of its own', () => OwnThen.reject(boom()), /^rejected with "boom"$/],
     ['one with a broken constructor', () => broken(), /^rejected with "boom"$/],
   ])('%s gives none', async (_, make, problem) => {
-    const answer = ask(make)
+    const answer = ask(make, undefined)
     expect(isThenable(answer)).toBe(true)
     const { value } = await settle(answer as object, patience)
     expect(value).toBeInstanceOf(NoAnswer)
@@ -141,7 +141,7 @@ describe('an answer that has to be waited for', () => {
 
 test.each<[unknown]>([[undefined], [null], [0], ['then'], [true], [5n], [Symbol('then')], [{}], [[]], [() => {}]])(
   'nothing has to be waited for with %s',
-  (answer) => expect(isThenable(ask(() => answer))).toBe(false),
+  (answer) => expect(isThenable(ask(() => answer, undefined))).toBe(false),
 )
 
 test.each<[string, () => unknown]>([

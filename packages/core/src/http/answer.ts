@@ -1,6 +1,6 @@
 import { type Decision, PolicyDecision } from '../decision.ts'
 import type { Policy } from '../policy.ts'
-import { ask, isThenable, NoAnswer, type Patience, settle } from '../user-function.ts'
+import { askAll, isThenable, NoAnswer, type Patience, settle } from '../user-function.ts'
 import type { FaceOptions } from './face-options.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
 import { type Body, type Form, preferredForm, problemBody } from './problem.ts'
@@ -47,7 +47,7 @@ export class Answers<Req, Name extends string> {
     const form = preferredForm(this.#reader.header(request, 'accept'))
     const { message } = this.#options
     if (message === undefined) return this.#standard(decision, fields, wait, form)
-    const answer = typeof message === 'function' ? ask(message as MessageFunction<Req, Name>, request, decision) : message
+    const answer = typeof message === 'function' ? askAll(message as MessageFunction<Req, Name>, request, decision) : message
     const make = (value: unknown) => {
       const body = this.#bodyOf(value)
       return body === undefined

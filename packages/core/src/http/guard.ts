@@ -6,7 +6,7 @@ import { WeirError } from '../errors.ts'
 import { Once } from '../once.ts'
 import { reasonOf, show } from '../show.ts'
 import { createThrottler, type Throttler } from '../throttler.ts'
-import { ask, isThenable, NoAnswer, type Patience, settle, tell } from '../user-function.ts'
+import { ask, askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../user-function.ts'
 import { accessTest } from './access-list.ts'
 import { Answers } from './answer.ts'
 import { callbackTimeout, type FaceOptions, splitOptions, type ThrottleInput } from './face-options.ts'
@@ -154,7 +154,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   handle(refusal: Refusal<Name>, args: Args, response: ServerResponse | Http2ServerResponse): Handled | Promise<Handled> {
     const { handler } = this.#options
     if (handler === undefined) return 'failed'
-    const answer = ask(handler, ...args, refusal)
+    const answer = askAll(handler, ...args, refusal)
     if (answer instanceof NoAnswer) return this.#unhandled(answer, response)
     if (!isThenable(answer)) return 'answered'
     return settle(answer, this.#patience).then(({ value }) => (value instanceof NoAnswer ? this.#unhandled(value, response) : 'answered'))
@@ -324,7 +324,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
       this.#refund(decision, complete && status < 400)
       return
     }
-    const answer = ask(requestWasSuccessful, ...args)
+    const answer = askAll(requestWasSuccessful, ...args)
     if (isThenable(answer)) void settle(answer, this.#patience).then(({ value }) => this.#refund(decision, value))
     else this.#refund(decision, answer)
   }
