@@ -298,10 +298,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   /** Whether an answer is exactly the one that settles a request. */
   #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
-    if (answer === settles) return true
+    if (typeof answer === 'boolean') return answer === settles
     if (answer instanceof NoAnswer) this.report(option, `Option "${option}"`, answer)
     // What counts as false elsewhere is a "no" here too.
-    else if (answer !== true && answer) this.report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
+    else if (answer) this.report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
     return false
   }
 

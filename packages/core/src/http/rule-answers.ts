@@ -58,6 +58,7 @@ export class RuleAnswers<Req> {
   }
 
   match(rule: Rule<Req>, answer: unknown): boolean {
+    if (typeof answer === 'boolean') return answer
     if (!(answer instanceof NoAnswer)) return Boolean(answer)
     if (!rule.matchReported) {
       rule.matchReported = true
