@@ -1,6 +1,7 @@
 import type { Duration } from './duration.ts'
 import type { KeyOption, MatchOption } from './http/reader.ts'
 import type { CooldownGrowth } from './store.ts'
+import type { Awaitable } from './user-function.ts'
 
 /** How a policy decides. `'proof'` blocks only on what is known; `'published'` is the basic algorithm as published. */
 export type Enforcement = 'proof' | 'published'
@@ -63,7 +64,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * Units that one request takes: a finite number > 0 and at most the limit, or a function of the request. A request for which it
    * returns more than the limit is refused, and never fits. Default 1.
    */
-  readonly cost?: number | ((request: Req) => number)
+  readonly cost?: number | ((request: Req) => Awaitable<number>)
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
 }

@@ -13,6 +13,7 @@ import type { PolicyOptions } from './policy.ts'
 import { decideOne, partOf, refusedSlot } from './policy-part.ts'
 import { StrictDecisions } from './strict-decisions.ts'
 import { isCost } from './units.ts'
+import { CALLBACK_TIMEOUT } from './user-function.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
@@ -24,6 +25,12 @@ export interface RequestPathHost {
 }
 
 type Keys = readonly (string | undefined)[]
+
+/** What was read of a request. */
+interface Asked {
+  readonly keys: Keys
+  readonly costs: readonly number[]
+}
 
 /** Decides on requests: reads what they are counted by, asks the counters of all policies that apply, and counts. */
 export class RequestPath<Name extends string, Req> {
@@ -112,10 +119,7 @@ export class RequestPath<Name extends string, Req> {
 
   /** As the throttler's. */
   async checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    if (typeof subject !== 'string') {
-      const { keys, costs } = this.#read(subject, cost)
-      return this.decideAsync(keys, costs)
-    }
+    if (typeof subject !== 'string') return this.#checkRequest(subject, cost)
     const key = bounded(subject)
     const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
@@ -135,8 +139,11 @@ export class RequestPath<Name extends string, Req> {
 
   #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
     if (typeof subject === 'string') return this.#decideAll(count ? bounded(subject) : boundedOnce(subject), this.#costsOf(cost), count)
-    const { keys, costs } = this.#read(subject, cost)
-    return this.#decideAll(keys, costs, count)
+    const read = this.#read(subject, cost)
+    if (!(read instanceof Promise)) return this.#decideAll(read.keys, read.costs, count)
+    // Nobody waits for it.
+    read.catch(() => {})
+    throw new WeirError('WEIR_ASYNC_POLICY', 'A function that reads the request returned a promise; ask with checkAsync().')
   }
 
   /** A cost for each policy: the given one, or its own. */
@@ -144,18 +151,30 @@ export class RequestPath<Name extends string, Req> {
     return cost === undefined ? this.#costs : this.#costs.map(() => cost)
   }
 
-  /** A key and a cost for each policy, as its rule finds them in a request. */
-  #read(request: Req, cost: number | undefined): { keys: Keys; costs: readonly number[] } {
+  async #checkRequest(request: Req, cost: number | undefined): Promise<Decision<Name>> {
+    const rules = this.#rules
+    const { keys, costs } = await this.#read(request, cost)
+    // What was read is by the old rules, which are in other places.
+    if (rules !== this.#rules) return this.#checkRequest(request, cost)
+    return this.decideAsync(keys, costs)
+  }
+
+  /** A key and a cost for each policy, as its rule finds them in a request. A promise when a function answers later. */
+  #read(request: Req, cost: number | undefined): Asked | Promise<Asked> {
     if (typeof request !== 'object' || request === null) {
       throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(request)}.`)
     }
     this.#requestRules ??= new Rules(this.#rules, nodeReader as unknown as RequestReader<Req>, {
       report: (error, about) => this.#host.warn(error, about),
+      patience: { clock: this.#clock, timeout: CALLBACK_TIMEOUT },
     })
-    this.#requestRules.evaluate(request)
+    const applies = this.#requestRules.evaluate(request)
+    const asked = ({ keys, costs }: Asked): Asked => ({ keys, costs: cost === undefined ? costs : this.#costsOf(cost) })
+    if (typeof applies === 'object')
+      return applies.then((read) => asked(read ?? { keys: this.#rules.map(() => undefined), costs: this.#costs }))
     // Copies, since a listener may ask about another request while this one is decided about.
     const { keys, costs } = this.#requestRules
-    return { keys: [...keys], costs: cost === undefined ? [...costs] : this.#costsOf(cost) }
+    return asked({ keys: [...keys], costs: [...costs] })
   }
 
   /**

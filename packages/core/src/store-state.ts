@@ -1,15 +1,16 @@
 import type { Clock } from './clock.ts'
 import type { Counter } from './counter.ts'
 import { ANNOUNCED, GLOBAL, type SourceIndex } from './counter-stats.ts'
-import { show, WeirError } from './errors.ts'
+import { WeirError } from './errors.ts'
 import type { Emitter } from './events.ts'
 import { SETTLE } from './exchanged-counter.ts'
+import { reasonOf, show } from './show.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from './store.ts'
 import { checkAnnouncement } from './store-reply.ts'
 import { StoreTime } from './store-time.ts'
 import type { SyncLoop } from './sync-loop.ts'
-import { messageOf, SyncStats } from './sync-stats.ts'
+import { SyncStats } from './sync-stats.ts'
 import { Watch } from './watch.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
@@ -142,7 +143,7 @@ export class StoreState {
     if (this.#host.emitter.has('degraded')) this.#host.emitter.emit('degraded', { cause: error })
     else {
       // A mistyped address of the store must not go unnoticed because nobody listens.
-      const why = messageOf(error)
+      const why = reasonOf(error)
       const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
       this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
     }

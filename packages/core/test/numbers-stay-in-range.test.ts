@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { createGuard } from '../src/http/guard.ts'
 import { HeaderWriter, retryAfterSeconds } from '../src/http/headers.ts'
+import type { Refusal } from '../src/http/refusal.ts'
 import { ThrottledError, upgradeRefusal } from '../src/http/refusal.ts'
 import type { Decision, PolicyOptions } from '../src/index.ts'
 import type { SyncRequest } from '../src/store.ts'
@@ -293,7 +294,7 @@ describe('a request that costs more than the limit', () => {
     const guard = createGuard<FakeRequest, readonly []>({ limit: 5, interval: '1m', cost: () => 6, clock: new ManualTime(0) }, fakeReader)
     const decision = guard.check({}) as Decision
     expect(decision).toMatchObject({ allowed: false, reason: 'limit', retryAfter: Number.POSITIVE_INFINITY, remaining: 5 })
-    const refusal = guard.refuse({}, decision)
+    const refusal = guard.refuse({}, decision) as Refusal
     expect(refusal.status).toBe(429)
     expect(refusal.headers).not.toHaveProperty('Retry-After')
     expect(refusal.headers['RateLimit']).toMatch(/^"default";r=5;t=\d+$/)

@@ -32,17 +32,23 @@ export type UrlOf = (request: never) => string
 
 const id9 = (id: number): string => String(100_000_000 + id)
 const padding = 'x'.repeat(LONG)
+/** Longer values are no keys. */
+const asKey = 'x'.repeat(4_000)
 /** An address of 15 characters: strings of fewer than 13 are never slices. */
 const address = (id: number): string => `100.1${10 + (id % 90)}.1${10 + (Math.floor(id / 90) % 90)}.1${10 + (Math.floor(id / 8100) % 90)}`
 
 /** Keys that hold parts of something long, each in another way. */
 export function memoryCases(urlOf: UrlOf): readonly MemoryCase[] {
   return [
-    { name: 'a long header', key: { header: 'x-key' }, headers: (id) => ({ 'x-key': `${id9(id)}${padding}` }) },
+    {
+      name: 'a long header',
+      key: { header: 'x-key' },
+      headers: (id) => ({ 'x-key': `${id9(id)}${asKey}`, 'x-other': padding.slice(asKey.length) }),
+    },
     {
       name: 'two long headers together',
       key: [{ header: 'x-a' }, { header: 'x-b' }],
-      headers: (id) => ({ 'x-a': `${id9(id)}${padding.slice(LONG / 2)}`, 'x-b': padding.slice(LONG / 2) }),
+      headers: (id) => ({ 'x-a': `${id9(id)}${asKey}`, 'x-b': asKey }),
     },
     { name: "the adapter's default, of long paths", path: (id) => `/${letters(id)}/${padding}/` },
     {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { createGuard, header, nodeReader } from '@weir/core'
+import { createGuard, type Decision, header, nodeReader, type Refusal } from '@weir/core'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'
 import { median } from '../harness/statistics.ts'
@@ -46,8 +46,8 @@ let bytes = 0
 function serve(requests: readonly IncomingMessage[]): number {
   const { cpu } = timed(() => {
     for (const request of requests) {
-      const decision = guard.check(request)
-      if (decision?.allowed === false) bytes += guard.refuse(request, decision).body.length
+      const decision = guard.check(request) as Decision
+      if (!decision.allowed) bytes += (guard.refuse(request, decision) as Refusal).body.length
     }
   })
   return (cpu * 1e3) / requests.length

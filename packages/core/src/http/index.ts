@@ -1,6 +1,6 @@
 export type { AccessList } from './access-list.ts'
 export type { FaceOptions, SharedThrottlerOptions, ThrottleInput } from './face-options.ts'
-export { createGuard, Guard } from './guard.ts'
+export { createGuard, Guard, type Handled } from './guard.ts'
 export { EXPOSED_HEADERS, type HeaderStyle, LIMIT_FIELDS, type SetHeader } from './headers.ts'
 export { header } from './key-source.ts'
 export { headerValue, nodeReader } from './node-reader.ts'

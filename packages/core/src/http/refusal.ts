@@ -21,12 +21,10 @@ export interface Refusal<Name extends string = string> {
  * `socket.end(upgradeRefusal(refusal))`. The connection ends with it.
  *
  * @example
- * server.on('upgrade', (request, socket, head) => {
- *   const decision = guard.check(request)
- *   if (decision?.allowed === false) {
- *     socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
- *     return socket.end(upgradeRefusal(guard.refuse(request, decision)))
- *   }
+ * server.on('upgrade', async (request, socket, head) => {
+ *   socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
+ *   const decision = await guard.check(request)
+ *   if (decision?.allowed === false) return socket.end(upgradeRefusal(await guard.refuse(request, decision)))
  *   sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
  * })
  */

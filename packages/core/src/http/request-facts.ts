@@ -30,11 +30,19 @@ interface Place {
   readonly next: Place | undefined
 }
 
+/** What keys are made from, of one request. */
+export interface KeyFacts {
+  route(): string
+  /** The address as a key. */
+  address(): string
+  header(name: string): string | undefined
+}
+
 /**
  * What the policies ask about one request, each worked out once at most, and not again for the next requests to the same
  * path. One object serves all requests in turn.
  */
-export class RequestFacts<Req> {
+export class RequestFacts<Req> implements KeyFacts {
   readonly #reader: RequestReader<Req>
   readonly #addressKey: (address: string | undefined) => string
   readonly #index: PathIndex
@@ -73,6 +81,34 @@ export class RequestFacts<Req> {
   /** Lets go of the request. */
   end(): void {
     this.#request = undefined
+  }
+
+  /**
+   * What stays known of the request while others are read. It is read now, since a framework may tell the route of the request
+   * at hand only; where that fails, it fails when it is asked for.
+   *
+   * @param byRoute whether anybody asks for its route
+   */
+  known(byRoute: boolean): KeyFacts {
+    const route = byRoute ? this.#routeOrError() : undefined
+    const address = this.address()
+    const request = this.#request as Req
+    return {
+      route: () => {
+        if (typeof route === 'string') return route
+        throw route
+      },
+      address: () => address,
+      header: (name) => this.#reader.header(request, name),
+    }
+  }
+
+  #routeOrError(): unknown {
+    try {
+      return this.route()
+    } catch (error) {
+      return error
+    }
   }
 
   /** The policies that may apply by path and method. */
