@@ -9,6 +9,7 @@ export {
   type FaceOptions,
   foldRoute,
   Guard,
+  type Handled,
   type HeaderKey,
   type HeaderStyle,
   header,

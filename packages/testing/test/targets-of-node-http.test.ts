@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parse } from 'node:url'
-import { createGuard, nodeReader } from '@weir/core'
+import { createGuard, type Decision, nodeReader } from '@weir/core'
 import { expect, test } from 'vitest'
 import { manualClock } from '../src/manual-clock.ts'
 import { restoreTarget, type SpelledRoute, spelledAnswer, spellingPolicies, trySpellings } from '../src/spellings.ts'
@@ -54,7 +54,7 @@ test.each(Object.keys(ROUTERS))(
     const guard = createGuard<IncomingMessage, []>({ policies: spellingPolicies(ROUTES), clock: manualClock() }, nodeReader)
     const server = createServer((request, response) => {
       restoreTarget(request)
-      const decision = guard.check(request)
+      const decision = guard.check(request) as Decision | undefined
       let body = '{}'
       try {
         const path = router(String(request.url))

@@ -1,3 +1,4 @@
+import { boundedOnce } from '../keys/key-text.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
 import { type Counter, NO_SLOT, type Refusal } from './limiter.ts'
@@ -15,9 +16,11 @@ export function decideOne(counter: Counter, key: string, cost: number, now: numb
   return decideSlowly(counter, key, cost, now)
 }
 
-function decideSlowly(counter: Counter, key: string, cost: number, now: number): PolicyDecision {
+function decideSlowly(counter: Counter, given: string, cost: number, now: number): PolicyDecision {
+  // No key in the table is longer, so one that is comes here each time.
+  const key = boundedOnce(given)
   const slot = counter.locate(key)
-  if (slot < 0) return overflowed(counter, key, now, true)
+  if (slot < 0) return overflowed(counter, key, cost, now, true)
   if (!counter.admits(slot, cost, now)) return refuse(counter, slot, key, cost, now)
   counter.take(slot, cost)
   return passed(counter, slot, key, cost, now)
@@ -47,11 +50,11 @@ export function partOf(
     counter.take(slot, cost)
     return passed(counter, slot, key, cost, now)
   }
-  if (slot === NO_SLOT) return overflowed(counter, key, now, count)
+  if (slot === NO_SLOT) return overflowed(counter, key, cost, now, count)
   if (slot < 0) {
     const at = refusedSlot(slot)
     if (count) return refuse(counter, at, key, cost, now)
-    return refusal(counter, at, key, counter.explain(at, cost, now), now)
+    return refusal(counter, at, key, cost, counter.explain(at, cost, now), now)
   }
   // Nothing is counted; who only looks is told what would be left.
   const left = Math.max(0, counter.remaining(slot, now) - (allowed ? cost : 0))
@@ -69,7 +72,7 @@ export function refuse(counter: Counter, slot: number, key: string, cost: number
   if (source >= 0) return closed(counter, slot, key, source as SourceIndex, now)
   const why = counter.refuse(slot, cost, now)
   counter.countRefusal(slot, cost, why.reason)
-  return refusal(counter, slot, key, why, now)
+  return refusal(counter, slot, key, cost, why, now)
 }
 
 /** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
@@ -78,16 +81,17 @@ export function reservedPart(counter: Counter, slot: number, key: string, cost: 
   return new PolicyDecision(new RunningCell(counter.policy, ordinal).passed, key, counter.remaining(slot, now), end, cost)
 }
 
-function overflowed(counter: Counter, key: string, now: number, count: boolean): PolicyDecision {
+function overflowed(counter: Counter, key: string, cost: number, now: number, count: boolean): PolicyDecision {
   const { policy, cell } = counter
   const end = Math.ceil(counter.rollAt - now)
   if (counter.overflow === 'allow' || policy.dryRun) {
     return new PolicyDecision(cell.outcome(counter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
   }
   if (count) counter.stats.countRefusal('overflow', LOCAL)
-  return new PolicyDecision(cell.outcome('overflow'), key, 0, Math.max(1, end), 0)
+  return new PolicyDecision(cell.outcome('overflow', cost > policy.limit), key, 0, Math.max(1, end), 0)
 }
 
-function refusal(counter: Counter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
-  return new PolicyDecision(counter.cell.outcome(reason), key, counter.remaining(slot, now), Math.max(1, Math.ceil(retryAfter)), 0)
+function refusal(counter: Counter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
+  const outcome = counter.cell.outcome(why.reason, cost > counter.policy.limit)
+  return new PolicyDecision(outcome, key, counter.remaining(slot, now), Math.max(1, Math.ceil(why.retryAfter)), 0)
 }

@@ -2,7 +2,10 @@ import { ALL_KEY } from '../http/request/key-source.ts'
 import { nodeReader } from '../http/request/node-reader.ts'
 import type { RequestReader } from '../http/request/reader.ts'
 import { Rules } from '../http/request/rules.ts'
+import { bounded, boundedOnce, LONGEST_KEY } from '../keys/key-text.ts'
+import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
+import { CALLBACK_TIMEOUT } from '../report/user-function.ts'
 import type { Clock } from '../time/clock.ts'
 import { decideOne, partOf, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
@@ -22,6 +25,12 @@ export interface RequestPathHost {
 }
 
 type Keys = readonly (string | undefined)[]
+
+/** What was read of a request. */
+interface Asked {
+  readonly keys: Keys
+  readonly costs: readonly number[]
+}
 
 /** Decides on requests: reads what they are counted by, asks the counters of all policies that apply, and counts. */
 export class RequestPath<Name extends string, Req> {
@@ -82,7 +91,7 @@ export class RequestPath<Name extends string, Req> {
   /** As the throttler's. */
   check(subject: string | Req, cost?: number): Decision<Name> {
     const counter = this.#single
-    if (counter === undefined || typeof subject !== 'string') return this.#checkEach(subject, cost, true)
+    if (counter === undefined || typeof subject !== 'string' || subject.length > LONGEST_KEY) return this.#checkEach(subject, cost, true)
     const now = this.#clock.monotonic()
     if (now >= counter.rollAt) this.#host.roll(counter, now)
     return decideOne(counter, subject, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
@@ -110,11 +119,9 @@ export class RequestPath<Name extends string, Req> {
 
   /** As the throttler's. */
   async checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
-    if (typeof subject !== 'string') {
-      const { keys, costs } = this.#read(subject, cost)
-      return this.decideAsync(keys, costs)
-    }
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : subject))
+    if (typeof subject !== 'string') return this.#checkRequest(subject, cost)
+    const key = bounded(subject)
+    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
 
@@ -131,9 +138,12 @@ export class RequestPath<Name extends string, Req> {
   }
 
   #checkEach(subject: string | Req, cost: number | undefined, count: boolean): Decision<Name> {
-    if (typeof subject === 'string') return this.#decideAll(subject, this.#costsOf(cost), count)
-    const { keys, costs } = this.#read(subject, cost)
-    return this.#decideAll(keys, costs, count)
+    if (typeof subject === 'string') return this.#decideAll(count ? bounded(subject) : boundedOnce(subject), this.#costsOf(cost), count)
+    const read = this.#read(subject, cost)
+    if (!(read instanceof Promise)) return this.#decideAll(read.keys, read.costs, count)
+    // Nobody waits for it.
+    read.catch(() => {})
+    throw new WeirError('WEIR_ASYNC_POLICY', 'A function that reads the request returned a promise; ask with checkAsync().')
   }
 
   /** A cost for each policy: the given one, or its own. */
@@ -141,18 +151,30 @@ export class RequestPath<Name extends string, Req> {
     return cost === undefined ? this.#costs : this.#costs.map(() => cost)
   }
 
-  /** A key and a cost for each policy, as its rule finds them in a request. */
-  #read(request: Req, cost: number | undefined): { keys: Keys; costs: readonly number[] } {
+  async #checkRequest(request: Req, cost: number | undefined): Promise<Decision<Name>> {
+    const rules = this.#rules
+    const { keys, costs } = await this.#read(request, cost)
+    // What was read is by the old rules, which are in other places.
+    if (rules !== this.#rules) return this.#checkRequest(request, cost)
+    return this.decideAsync(keys, costs)
+  }
+
+  /** A key and a cost for each policy, as its rule finds them in a request. A promise when a function answers later. */
+  #read(request: Req, cost: number | undefined): Asked | Promise<Asked> {
     if (typeof request !== 'object' || request === null) {
       throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, or a request; it is ${show(request)}.`)
     }
     this.#requestRules ??= new Rules(this.#rules, nodeReader as unknown as RequestReader<Req>, {
       report: (error, about) => this.#host.warn(error, about),
+      patience: { clock: this.#clock, timeout: CALLBACK_TIMEOUT },
     })
-    this.#requestRules.evaluate(request)
+    const applies = this.#requestRules.evaluate(request)
+    const asked = ({ keys, costs }: Asked): Asked => ({ keys, costs: cost === undefined ? costs : this.#costsOf(cost) })
+    if (typeof applies === 'object')
+      return applies.then((read) => asked(read ?? { keys: this.#rules.map(() => undefined), costs: this.#costs }))
     // Copies, since a listener may ask about another request while this one is decided about.
     const { keys, costs } = this.#requestRules
-    return { keys: [...keys], costs: cost === undefined ? [...costs] : this.#costsOf(cost) }
+    return asked({ keys: [...keys], costs: [...costs] })
   }
 
   /**
@@ -292,7 +314,9 @@ export class RequestPath<Name extends string, Req> {
   }
 
   #keyOf(keys: string | Keys, place: number): string | undefined {
-    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
+    if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
+    const key = keys[place]
+    return key === undefined ? undefined : boundedOnce(key)
   }
 
   #costOf(cost: number | undefined, index: number): number {
@@ -303,11 +327,6 @@ export class RequestPath<Name extends string, Req> {
     )
     return 1
   }
-}
-
-/** Whether a value can be what a request costs. */
-export function isCost(cost: unknown): cost is number {
-  return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
 }
 
 function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {

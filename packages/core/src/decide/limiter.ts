@@ -1,6 +1,8 @@
 import type { Batch, EntryOwner, Ticket } from '../algorithms/shared/batch.ts'
 import type { Reservation } from '../algorithms/shared/reservations.ts'
 import { BLOCKED, baseOf, CounterTable, TAG } from '../keys/key-table.ts'
+import { LONGEST_KEY } from '../keys/key-text.ts'
+import { sumOf } from '../keys/units.ts'
 import type { BlockChange, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 import type { StoreTime } from '../time/store-time.ts'
@@ -146,21 +148,22 @@ export abstract class Counter implements EntryOwner {
 
   /**
    * Whose knowledge it is, if `reconsider` found that nothing of `cost` fits until the interval is over, and nothing has
-   * happened since; else -1.
+   * happened since; else -1. What fits in no interval has to be told so: -1.
    */
   fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
     const base = slot * 5
     const gate = fields[base + 1] as number
     if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
-    return cost === 1 ? ((FULL - gate) as SourceIndex) : this.#source(slot, cost)
+    if (cost === 1) return (FULL - gate) as SourceIndex
+    return cost > this.policy.limit ? -1 : this.#source(slot, cost)
   }
 
-  /** Counts a request that `admits` let pass. */
+  /** Counts a request that `admits` let pass, or what was charged. */
   take(slot: number, cost: number): void {
     const { fields } = this.table
     const index = slot * 5
-    fields[index] = (fields[index] as number) + cost
+    fields[index] = sumOf(fields[index] as number, cost)
     this.admitted += cost
   }
 
@@ -275,7 +278,8 @@ export abstract class Counter implements EntryOwner {
   /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room. */
   locateWire(wireKey: string): number {
     const found = this.findWire(wireKey)
-    if (found >= 0 || wireKey === SHARED_LABEL) return found
+    // No node sends longer ones.
+    if (found >= 0 || wireKey === SHARED_LABEL || wireKey.length > LONGEST_WIRE_KEY) return found
     // Strangers' news must not push this node's own keys out, nor fall to the shared counter.
     return this.table.full && !this.evict() ? NO_SLOT : this.table.add(keyOfWire(wireKey))
   }
@@ -397,6 +401,9 @@ export abstract class Counter implements EntryOwner {
   /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
   abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
 }
+
+/** A bounded key, and what `wireOfKey` may put before it. */
+const LONGEST_WIRE_KEY = LONGEST_KEY + 2
 
 /** A key as the store gets it: no user's key can be taken for the shared counter. */
 export function wireOfKey(key: string): string {

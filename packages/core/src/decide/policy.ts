@@ -1,4 +1,5 @@
 import type { KeyOption, MatchOption } from '../http/request/reader.ts'
+import type { Awaitable } from '../report/user-function.ts'
 import type { CooldownGrowth } from '../store/contract.ts'
 import type { Duration } from '../time/duration.ts'
 
@@ -28,7 +29,7 @@ export interface GrowingCooldown {
 export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /** Tells policies apart, in decisions, headers, metrics and the store. Default `'default'`. */
   readonly name?: Name
-  /** Cost units per `interval` for each key; a finite number of at least 1. */
+  /** Cost units per `interval` for each key; a number from 1 to 2^53 - 1. */
   readonly limit: number
   /** Length of the interval. */
   readonly interval: Duration
@@ -59,8 +60,11 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
   readonly match?: MatchOption<Req>
-  /** Units that one request takes: a finite number > 0, or a function of the request. Default 1. */
-  readonly cost?: number | ((request: Req) => number)
+  /**
+   * Units that one request takes: a finite number > 0 and at most the limit, or a function of the request. A request for which it
+   * returns more than the limit is refused, and never fits. Default 1.
+   */
+  readonly cost?: number | ((request: Req) => Awaitable<number>)
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
 }

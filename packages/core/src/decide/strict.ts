@@ -1,4 +1,5 @@
 import type { Reservation } from '../algorithms/shared/reservations.ts'
+import { boundedOnce } from '../keys/key-text.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { refuse, reservedPart } from './decide-one.ts'
@@ -42,7 +43,7 @@ export class StrictDecisions {
       if (key === undefined) continue
       const counter = counters[i] as Counter
       if (now >= counter.rollAt) host.roll(counter, now)
-      const slot = counter.locate(key)
+      const slot = counter.locate(boundedOnce(key))
       if (slot < 0) continue
       if (!counter.admits(slot, host.costOf(costs[i], i), now)) return []
       if (!counter.policy.dryRun && counter.mustAsk(slot, now)) asking.push(i)
@@ -57,7 +58,7 @@ export class StrictDecisions {
     const asked = await Promise.all(
       asking.map(async (i) => {
         const counter = before[i] as Counter
-        const key = keys[i] as string
+        const key = boundedOnce(keys[i] as string)
         const cost = host.costOf(costs[i], i)
         return { counter, key, cost, ...(await this.#ask(counter, key, cost)) }
       }),

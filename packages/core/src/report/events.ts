@@ -2,6 +2,7 @@ import { type Channel, channel } from 'node:diagnostics_channel'
 import type { RefusalReason, RefusalSource } from '../decide/stats.ts'
 import type { SyncFailureCause } from '../sync/link/stats.ts'
 import type { WeirError } from './errors.ts'
+import { type NoAnswer, tell } from './user-function.ts'
 
 /** Events of a throttler, and what their listeners get. */
 export interface ThrottlerEvents {
@@ -39,7 +40,10 @@ export interface ThrottlerEvents {
 
 /** The name of an event of a throttler. */
 export type EventName = keyof ThrottlerEvents
-/** What `throttler.on(name, listener)` takes. What it throws becomes a process warning and disturbs nobody. */
+/**
+ * What `throttler.on(name, listener)` takes. Nothing waits for it. What it throws, or its promise is rejected with, becomes a
+ * process warning, once for each event, and disturbs nobody.
+ */
 export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
 
 /**
@@ -62,14 +66,15 @@ const channels: Readonly<Record<EventName, Channel>> = {
   warning: channel('weir:warning'),
 }
 
-/** A typed emitter whose listeners can't break the emitter: what they throw is handed to `onError`. */
+/** A typed emitter whose listeners can't break the emitter: that one has failed is handed to `onError`, once for each event. */
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
   readonly #node: string
-  readonly #onError: (error: unknown) => void
+  readonly #failing = new Set<EventName>()
+  readonly #onError: (event: EventName, failure: NoAnswer) => void
 
   /** @param node - whose events these are, for `node:diagnostics_channel` */
-  constructor(node: string, onError: (error: unknown) => void) {
+  constructor(node: string, onError: (event: EventName, failure: NoAnswer) => void) {
     this.#node = node
     this.#onError = onError
   }
@@ -99,12 +104,12 @@ export class Emitter {
     if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.#node })
     const set = this.#listeners.get(name)
     if (set === undefined) return
-    for (const listener of [...set]) {
-      try {
-        ;(listener as Listener<E>)(event)
-      } catch (error) {
-        this.#onError(error)
-      }
-    }
+    for (const listener of [...set]) tell((failure) => this.#failed(name, failure), listener as Listener<E>, event)
+  }
+
+  #failed(name: EventName, failure: NoAnswer): void {
+    if (this.#failing.has(name)) return
+    this.#failing.add(name)
+    this.#onError(name, failure)
   }
 }

@@ -1,6 +1,7 @@
 import { UNANSWERED } from '../decide/blocks.ts'
 import { type Counter, type CounterHost, wireOfKey } from '../decide/limiter.ts'
 import { LOCAL } from '../decide/stats.ts'
+import { boundedOnce, copied } from '../keys/key-text.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { type Duration, parseDuration } from '../time/duration.ts'
 
@@ -27,10 +28,11 @@ export class ManualBlocks {
   }
 
   /** As the throttler's. */
-  block(key: string, duration: Duration, options: BlockOptions): void {
+  block(given: string, duration: Duration, options: BlockOptions): void {
     const ms = parseDuration(duration, 'duration', 1)
+    const key = keyOf(given)
     const now = this.#parts.now()
-    for (const counter of this.#countersOf(key, options)) {
+    for (const counter of this.#countersOf(options)) {
       const slot = counter.locateAlways(key)
       counter.reconsider(slot, 1, now, false)
       counter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
@@ -40,9 +42,10 @@ export class ManualBlocks {
   }
 
   /** As the throttler's. */
-  unblock(key: string, options: BlockOptions): void {
+  unblock(given: string, options: BlockOptions): void {
+    const key = keyOf(given)
     const now = this.#parts.now()
-    for (const counter of this.#countersOf(key, options)) {
+    for (const counter of this.#countersOf(options)) {
       const slot = counter.table.find(key)
       const was = slot < 0 ? undefined : counter.blockOf(slot, now)
       if (was !== undefined) counter.blocks.clear(slot)
@@ -57,8 +60,7 @@ export class ManualBlocks {
     if (host.connected) host.changeBlock(counter, { policy: counter.wire, key, kind, remaining }, now + remaining)
   }
 
-  #countersOf(key: string, { policy: name }: BlockOptions): readonly Counter[] {
-    if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
+  #countersOf({ policy: name }: BlockOptions): readonly Counter[] {
     const counters = this.#parts.counters()
     if (name === undefined) return counters
     const counter = counters.find(({ policy }) => policy.name === name)
@@ -68,4 +70,10 @@ export class ManualBlocks {
     }
     return [counter]
   }
+}
+
+/** A key as it is counted, in memory of its own: what is told to the store may wait for long. */
+function keyOf(key: unknown): string {
+  if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
+  return copied(boundedOnce(key))
 }

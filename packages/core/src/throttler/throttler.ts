@@ -1,15 +1,19 @@
 import { makeCounter } from '../algorithms/make-counter.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
-import { isCost, RequestPath } from '../decide/decide-several.ts'
+import { RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Counter, CounterHost } from '../decide/limiter.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { PlannedPolicyOptions } from '../http/request/plans.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from '../inspect/snapshot.ts'
+import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
+import { Once } from '../report/once.ts'
+import { stackOf } from '../report/show.ts'
+import type { NoAnswer } from '../report/user-function.ts'
 import type { Store } from '../store/contract.ts'
 import { SyncLoop } from '../sync/exchange/loop.ts'
 import { kindOf, openStore } from '../sync/link/open-store.ts'
@@ -42,7 +46,8 @@ export function createThrottler<const Name extends string = string, Req = unknow
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Unique to this start. */
   readonly nodeId: string
-  readonly #clock: Clock
+  /** Its time and timers, by which adapters wait. */
+  readonly clock: Clock
   readonly #store: Store | undefined
   readonly #host: CounterHost
   readonly #settings: ThrottlerSettings
@@ -58,7 +63,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #localTime: StoreTime
   readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
-  #warned = new Set<string>()
+  readonly #warned = new Once()
   #closing: Promise<void> | undefined
 
   constructor(options: ThrottlerOptions<Req, Name>) {
@@ -67,12 +72,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[])
     const { random = Math.random, clock = systemClock } = options
     this.#settings = settings
-    this.#clock = clock
+    this.clock = clock
     this.#store = options.store
     this.nodeId = newNodeId(random)
-    const now = this.#clock.monotonic()
-    this.#localTime = new StoreTime(this.#clock.now(), now)
-    this.#emitter = new Emitter(this.nodeId, (error) => reportListenerError(error))
+    const now = this.clock.monotonic()
+    this.#localTime = new StoreTime(this.clock.now(), now)
+    this.#emitter = new Emitter(this.nodeId, reportListenerError)
     this.#throttled = new ThrottledReport(this.#emitter)
     if (options.logger !== undefined) logEvents(options.logger, this.nodeId, (name, listener) => this.#emitter.on(name, listener))
     const self = this
@@ -104,7 +109,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#blocks = new ManualBlocks({ host: this.#host, counters: () => this.#counters, now: () => this.#now() })
     this.#adopt(rules, policies)
     this.#loop = new SyncLoop({
-      clock: this.#clock,
+      clock: this.clock,
       random,
       counters: () => this.#counters,
       heartbeat: settings.heartbeat,
@@ -114,7 +119,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         heartbeat: (reply, sent, received) => this.#link.heartbeat(reply, sent, received),
         failed: (error, entries, sent, received) => this.#link.failed(error, entries, sent, received),
         tick: (monotonic) => {
-          this.#localTime.observe(monotonic, monotonic, this.#clock.now())
+          this.#localTime.observe(monotonic, monotonic, this.clock.now())
           return this.#throttled.tick(this.#counters, monotonic)
         },
         nonsense: (what, policyId, key) => this.#link.nonsense(what, policyId, key),
@@ -156,7 +161,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @param subject what the request is counted by, in every policy (policies with `key: 'all'` share one counter); or a
    * request of `node:http`, from which each policy reads its key, match and cost
    * @param cost units; a bad one counts as 1, with one `warning`. Default 1, or what the policies' `cost` says of a request
-   * @throws WeirError `WEIR_INVALID_KEY` when the subject is neither, `WEIR_CLOSED` after `close`
+   * @throws WeirError `WEIR_INVALID_KEY` when the subject is neither, `WEIR_ASYNC_POLICY` when a function that reads the
+   * request returns a promise (ask with `checkAsync`), `WEIR_CLOSED` after `close`
    */
   check(subject: string | Req, cost?: number): Decision<Name> {
     return this.#path.check(subject, cost)
@@ -181,7 +187,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
-   * the policy's `degraded` choice decides.
+   * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(subject: string | Req, cost?: number): Promise<Decision<Name>> {
     return this.#path.checkAsync(subject, cost)
@@ -206,7 +212,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#link.state === 'closed') return
-    refund(decision, units, this.#counters, this.#clock.monotonic(), (counter, now) => this.#roll(counter, now))
+    refund(decision, units, this.#counters, this.clock.monotonic(), (counter, now) => this.#roll(counter, now))
   }
 
   /**
@@ -226,7 +232,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    charge(decision, units, this.#counters, this.#now())
+    charge(decision, Math.min(units, MOST_UNITS), this.#counters, this.#now())
   }
 
   /**
@@ -266,7 +272,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
   snapshot(options: SnapshotOptions = {}): Snapshot {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const about = { node: this.nodeId, ...this.#link.about(now) }
     return this.#snapshots.make(this.#counters, now, about, options)
   }
@@ -276,7 +282,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * up to date within two heartbeats; they tell of themselves only while somebody asks.
    */
   cluster(): readonly ClusterNode[] {
-    return this.#link.watch.nodes(this.snapshot(), this.#clock.monotonic())
+    return this.#link.watch.nodes(this.snapshot(), this.clock.monotonic())
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
@@ -290,7 +296,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   start(): this {
     if (this.#link.state === 'closed') throw closedError()
     if (this.#link.state !== 'idle') return this
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     this.#link.state = this.#store === undefined ? 'local' : 'connecting'
     for (const counter of this.#counters) counter.roll(now)
     if (this.#store === undefined) {
@@ -300,7 +306,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     }
     const connection = openStore(this.#store, {
       id: this.nodeId,
-      clock: this.#clock,
+      clock: this.clock,
       announced: (announcement) => this.#link.heard(announcement),
     })
     this.#loop.start(connection)
@@ -318,15 +324,13 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Reports something that a request must not suffer from, once per code and subject. For faces. */
   warn(error: WeirError, subject = ''): void {
-    const id = `${error.code}:${subject}`
-    if (this.#warned.has(id)) return
-    this.#warned.add(id)
+    if (!this.#warned.first(`${error.code}:${subject}`)) return
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
     else warnProcess(error.code, error.message)
   }
 
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const running = this.#link.state !== 'idle'
     const { maxKeys, overflow } = this.#settings
     this.#counters = policies.map((policy) => {
@@ -350,14 +354,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
   async #close(): Promise<void> {
     const was = this.#link.state
     const { closeTimeout } = this.#settings
-    const begun = this.#clock.monotonic()
+    const begun = this.clock.monotonic()
     // All timers and sockets let a process end: it would before this is done.
-    const release = this.#clock.hold?.()
+    const release = this.clock.hold?.()
     try {
       if (was === 'synced' || was === 'connecting' || was === 'degraded') await this.#loop.flush(closeTimeout)
       this.#link.state = 'closed'
       for (const counter of this.#counters) counter.rollAt = Number.NEGATIVE_INFINITY
-      await this.#loop.stop(Math.max(LEAVE, closeTimeout - (this.#clock.monotonic() - begun)))
+      await this.#loop.stop(Math.max(LEAVE, closeTimeout - (this.clock.monotonic() - begun)))
     } finally {
       release?.()
     }
@@ -371,7 +375,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   #now(): number {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     for (const counter of this.#counters) if (now >= counter.rollAt) this.#roll(counter, now)
     return now
   }
@@ -391,7 +395,9 @@ function warnLocal(): void {
   )
 }
 
-function reportListenerError(error: unknown): void {
-  const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  warnProcess('WEIR_LISTENER', `A listener of a throttler threw: ${message}`)
+function reportListenerError(event: EventName, failure: NoAnswer): void {
+  warnProcess(
+    'WEIR_LISTENER',
+    `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
+  )
 }

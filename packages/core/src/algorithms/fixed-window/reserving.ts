@@ -1,5 +1,6 @@
 import { STRICT } from '../../decide/stats.ts'
 import { baseOf, DUE, IN_FLIGHT, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
 import { type Reservation, Reservations } from '../shared/reservations.ts'
@@ -29,7 +30,7 @@ export abstract class ReservingCounter extends FixedCounter {
     let taken = this.taken(slot, base)
     active.exchange(now, this.unsent(slot, base))
     for (const reservation of this.#reservations.take(slot)) {
-      taken += reservation.cost
+      taken = sumOf(taken, reservation.cost)
       const cells = [{ ordinal: this.ordinal, taken, given }]
       this.stats.countExchange(STRICT)
       batch.add(this, reservation, { policy: this.wire, key: this.wireKey(slot), cells, atMost: this.policy.limit })
@@ -55,7 +56,7 @@ export abstract class ReservingCounter extends FixedCounter {
     if (this.ordinalOf(base) === cell.ordinal) {
       const active = this.activate(slot)
       const fields = this.table.fields
-      if (granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
+      if (granted) fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
       const counted = granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }

@@ -22,8 +22,9 @@ export class FixedPublished extends FixedCounter {
       return false
     }
     const most = this.host.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
-    fields[base + GATE] = most
-    return (fields[base + KNOWN] as number) + cost <= most
+    const { limit } = this.policy
+    fields[base + GATE] = Math.min(most, limit)
+    return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
   }
 
   /** Own units up to which `own · nodes <= limit`. */

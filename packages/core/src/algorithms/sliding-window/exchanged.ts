@@ -3,6 +3,7 @@ import type { Policy } from '../../decide/policy.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../decide/stats.ts'
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
+import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
@@ -62,7 +63,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
       key.idleAt = now
       key.rate = key.paceUnits = key.paceTime = 0
     }
-    const known = this.total(key.cells, now)
+    const known = Math.min(MOST_UNITS, this.total(key.cells, now))
     key.early = this.early(key.cells, now)
     fields[base + KNOWN] = known
     fields[base + OTHERS] = known
@@ -75,7 +76,8 @@ export abstract class SlidingCounter extends ExchangedCounter {
     const counted = (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
     if (counted !== 0) {
       fields[base + OTHERS] = fields[base + KNOWN] as number
-      key.cells.at(this.ordinalOf(base)).taken += counted
+      const bucket = key.cells.at(this.ordinalOf(base))
+      bucket.taken = sumOf(bucket.taken, counted)
       key.ownTaken += counted
     }
     if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
@@ -141,7 +143,7 @@ export abstract class SlidingCounter extends ExchangedCounter {
     const back = Math.min(units, bucket.taken - bucket.given)
     if (!(back > 0)) return
     const wasFull = this.known(slot, key) + 1 > this.policy.limit
-    bucket.given += back
+    bucket.given = sumOf(bucket.given, back)
     this.markStale(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
