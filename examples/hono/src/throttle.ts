@@ -28,11 +28,11 @@ declare module 'hono' {
 export function throttle(input: ThrottleInput<Context, Args>): MiddlewareHandler & { readonly throttler: Throttler<string, Context> } {
   const guard = createGuard<Context, Args>(input, honoReader)
   const middleware: MiddlewareHandler = async (c, next) => {
-    const decision = await guard.checkAsync(c, c.get('throttle'))
+    const decision = await guard.check(c, c.get('throttle'))
     if (decision === undefined) return next()
     c.set('throttle', decision)
     if (!decision.allowed) {
-      const { body, status, headers, type } = guard.refuse(c, decision)
+      const { body, status, headers, type } = await guard.refuse(c, decision)
       return c.body(body, status as ContentfulStatusCode, { ...headers, 'Content-Type': type })
     }
     if (c.env.outgoing !== undefined) guard.watch(decision, c.env.outgoing, [c])

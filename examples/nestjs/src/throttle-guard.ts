@@ -34,14 +34,14 @@ export class ThrottleGuard implements CanActivate {
     const guard = this.#guard
     const request = context.switchToHttp().getRequest<Request>()
     const response = context.switchToHttp().getResponse<Response>()
-    const decision = await guard.checkAsync(request)
+    const decision = await guard.check(request)
     if (decision === undefined) return true
     if (decision.allowed) {
       guard.writeHeaders(decision, response, setHeader)
       guard.watch(decision, response, [request, response])
       return true
     }
-    const refusal = guard.refuse(request, decision)
+    const refusal = await guard.refuse(request, decision)
     for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value)
     // The body belongs to the application's exception filters.
     const error = new ThrottledError(refusal)

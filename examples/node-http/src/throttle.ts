@@ -21,27 +21,32 @@ export function throttle(input: ThrottleInput<IncomingMessage, Args>): Throttle 
   const guard = createGuard<IncomingMessage, Args>(input, nodeReader)
   return {
     throttler: guard.throttler,
-    requests: (listener) => (request, response) => {
-      const decision = guard.check(request)
+    requests: (listener) => async (request, response) => {
+      const decision = await guard.check(request)
       if (decision === undefined) return listener(request, response)
       if (decision.allowed) {
         guard.writeHeaders(decision, response, setHeader)
         guard.watch(decision, response, [request, response])
         return listener(request, response)
       }
-      const refusal = guard.refuse(request, decision)
+      const refusal = await guard.refuse(request, decision)
       response.statusCode = refusal.status
       for (const [name, value] of Object.entries(refusal.headers)) response.setHeader(name, value)
-      if (guard.handle(refusal, [request, response])) return
+      if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
       response.setHeader('Content-Type', refusal.type)
       response.end(refusal.body)
     },
-    upgrades: (listener) => (request, socket, head) => {
-      const decision = guard.check(request)
-      if (decision === undefined || decision.allowed) return listener(request, socket, head)
+    upgrades: (listener) => async (request, socket, head) => {
       // A client that is gone already must not end the process.
-      socket.on('error', () => socket.destroy())
-      socket.end(upgradeRefusal(guard.refuse(request, decision)))
+      const gone = () => socket.destroy()
+      socket.on('error', gone)
+      const decision = await guard.check(request)
+      if (decision?.allowed === false) {
+        socket.end(upgradeRefusal(await guard.refuse(request, decision)))
+        return
+      }
+      socket.off('error', gone)
+      listener(request, socket, head)
     },
   }
 }

@@ -14,6 +14,7 @@ import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
 import { windows } from './windows/bench.ts'
+import { worst } from './worst/bench.ts'
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   decision,
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   snapshot,
   flood,
   windows,
+  worst,
   bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

@@ -10,18 +10,18 @@ const good = { limit: 100, interval: '1m' } as const
 const asOptions = (options: unknown): PolicyOptions<never> => options as PolicyOptions<never>
 
 describe('an option that cannot be used is refused, naming it, what was given and what is allowed', () => {
-  const finite = 'a finite number of at least 1'
+  const limits = 'a number from 1 to 9007199254740991'
   const whole = 'a whole number from 2 to 1000'
   const costs = 'a finite number > 0, or a function of the request'
   test.each([
-    ['limit', 0, '0', finite],
-    ['limit', 0.5, '0.5', finite],
-    ['limit', -1, '-1', finite],
-    ['limit', Number.NaN, 'NaN', finite],
-    ['limit', Number.POSITIVE_INFINITY, 'Infinity', finite],
-    ['limit', '100', '"100"', finite],
-    ['limit', null, 'null', finite],
-    ['limit', 100n, '100', finite],
+    ['limit', 0, '0', limits],
+    ['limit', 0.5, '0.5', limits],
+    ['limit', -1, '-1', limits],
+    ['limit', Number.NaN, 'NaN', limits],
+    ['limit', Number.POSITIVE_INFINITY, 'Infinity', limits],
+    ['limit', '100', '"100"', limits],
+    ['limit', null, 'null', limits],
+    ['limit', 100n, '100', limits],
     ['interval', 0, '0', 'at least 10 ms'],
     ['interval', 9, '9', 'at least 10 ms'],
     ['interval', '60', '"60"', 'a number of milliseconds or a string'],

@@ -51,7 +51,7 @@ describe('the page of errors', () => {
   })
 
   test('its example prints what it says', () => {
-    const error = new WeirError('WEIR_INVALID_OPTION', 'Option "limit" is 0; it must be a finite number of at least 1.')
+    const error = new WeirError('WEIR_INVALID_OPTION', 'Option "limit" is 0; it must be a number from 1 to 9007199254740991.')
     expect(page).toContain(`// ${error.message}`)
   })
 })
@@ -69,16 +69,16 @@ describe('what was given, as messages show it', () => {
     ['an object', { a: 1 }, '{"a":1}'],
     ['a list', [1, 'b'], '[1,"b"]'],
     [
-      'an object that cannot be shown',
+      'an object that would not be shown as JSON',
       {
         toJSON: () => {
           throw new Error('no')
         },
       },
-      '[object Object]',
+      '{"toJSON":function toJSON}',
     ],
     ['an object without a prototype', Object.create(null), '{}'],
-    ['one that shows itself as nothing', { toJSON: () => undefined }, '[object Object]'],
+    ['one that shows itself as nothing', { toJSON: () => undefined }, '{"toJSON":function toJSON}'],
     ['control characters', '\u0000\n\u001b[31m\u2028', '"\\u0000\\n\\u001b[31m '],
     [
       'a cycle',
@@ -87,7 +87,7 @@ describe('what was given, as messages show it', () => {
         cycle.self = cycle
         return cycle
       })(),
-      '[object Object]',
+      '{"self":{"self":{"self":{...}}}}',
     ],
   ])('%s', (_, value, expected) => {
     const shown = show(value)

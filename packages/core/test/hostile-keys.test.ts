@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
+import { idOfKey } from '../src/decide/limiter.ts'
 import type { Policy } from '../src/decide/policy.ts'
+import { bounded } from '../src/keys/key-text.ts'
 import { anyKey, hostileKeys, type Node, offer, scene } from './support/nodes.ts'
 import { EPOCH } from './support/world.ts'
 
@@ -23,8 +25,7 @@ describe.each([true, false])('keys that look like something else (one in a full 
     for (const key of hostileKeys) offer(two, key, 400)
     await close()
     hostileKeys.forEach((key, i) => {
-      const wire = key.startsWith('\u0000') ? `\u0000${key}` : key
-      expect(store.total(one.policies[0] as Policy, wire, EPOCH).taken).toBe(i + 1 + 400)
+      expect(store.total(one.policies[0] as Policy, idOfKey(bounded(key)), EPOCH).taken).toBe(i + 1 + 400)
     })
     expect(store.total(one.policies[0] as Policy, '\u0000overflow', EPOCH).taken).toBe(full ? 500 : 0)
   })
@@ -52,8 +53,7 @@ test('random keys are counted apart, each exactly', async () => {
       await world.run(50)
       await close()
       keys.forEach((key, i) => {
-        const wire = key.startsWith('\u0000') ? `\u0000${key}` : key
-        expect(store.total(one.policies[0] as Policy, wire, EPOCH).taken).toBe(21 + i)
+        expect(store.total(one.policies[0] as Policy, idOfKey(bounded(key)), EPOCH).taken).toBe(21 + i)
       })
     }),
     { numRuns: 50 },

@@ -1,5 +1,5 @@
 import type { Decision, PlannedName, Throttler } from '@weir/core'
-import { createGuard, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import { createGuard, type PolicyName, type Refusal, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 
@@ -45,22 +45,37 @@ export function throttle<const Name extends string = string, const Plan extends 
       return next()
     }
     const refusal = guard.refuse(req, decision)
+    if (!(refusal instanceof Promise)) return answer(req, res, next, refusal, set)
+    refusal.then((made) => res.headersSent || answer(req, res, next, made, set)).catch(next)
+  }
+
+  const answer = (req: Request, res: Response, next: NextFunction, refusal: Refusal<Name>, set: SetHeader<Response>) => {
     for (const name in refusal.headers) set(res, name, refusal.headers[name] as string)
     if (guard.throws) return next(new ThrottledError(refusal))
     res.statusCode = refusal.status
-    if (guard.handle(refusal, [req, res])) return
-    res.setHeader('Content-Type', refusal.type)
-    res.setHeader('Content-Length', Buffer.byteLength(refusal.body))
-    res.end(req.method === 'HEAD' ? undefined : refusal.body)
+    const handled = guard.handle(refusal, [req, res], res)
+    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(req, res, refusal) : undefined
+    handled.then((became) => became === 'failed' && answerStandard(req, res, refusal)).catch(next)
   }
 
   const middleware = (req: Request, res: Response, next: NextFunction) => {
-    if (!guard.strict) return go(req, res, next, guard.check(req, req.throttle))
-    const decision = guard.checkAsync(req, req.throttle)
+    const decision = guard.check(req, req.throttle)
     if (!(decision instanceof Promise)) return go(req, res, next, decision)
-    void decision.then((decided) => go(req, res, next, decided))
+    // Somebody else may have answered meanwhile, e.g. when its time was over.
+    decision.then((decided) => res.writableEnded || go(req, res, next, decided)).catch(next)
   }
   return Object.assign(middleware, { throttler: guard.throttler })
+}
+
+/** Writes the standard answer, whatever a handler has prepared before it failed. */
+function answerStandard(req: Request, res: Response, { status, type, body }: Refusal): void {
+  if (res.headersSent) return
+  res.statusCode = status
+  res.removeHeader('Content-Encoding')
+  res.removeHeader('Transfer-Encoding')
+  res.setHeader('Content-Type', type)
+  res.setHeader('Content-Length', Buffer.byteLength(body))
+  res.end(req.method === 'HEAD' ? undefined : body)
 }
 
 const setHeader: SetHeader<Response> = (res, name, value) => {

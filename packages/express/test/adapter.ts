@@ -56,6 +56,7 @@ export function expressAdapter(framework: typeof express): FaceAdapter<Request> 
     },
     header: (req, name) => req.get(name),
     answering: (text) => (_req: Request, res: Response) => res.send(text),
+    begun: ([, res], text, last = false) => void (last ? (res as Response).end(text) : (res as Response).write(text)),
     status: ([, res]) => (res as Response).statusCode,
   }
 }

@@ -1,5 +1,5 @@
 import { type Decision, type Throttler, WeirError } from '@weir/core'
-import { LIMIT_FIELDS, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import { LIMIT_FIELDS, type PolicyName, type Refusal, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
@@ -39,20 +39,44 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     next: HookHandlerDoneFunction,
   ) => {
     const refusal = guard.refuse(request, decision)
+    if (!(refusal instanceof Promise)) return answer(guard, request, reply, refusal, set, next)
+    refusal.then((made) => begun(reply) || answer(guard, request, reply, made, set, next)).catch(next)
+  }
+
+  const answer = (
+    guard: RouteGuard,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    refusal: Refusal,
+    set: SetHeader<FastifyReply>,
+    next: HookHandlerDoneFunction,
+  ) => {
     for (const name in refusal.headers) set(reply, name, refusal.headers[name] as string)
     if (guard.throws) return next(new ThrottledError(refusal))
     reply.code(refusal.status)
-    if (guard.handle(refusal, [request, reply])) return
-    reply.header('content-type', refusal.type).send(refusal.body)
+    const handled = guard.handle(refusal, [request, reply], reply.raw)
+    if (!(handled instanceof Promise)) return handled === 'failed' ? answerStandard(reply, refusal) : undefined
+    handled
+      .then((became) => {
+        if (became === 'failed') answerStandard(reply, refusal)
+        // Handlers of routes may return what they answer; this one may not, and to wait for it would take for ever.
+        if (became === 'answered')
+          guard.expect(
+            () => begun(reply),
+            () => answerStandard(reply, refusal),
+          )
+      })
+      .catch(next)
   }
 
   const throttleRequest = (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
     const guard = routes.guard(reader.config(request))
     if (guard === false) return next()
-    if (!guard.strict) return go(guard, request, reply, guard.check(request, request.throttle), next)
-    const decision = guard.checkAsync(request, request.throttle)
+    const decision = guard.check(request, request.throttle)
+    reader.release()
     if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
-    void decision.then((decided) => go(guard, request, reply, decided, next))
+    // Somebody else may have answered meanwhile, e.g. when its time was over.
+    decision.then((decided) => reply.sent || go(guard, request, reply, decided, next)).catch(next)
   }
 
   if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)
@@ -68,6 +92,18 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     ready()
   })
   if (routes.owned) app.addHook('onClose', () => routes.throttler.close())
+}
+
+/** Whether an answer has been given, or begun. */
+function begun(reply: FastifyReply): boolean {
+  return reply.sent || reply.raw.headersSent
+}
+
+/** Writes the standard answer, whatever a handler has prepared before it failed. */
+function answerStandard(reply: FastifyReply, { status, type, body }: Refusal): void {
+  if (begun(reply)) return
+  reply.removeHeader('content-encoding').removeHeader('transfer-encoding').removeHeader('content-length')
+  reply.code(status).header('content-type', type).send(body)
 }
 
 /** The plugin's options without those of Fastify's own `register`. */

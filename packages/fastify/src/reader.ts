@@ -15,22 +15,30 @@ export interface RouteConfig {
 
 /** Reads requests of Fastify 4 and 5. */
 export interface FastifyReader extends RequestReader<FastifyRequest> {
-  /** The configuration of the request's route, which `route` reads next. */
+  /** The configuration of the request's route, which is remembered for `route` until `release`. */
   config(request: FastifyRequest): RouteConfig
+  /** Lets go of the last request. */
+  release(): void
 }
 
 /** Makes a reader. It remembers the last route: Fastify puts `routeOptions` together anew each time it is asked. */
 export function fastifyReader(): FastifyReader {
   let last: RouteConfig | undefined
+  let reading: FastifyRequest | undefined
   return {
     config: (request) => {
+      reading = request
       last = request.routeOptions.config as RouteConfig
       return last
     },
+    release: () => {
+      reading = undefined
+    },
     method: (request) => request.method,
     path: (request) => request.raw.url ?? '/',
-    route: () => last?.url ?? NOT_FOUND,
-    pattern: () => last?.url,
+    // One that had to wait is not the last one.
+    route: (request) => (request === reading ? last : (request.routeOptions.config as RouteConfig))?.url ?? NOT_FOUND,
+    pattern: (request) => (request === reading ? last : (request.routeOptions.config as RouteConfig))?.url,
     samples: samplesOf,
     ip: (request) => request.ip,
     header: (request, name) => headerValue(request.headers[name]),

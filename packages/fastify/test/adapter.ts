@@ -65,6 +65,12 @@ export function fastifyAdapter(framework: typeof fastify): FaceAdapter<FastifyRe
     },
     header: (request, name) => request.headers[name] as string | undefined,
     answering: (text) => (_request: FastifyRequest, reply: FastifyReply) => reply.send(text),
+    begun: ([, given], text, last = false) => {
+      const reply = given as FastifyReply
+      if (!reply.sent) reply.hijack()
+      if (last) reply.raw.end(text)
+      else reply.raw.write(text)
+    },
     status: ([, reply]) => (reply as FastifyReply).statusCode,
   }
 }

@@ -1,5 +1,13 @@
-import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
-import { createGuard, LIMIT_FIELDS, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import { type Decision, type Handled, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import {
+  createGuard,
+  LIMIT_FIELDS,
+  type PolicyName,
+  type Refusal,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/http'
 import type { Context, Middleware, Next } from 'koa'
 import { koaReader, type RouterLike } from './reader.ts'
 
@@ -33,20 +41,28 @@ export function throttle<const Name extends string = string, const Plan extends 
   const { router, input } = withoutRouter(options as ThrottleOptions<Name>)
   const guard = createGuard<Context, KoaArgs, Name>(input, koaReader(router))
 
-  const refuse = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>) => {
+  const refuse = (ctx: Context, decision: Decision<Name>, set: SetHeader<Context>): void | Promise<void> => {
     const refusal = guard.refuse(ctx, decision)
+    return refusal instanceof Promise ? refusal.then((made) => answer(ctx, made, set)) : answer(ctx, refusal, set)
+  }
+
+  const answer = (ctx: Context, refusal: Refusal<Name>, set: SetHeader<Context>): void | Promise<void> => {
+    if (ctx.headerSent) return
     for (const name in refusal.headers) set(ctx, name, refusal.headers[name] as string)
     if (guard.throws) throw new ThrottledError(refusal)
     ctx.status = refusal.status
-    if (guard.handle(refusal, [ctx])) return
-    ctx.set('Content-Type', refusal.type)
-    ctx.body = refusal.body
+    const handled = guard.handle(refusal, [ctx], ctx.res)
+    return handled instanceof Promise
+      ? handled.then((became) => answerUnhandled(ctx, refusal, became))
+      : answerUnhandled(ctx, refusal, handled)
   }
 
   const middleware = async (ctx: Context, next: Next): Promise<void> => {
     const earlier: Decision | undefined = ctx.state['throttle']
-    const checked = guard.strict ? guard.checkAsync(ctx, earlier) : guard.check(ctx, earlier)
+    const checked = guard.check(ctx, earlier)
     const decision = checked instanceof Promise ? await checked : checked
+    // Somebody else may have answered meanwhile, e.g. when its time was over.
+    if (checked instanceof Promise && ctx.res.writableEnded) return
     if (decision === undefined) return next()
     ctx.state['throttle'] = decision
     const set = earlier === undefined ? setHeader : addHeader
@@ -73,6 +89,18 @@ function withoutRouter<Name extends string>(
     throw new WeirError('WEIR_INVALID_OPTION', 'Option "router" must be the application\'s router, an instance of @koa/router.')
   }
   return { router, input: input as ThrottleInput<Context, KoaArgs, Name> }
+}
+
+/** Writes the standard answer where the handler has not answered, whatever it has prepared before it failed. */
+function answerUnhandled(ctx: Context, { status, type, body }: Refusal, became: Handled): void {
+  // Koa would end what the handler still writes.
+  if (became === 'left') ctx.respond = false
+  if (became !== 'failed' || ctx.headerSent) return
+  ctx.status = status
+  ctx.remove('Content-Encoding')
+  ctx.remove('Transfer-Encoding')
+  ctx.body = body
+  ctx.set('Content-Type', type)
 }
 
 const setHeader: SetHeader<Context> = (ctx, name, value) => {

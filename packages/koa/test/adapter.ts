@@ -79,6 +79,12 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): FaceAdap
     answering: (text) => (ctx: Koa.Context) => {
       ctx.body = text
     },
+    begun: ([ctx], text, last = false) => {
+      const { res } = ctx as Koa.Context
+      ;(ctx as Koa.Context).respond = false
+      if (last) res.end(text)
+      else res.write(text)
+    },
     status: ([ctx]) => (ctx as Koa.Context).status,
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@weir/core'
+import { type Clock, WeirError } from '@weir/core'
 import { Keeper } from './keeper.ts'
 import { run, type Script } from './script.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
@@ -107,9 +107,14 @@ export class Link {
   #subscribeFailed(channel: string, error: unknown): void {
     if (this.#warned || !(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
     this.#warned = true
-    process.emitWarning(`Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`, {
+    // Safe to print, whatever the server said.
+    const { code, message } = new WeirError(
+      'WEIR_STORE_UNAVAILABLE',
+      `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
+    )
+    process.emitWarning(message, {
       type: 'WeirWarning',
-      code: 'WEIR_STORE_UNAVAILABLE',
+      code,
       detail: 'See docs/reference/errors.md#weir_store_unavailable',
     })
   }

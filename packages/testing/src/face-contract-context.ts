@@ -4,7 +4,7 @@ import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 /** What the cases need of a throttler, whatever requests it is for. */
-export interface FaceThrottler extends Pick<Throttler, 'on' | 'block' | 'close'> {
+export interface FaceThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'close'> {
   peek(key: string): Decision
   update(policies: readonly PolicyOptions[]): void
 }
@@ -46,6 +46,8 @@ export interface FaceAdapter<Req> {
   header(request: Req, name: string): string | undefined
   /** The `handler` option that answers with a text. */
   answering(text: string): unknown
+  /** Writes a piece of an answer at once, past the framework where it must be; from what `handler` is called with. */
+  begun(args: readonly unknown[], text: string, last?: boolean): void
   /** The status of the response, from what `requestWasSuccessful` is called with. */
   status(args: readonly unknown[]): number
 }
@@ -53,8 +55,8 @@ export interface FaceAdapter<Req> {
 /** One behaviour of the face contract. */
 export interface FaceCase {
   readonly title: string
-  /** What it can't do without: a store, or a face that knows paths or patterns. */
-  readonly needs?: 'store' | 'paths' | 'patterns'
+  /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns. */
+  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns'
   run(context: FaceContext): Promise<void>
 }
 
@@ -70,8 +72,10 @@ export class FaceClient {
   readonly throttlers: readonly FaceThrottler[]
   readonly warnings: WeirError[] = []
   readonly #port: number
+  readonly #server: Server
 
   constructor({ server, throttlers }: FaceServer) {
+    this.#server = server
     this.#port = (server.address() as AddressInfo).port
     this.throttlers = throttlers
     for (const throttler of throttlers) throttler.on('warning', ({ error }) => this.warnings.push(error))
@@ -93,6 +97,11 @@ export class FaceClient {
         })
         .end()
     })
+  }
+
+  /** How many connections the server has. */
+  connections(): Promise<number> {
+    return new Promise((resolve, reject) => this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
   }
 
   /** The statuses of several requests, one after the other. */

@@ -1,5 +1,6 @@
 import type { Store } from '@weir/core'
 import { answerCases } from './face-contract-answers.ts'
+import { callbackCases } from './face-contract-callbacks.ts'
 import { type FaceAdapter, type FaceCase, FaceContext } from './face-contract-context.ts'
 import { keyCases } from './face-contract-keys.ts'
 import { limitCases } from './face-contract-limits.ts'
@@ -47,6 +48,7 @@ export function faceContract<Req>(
     ...refundCases,
     ...runTimeCases,
     ...robustnessCases,
+    ...callbackCases,
   ]
   const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
   if (unknown.length > 0) throw new Error(`The face contract has no case "${unknown.join('", "')}".`)
@@ -54,6 +56,7 @@ export function faceContract<Req>(
     for (const { title, needs, run } of cases) {
       if (without[title] !== undefined) continue
       if (needs === 'store' && store === undefined) continue
+      if (needs === 'clock' && store !== undefined) continue
       if (needs === 'paths' && adapter.routes === 'pattern') continue
       if (needs === 'patterns' && adapter.routes === 'path') continue
       const runCase = async () => {

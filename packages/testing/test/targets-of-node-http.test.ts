@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { parse } from 'node:url'
+import type { Decision } from '@weir/core'
 import { createGuard, nodeReader } from '@weir/core/http'
 import { expect, test } from 'vitest'
 import { manualClock } from '../src/manual-clock.ts'
@@ -54,7 +55,7 @@ test.each(Object.keys(ROUTERS))(
     const guard = createGuard<IncomingMessage, []>({ policies: spellingPolicies(ROUTES), clock: manualClock() }, nodeReader)
     const server = createServer((request, response) => {
       restoreTarget(request)
-      const decision = guard.check(request)
+      const decision = guard.check(request) as Decision | undefined
       let body = '{}'
       try {
         const path = router(String(request.url))

@@ -103,7 +103,8 @@ export interface Meter {
   /** Whether a request of `cost` fits, where that takes no thought. */
   fits(slot: number, cost: number, now: number): boolean
   /**
-   * Whose knowledge it is, if `admits` found that nothing of `cost` fits until `rollAt`, and nothing has happened since; else -1.
+   * Whose knowledge it is, if `admits` found that nothing of `cost` fits until `rollAt`, and nothing has happened since; else -1,
+   * also for what fits in no interval.
    */
   fullBy(slot: number, cost: number, now: number): SourceIndex | -1
   /** Whether a request of `cost` fits now. Without `count` nothing comes of it. */

@@ -1,6 +1,7 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import { fixedWindow } from '../algorithms/fixed-window/index.ts'
 import type { Degraded } from '../algorithms/meter.ts'
+import { MOST_UNITS } from '../keys/units.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { parseDuration } from './duration.ts'
@@ -70,8 +71,8 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     throw invalidOption(`${at}name`, name, 'a string of 1 to 64 printable ASCII characters')
   }
   const limit = options.limit
-  if (typeof limit !== 'number' || !Number.isFinite(limit) || limit < 1) {
-    throw invalidOption(`${at}limit`, limit, 'a finite number of at least 1')
+  if (typeof limit !== 'number' || !(limit >= 1 && limit <= MOST_UNITS)) {
+    throw invalidOption(`${at}limit`, limit, `a number from 1 to ${MOST_UNITS}`)
   }
   const interval = parseDuration(options.interval, `${at}interval`, 2 * SHORTEST_SPAN)
   const { spans = 6 } = options

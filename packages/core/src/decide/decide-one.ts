@@ -1,4 +1,5 @@
 import type { Refusal } from '../algorithms/meter.ts'
+import { boundedOnce } from '../keys/key-text.ts'
 import { LOCAL, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
@@ -16,9 +17,11 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
   return decideSlowly(limiter, key, cost, now)
 }
 
-function decideSlowly(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
+function decideSlowly(limiter: Limiter, given: string, cost: number, now: number): PolicyDecision {
+  // No key in the table is longer, so one that is comes here each time.
+  const key = boundedOnce(given)
   const slot = limiter.locate(key)
-  if (slot < 0) return overflowed(limiter, key, now, true)
+  if (slot < 0) return overflowed(limiter, key, cost, now, true)
   if (!limiter.meter.admits(slot, cost, now)) return refuse(limiter, slot, key, cost, now)
   limiter.meter.add(slot, cost, now)
   return passed(limiter, slot, key, cost, now)
@@ -54,11 +57,11 @@ export function partOf(
     limiter.meter.add(slot, cost, now)
     return passed(limiter, slot, key, cost, now)
   }
-  if (slot === NO_SLOT) return overflowed(limiter, key, now, count)
+  if (slot === NO_SLOT) return overflowed(limiter, key, cost, now, count)
   if (slot < 0) {
     const at = refusedSlot(slot)
     if (count) return refuse(limiter, at, key, cost, now)
-    return refusal(limiter, at, key, limiter.meter.explain(at, cost, now), now)
+    return refusal(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
   }
   // Nothing is counted; who only looks is told what would be left.
   const left = Math.max(0, limiter.meter.remaining(slot, now) - (allowed ? cost : 0))
@@ -76,7 +79,7 @@ export function refuse(limiter: Limiter, slot: number, key: string, cost: number
   if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   const why = limiter.meter.refuse(slot, cost, now)
   limiter.countRefusal(slot, cost, why.reason)
-  return refusal(limiter, slot, key, why, now)
+  return refusal(limiter, slot, key, cost, why, now)
 }
 
 /** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
@@ -85,16 +88,17 @@ export function reservedPart(limiter: Limiter, slot: number, key: string, cost: 
   return new PolicyDecision(new RunningCell(limiter.policy, ordinal).passed, key, limiter.meter.remaining(slot, now), end, cost)
 }
 
-function overflowed(limiter: Limiter, key: string, now: number, count: boolean): PolicyDecision {
+function overflowed(limiter: Limiter, key: string, cost: number, now: number, count: boolean): PolicyDecision {
   const { policy, cell } = limiter
   const end = Math.ceil(limiter.meter.rollAt - now)
   if (limiter.overflow === 'allow' || policy.dryRun) {
     return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
   }
   if (count) limiter.stats.countRefusal('overflow', LOCAL)
-  return new PolicyDecision(cell.outcome('overflow'), key, 0, Math.max(1, end), 0)
+  return new PolicyDecision(cell.outcome('overflow', cost > policy.limit), key, 0, Math.max(1, end), 0)
 }
 
-function refusal(limiter: Limiter, slot: number, key: string, { reason, retryAfter }: Refusal, now: number): PolicyDecision {
-  return new PolicyDecision(limiter.cell.outcome(reason), key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(retryAfter)), 0)
+function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
+  const outcome = limiter.cell.outcome(why.reason, cost > limiter.policy.limit)
+  return new PolicyDecision(outcome, key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(why.retryAfter)), 0)
 }

@@ -1,3 +1,5 @@
+import { bounded, boundedOnce, LONGEST_KEY } from '../keys/key-text.ts'
+import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { SourceIndex } from '../report/stats.ts'
 import type { Clock } from '../time/clock.ts'
@@ -74,7 +76,7 @@ export class RequestPath<Name extends string> {
   /** As the throttler's. */
   check(key: string, cost?: number): Decision<Name> {
     const limiter = this.#single
-    if (limiter === undefined || typeof key !== 'string') return this.#checkEach(key, cost, true)
+    if (limiter === undefined || typeof key !== 'string' || key.length > LONGEST_KEY) return this.#checkEach(key, cost, true)
     const now = this.#clock.monotonic()
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     return decideOne(limiter, key, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
@@ -101,8 +103,9 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  async checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
-    checkKey(key)
+  async checkAsync(given: string, cost?: number): Promise<Decision<Name>> {
+    checkKey(given)
+    const key = bounded(given)
     const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
@@ -121,7 +124,7 @@ export class RequestPath<Name extends string> {
 
   #checkEach(key: string, cost: number | undefined, count: boolean): Decision<Name> {
     checkKey(key)
-    return this.#decideAll(key, this.#costsOf(cost), count)
+    return this.#decideAll(count ? bounded(key) : boundedOnce(key), this.#costsOf(cost), count)
   }
 
   /** A cost for each policy: the given one, or its own. */
@@ -266,7 +269,9 @@ export class RequestPath<Name extends string> {
   }
 
   #keyOf(keys: string | Keys, place: number): string | undefined {
-    return typeof keys !== 'string' ? keys[place] : this.#shared[place] === true ? ALL_KEY : keys
+    if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
+    const key = keys[place]
+    return key === undefined ? undefined : boundedOnce(key)
   }
 
   #costOf(cost: number | undefined, index: number): number {
@@ -283,11 +288,6 @@ function checkKey(key: unknown): void {
   if (typeof key === 'string') return
   const hint = typeof key === 'object' ? ' From a request createGuard reads it.' : ''
   throw new WeirError('WEIR_INVALID_KEY', `A key must be a string; it is ${show(key)}.${hint}`)
-}
-
-/** Whether a value can be what a request costs. */
-export function isCost(cost: unknown): cost is number {
-  return typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY
 }
 
 function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {

@@ -13,7 +13,7 @@ export interface Decision<Name extends string = string> {
   readonly reason: DecisionReason
   /** The policy that this decision is of; undefined when none applies to the request. */
   readonly policy: Policy<Name> | undefined
-  /** What the request was counted by in that policy. */
+  /** What the request was counted by in that policy. Of a key of more than 256 characters: its beginning and a hash. */
   readonly key: string
   /** Units per interval; `Infinity` when no policy applies. */
   readonly limit: number
@@ -21,7 +21,10 @@ export interface Decision<Name extends string = string> {
   readonly remaining: number
   /** Milliseconds until units come back: the end of the interval, or of the block. */
   readonly resetAfter: number
-  /** Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed. */
+  /**
+   * Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed. `Infinity` for a request
+   * that costs more than the limit: it never fits.
+   */
   readonly retryAfter: number
   /** Units that the request took; 0 when it was refused. */
   readonly cost: number
@@ -74,7 +77,8 @@ export class PolicyDecision implements Decision {
   }
 
   get retryAfter(): number {
-    return this.allowed ? 0 : this.resetAfter
+    if (this.allowed) return 0
+    return this.outcome.never ? Number.POSITIVE_INFINITY : this.resetAfter
   }
 
   get dryRun(): boolean {
@@ -116,7 +120,7 @@ export function summary({
 
 /** For a request to which no policy applies. */
 export const NO_POLICY: PolicyDecision = new PolicyDecision(
-  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true },
+  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true, never: false },
   '',
   Number.POSITIVE_INFINITY,
   0,

@@ -170,7 +170,7 @@ logAsJSON(LevelsDecision)
 function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
   let best = parts[0] as PolicyDecision
   let allowed = best.allowed
-  // The smallest counts: the part of the limit that is left, or the time until it is over, negative.
+  // The smallest counts: the part of the limit that is left, or the time until the request would be let in, negative.
   let least = weight(best, allowed)
   for (let i = 1; i < parts.length; i++) {
     const part = parts[i] as PolicyDecision
@@ -185,7 +185,7 @@ function decisiveOf(parts: readonly PolicyDecision[]): PolicyDecision {
 }
 
 function weight(part: PolicyDecision, allowed: boolean): number {
-  return allowed ? part.remaining / part.limit : -part.resetAfter
+  return allowed ? part.remaining / part.limit : -part.retryAfter
 }
 
 /** The decision that the parts of the policies make. */

@@ -2,6 +2,7 @@ import type { Meter } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/shared/site.ts'
 import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
 import { KeyTable } from '../keys/key-table.ts'
+import { LONGEST_KEY } from '../keys/key-text.ts'
 import { OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { RunningCell } from './outcome.ts'
@@ -22,6 +23,9 @@ export const NO_SLOT = -1
 
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `idOfKey`). */
 const SHARED_LABEL = '\u0000overflow'
+
+/** A bounded key, and what `idOfKey` may put before it. */
+const LONGEST_ID = LONGEST_KEY + 2
 
 /** One policy at this node: its keys, which of them are blocked, and the meter that counts them. */
 export class Limiter implements SharedSite, BlocksOwner {
@@ -71,7 +75,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room. */
   locateId(id: string): number {
     const found = this.findId(id)
-    if (found >= 0 || id === SHARED_LABEL) return found
+    // No node sends longer ones.
+    if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
     // News of other nodes must not push this node's own keys out, nor fall to the shared counter.
     return this.table.full && !this.meter.makeRoom() ? NO_SLOT : this.table.add(keyOfId(id))
   }

@@ -10,6 +10,8 @@ export interface Outcome {
   readonly reason: DecisionReason
   /** Whether the request may go on. */
   readonly allowed: boolean
+  /** Whether the request costs more than the limit, so that it never fits. */
+  readonly never: boolean
 }
 
 /** What requests of a policy are counted in now: its running interval or bucket, and how decisions in it can come out. */
@@ -25,19 +27,20 @@ export class RunningCell {
   constructor(policy: Policy, ordinal: Ordinal) {
     this.policy = policy
     this.ordinal = ordinal
-    this.passed = outcomeOf(policy, ordinal, 'ok')
-    this.full = outcomeOf(policy, ordinal, 'limit')
+    this.passed = outcomeOf(policy, ordinal, 'ok', false)
+    this.full = outcomeOf(policy, ordinal, 'limit', false)
     this.#rare = this.full
   }
 
-  outcome(reason: DecisionReason): Outcome {
+  /** @param never whether the request costs more than the limit */
+  outcome(reason: DecisionReason, never = false): Outcome {
     if (reason === 'ok') return this.passed
-    if (reason === 'limit') return this.full
-    if (this.#rare.reason !== reason) this.#rare = outcomeOf(this.policy, this.ordinal, reason)
+    if (reason === 'limit' && !never) return this.full
+    if (this.#rare.reason !== reason || this.#rare.never !== never) this.#rare = outcomeOf(this.policy, this.ordinal, reason, never)
     return this.#rare
   }
 }
 
-function outcomeOf(policy: Policy, ordinal: Ordinal, reason: DecisionReason): Outcome {
-  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun }
+function outcomeOf(policy: Policy, ordinal: Ordinal, reason: DecisionReason, never: boolean): Outcome {
+  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun, never }
 }

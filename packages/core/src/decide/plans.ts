@@ -1,4 +1,5 @@
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { Awaitable } from '../report/user-function.ts'
 import type { PolicyOptions } from './policy.ts'
 import type { MatchOption } from './request-options.ts'
 
@@ -16,7 +17,7 @@ export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends
   /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`. */
   readonly limits: Readonly<Record<Plan, number>>
   /** The plan of a request. One that is not in `limits`, or none, has the smallest limit, with one `warning`. */
-  readonly plan: (request: Req) => NoInfer<Plan>
+  readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
 }
 
 /** The names of policies with plans: those of the policies that stand for one plan each, beside those without. */

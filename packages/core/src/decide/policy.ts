@@ -1,5 +1,6 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import type { Degraded, MeterPolicy } from '../algorithms/meter.ts'
+import type { Awaitable } from '../report/user-function.ts'
 import type { Duration } from './duration.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
 
@@ -22,7 +23,7 @@ export const ALL_KEY = 'all'
 export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /** Tells policies apart, in decisions, headers, metrics and the store. Default `'default'`. */
   readonly name?: Name
-  /** Cost units per `interval` for each key; a finite number of at least 1. */
+  /** Cost units per `interval` for each key; a number from 1 to 2^53 - 1. */
   readonly limit: number
   /** Length of the interval. */
   readonly interval: Duration
@@ -46,8 +47,11 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
   readonly match?: MatchOption<Req>
-  /** Units that one request takes: a finite number > 0, or a function of the request. Default 1. */
-  readonly cost?: number | ((request: Req) => number)
+  /**
+   * Units that one request takes: a finite number > 0 and at most the limit, or a function of the request. A request for which it
+   * returns more than the limit is refused, and never fits. Default 1.
+   */
+  readonly cost?: number | ((request: Req) => Awaitable<number>)
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
 }

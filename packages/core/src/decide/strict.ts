@@ -1,4 +1,5 @@
 import type { Reservation, Reserving } from '../algorithms/meter.ts'
+import { boundedOnce } from '../keys/key-text.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { refuse, reservedPart } from './decide-one.ts'
@@ -42,7 +43,7 @@ export class StrictDecisions {
       if (key === undefined) continue
       const limiter = limiters[i] as Limiter
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
-      const slot = limiter.locate(key)
+      const slot = limiter.locate(boundedOnce(key))
       if (slot < 0) continue
       if (!limiter.meter.admits(slot, host.costOf(costs[i], i), now)) return []
       if (!limiter.policy.dryRun && limiter.meter.reserving?.mustAsk(slot, now)) asking.push(i)
@@ -57,7 +58,7 @@ export class StrictDecisions {
     const asked = await Promise.all(
       asking.map(async (i) => {
         const limiter = before[i] as Limiter
-        const key = keys[i] as string
+        const key = boundedOnce(keys[i] as string)
         const cost = host.costOf(costs[i], i)
         return { limiter, key, cost, ...(await this.#ask(limiter, key, cost)) }
       }),

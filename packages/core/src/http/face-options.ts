@@ -1,9 +1,11 @@
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
+import { type Duration, parseDuration } from '../decide/duration.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { type Awaitable, CALLBACK_TIMEOUT } from '../report/user-function.ts'
 import type { ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { HeaderStyle } from './answer/headers.ts'
@@ -14,31 +16,39 @@ import { checkRequestRule } from './request/rules.ts'
 /**
  * What a face can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
  *
- * None of the functions can break a request: one that throws is reported once as a `warning` event, and the request goes on
- * as each option says.
+ * Each function may answer at once or return a promise; then the request waits for it. None can break a request: one that
+ * throws, is rejected, answers nonsense, or takes longer than `callbackTimeout` is reported once as a `warning` event, and the
+ * request goes on as each option says.
  */
 export interface FaceOptions<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** Requests that are neither counted nor refused: those for which it returns `true`. One that throws skips nothing. */
-  readonly skip?: (request: Req) => boolean
+  /** Requests that are neither counted nor refused: those for which it answers `true`. Without an answer: none. */
+  readonly skip?: (request: Req) => Awaitable<boolean>
   /** Neither count nor refuse OPTIONS requests, e.g. preflights of CORS. Default false. */
   readonly skipOptions?: boolean
-  /** A switch at run time, asked for each request: nothing is counted or refused while it returns `false`. */
-  readonly enabled?: () => boolean
-  /** Requests that always pass, uncounted. */
+  /** A switch at run time, asked for each request: nothing is counted or refused while it answers `false`. */
+  readonly enabled?: () => Awaitable<boolean>
+  /** Requests that always pass, uncounted. A function must answer `true`; without an answer: none. */
   readonly allow?: AccessList<Req>
-  /** Requests that are always refused, with status 403. `allow` comes first. */
+  /** Requests that are always refused, with status 403. `allow` comes first. A function as with `allow`. */
   readonly deny?: AccessList<Req>
   /** Which fields tell clients about their limits. Default `'draft-10'`. */
   readonly headers?: HeaderStyle
   /** Status of a refusal, 400 to 599. Default 429. */
   readonly statusCode?: number
-  /** The body of a refusal: a string (plain text), or anything else (JSON), or a function that returns one. */
-  readonly message?: string | object | ((request: Req, decision: Decision<Name>) => string | object)
-  /** Answers refused requests itself; status and headers are set already. One that throws leaves the standard answer. */
+  /**
+   * The body of a refusal: a string (plain text), or anything else (JSON), or a function that returns one. One that
+   * fails leaves the standard body.
+   */
+  readonly message?: string | object | ((request: Req, decision: Decision<Name>) => Awaitable<string | object>)
+  /**
+   * Answers refused requests itself; status and headers are set already. One that throws or is rejected, or whose promise is
+   * pending after `callbackTimeout`, leaves the standard answer, unless it has begun its own. One that returns, or whose
+   * promise resolves, has answered, or will.
+   */
   readonly handler?: (...args: [...Args, refusal: Refusal<Name>]) => unknown
   /** `'respond'` (default) writes the answer; `'throw'` hands a `ThrottledError` to the framework's error handler. */
   readonly onRefused?: 'respond' | 'throw'
-  /** Told of each refused request, also in a dry run. */
+  /** Told of each refused request, also in a dry run. Nothing waits for it. */
   readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
@@ -46,12 +56,17 @@ export interface FaceOptions<Req, Args extends readonly unknown[], Name extends 
   readonly skipFailedRequests?: boolean
   /** Give back what a request took when it was answered below 400. Default false. */
   readonly skipSuccessfulRequests?: boolean
-  /** Decides after the response what counts as success. Default: status below 400. A cut-off response never succeeds. */
-  readonly requestWasSuccessful?: (...args: Args) => boolean
+  /**
+   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is given back. Default:
+   * status below 400. A cut-off response never succeeds.
+   */
+  readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
   /** Bits of an IPv6 address that are kept in keys, 1 to 128. Default 64. */
   readonly ipv6Subnet?: number
   /** Tell paths apart by case where a key is made from a path. Default false, as Express and Koa route. */
   readonly caseSensitive?: boolean
+  /** How long a request waits for one of the functions above, or of its policies; from 1 ms to 60 s. Default 1 s. */
+  readonly callbackTimeout?: Duration
 }
 
 /** What makes a throttler, without its policies. */
@@ -70,6 +85,9 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
       })
   | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
   | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+
+/** Longest `callbackTimeout`, in milliseconds. */
+const LONGEST_TIMEOUT = 60_000
 
 // Written as records so that the compiler finds a missing name.
 const FACE: Record<keyof FaceOptions<never, []>, true> = {
@@ -90,6 +108,7 @@ const FACE: Record<keyof FaceOptions<never, []>, true> = {
   requestWasSuccessful: true,
   ipv6Subnet: true,
   caseSensitive: true,
+  callbackTimeout: true,
 }
 const THROTTLER: Record<keyof ThrottlerOptions, true> = {
   policies: true,
@@ -195,7 +214,20 @@ function checkFace(face: Record<string, unknown>): void {
       'Option "requestWasSuccessful" does nothing without "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
+  callbackTimeout(face)
   if (face['handler'] !== undefined && face['message'] !== undefined) {
     throw new WeirError('WEIR_INVALID_OPTION', 'Options "handler" and "message" are both given; a handler writes the body itself.')
   }
+}
+
+/**
+ * How long a function may take, in milliseconds.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ */
+export function callbackTimeout({ callbackTimeout: given }: Pick<FaceOptions<never, []>, 'callbackTimeout'>): number {
+  if (given === undefined) return CALLBACK_TIMEOUT
+  const timeout = parseDuration(given, 'callbackTimeout', 1)
+  if (timeout > LONGEST_TIMEOUT) throw invalidOption('callbackTimeout', given, 'from 1 ms to 60 s')
+  return timeout
 }

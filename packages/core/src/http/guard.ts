@@ -2,18 +2,19 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { finished } from 'node:stream'
 import { type Decision, summary } from '../decide/decision.ts'
-import { show, WeirError } from '../report/errors.ts'
+import { WeirError } from '../report/errors.ts'
+import { Once } from '../report/once.ts'
+import { reasonOf, show } from '../report/show.ts'
+import { ask, askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import { type FaceOptions, splitOptions, type ThrottleInput } from './face-options.ts'
+import { callbackTimeout, type FaceOptions, splitOptions, type ThrottleInput } from './face-options.ts'
 import { accessTest } from './request/access-list.ts'
+import type { Reading } from './request/read-later.ts'
 import type { RequestReader } from './request/reader.ts'
-import { isPromise, Rules } from './request/rules.ts'
-
-/** The request passes uncounted. */
-const PASS = Symbol('pass')
+import { Rules } from './request/rules.ts'
 
 /** What a request on the deny list gets. */
 const DENIED: Decision<never> = Object.freeze({
@@ -30,15 +31,33 @@ const DENIED: Decision<never> = Object.freeze({
   dryRun: false,
 })
 
+/** One of the options that are asked before a throttler is. */
+interface Gate<Req> {
+  readonly option: string
+  readonly question: (request: Req) => unknown
+  /** The answer that settles the request; whatever else is answered, the next gate is asked. */
+  readonly settles: boolean
+  /** What then becomes of the request: it passes uncounted, or it is denied. */
+  readonly passes: boolean
+}
+
 /**
- * All that a face does except calling its framework. For each request a face
+ * What became of a refused request that the `handler` of the options was called for: `'answered'`, or it will be;
+ * `'failed'`, and nothing has been sent: the adapter answers; or `'left'`: the handler has begun an answer, and the adapter
+ * leaves the response alone.
+ */
+export type Handled = 'answered' | 'failed' | 'left'
+
+/**
+ * All that an adapter does except calling its framework. For each request an adapter
  *
- * 1. asks `check` (or `checkAsync` when `strict`); `undefined` means: let the request pass untouched,
+ * 1. asks `check`; `undefined` means: let the request pass untouched,
  * 2. when the decision allows the request, sets the fields of `writeHeaders`, calls `watch`, and goes on,
  * 3. or else answers with what `refuse` returns, unless `handle` does.
  *
- * None of its methods throws: whatever goes wrong is reported as a `warning` event of the throttler, once per cause, and the
- * request passes.
+ * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, or for the
+ * store (`strict`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
  */
@@ -58,12 +77,12 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #rules: Rules<Req>
   #headers: HeaderWriter
   #version: number
-  readonly #gated: boolean
+  readonly #gates: readonly Gate<Req>[]
   readonly #settles: boolean
-  readonly #allowed: ((request: Req) => boolean) | undefined
-  readonly #denied: ((request: Req) => boolean) | undefined
+  readonly #patience: Patience
   readonly #answers: Answers<Req, Name>
-  readonly #reported = new Set<string>()
+  readonly #reported = new Once()
+  readonly #untold = (failure: NoAnswer): void => this.report('onThrottled', 'Option "onThrottled"', failure)
 
   /**
    * @param input a throttler, or options
@@ -75,58 +94,36 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const split = splitOptions(input)
     const { face } = split
     const throttler = split.throttler ?? createThrottler(split.make)
-    const ip = (request: Req) => reader.ip(request)
     this.throttler = throttler
+    this.#patience = { clock: throttler.clock, timeout: callbackTimeout(face) }
     this.owned = split.throttler === undefined
     this.#settles = face.skipFailedRequests === true || face.skipSuccessfulRequests === true
     this.throws = face.onRefused === 'throw'
     this.#options = face
     this.#reader = reader
-    this.#answers = new Answers(face, reader, (cause, what, error) => this.report(cause, what, error))
+    this.#answers = new Answers(face, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
     this.#which = which
     this.#version = throttler.version
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(throttler.policies, face.headers)
-    this.#allowed = face.allow === undefined ? undefined : accessTest(face.allow, 'allow', ip)
-    this.#denied = face.deny === undefined ? undefined : accessTest(face.deny, 'deny', ip)
-    this.#gated = [face.enabled, face.skip, face.allow, face.deny].some((option) => option !== undefined) || face.skipOptions === true
-  }
-
-  /** Whether some policy needs `checkAsync`. */
-  get strict(): boolean {
-    return this.throttler.strict
+    this.#gates = gatesOf(face, reader)
   }
 
   /**
-   * Decides about a request.
+   * Decides about a request. A promise, which is never rejected, only when the request has to wait.
    *
    * @param earlier what was decided about the request before, by this or another guard. A throttler counts a request once,
    * in however many places it stands.
    * @returns undefined when the request passes uncounted
    */
-  check(request: Req, earlier?: Decision | null): Decision<Name> | undefined {
+  check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
     try {
-      const settled = this.#before(request, earlier)
-      if (settled !== undefined) return settled === PASS ? undefined : settled
-      const { keys, costs, applying, applied } = this.#rules
-      return this.#after(request, this.throttler.decide(keys, costs, applying, applied))
-    } catch (error) {
-      return this.#pass(error)
-    }
-  }
-
-  /** As `check`, for throttlers with a `strict` policy: a promise, which never rejects, only when a request has to wait. */
-  checkAsync(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
-    try {
-      const settled = this.#before(request, earlier)
-      if (settled !== undefined) return settled === PASS ? undefined : settled
-      const { keys, costs, applying, applied } = this.#rules
-      const decision = this.throttler.decideAsync(keys, costs, applying, applied)
-      if (!(decision instanceof Promise)) return this.#after(request, decision)
-      return decision.then(
-        (decided) => this.#after(request, decided),
-        (error: unknown) => this.#pass(error),
-      )
+      if (this.#gates.length > 0) {
+        const passes = this.#gate(request, 0)
+        if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier)
+        if (passes !== undefined) return this.#passed(request, passes)
+      }
+      return this.#decide(request, earlier)
     } catch (error) {
       return this.#pass(error)
     }
@@ -143,26 +140,35 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /** The answer to a refused request. Its body suits the client, or is the `message` of the options. */
-  refuse(request: Req, decision: Decision<Name>): Refusal<Name> {
+  refuse(request: Req, decision: Decision<Name>): Refusal<Name> | Promise<Refusal<Name>> {
     return this.#answers.make(request, decision, this.#headers)
   }
 
   /**
-   * Lets the `handler` of the options answer.
+   * Lets the `handler` of the options answer, and waits until its promise resolves.
    *
-   * @returns false when there is none, or when it failed: then the face answers
+   * @param response what it answers with; a handler that fails after it has begun its answer leaves it broken, so the
+   * response is destroyed
+   * @returns `'failed'` also when there is no handler
    */
-  handle(refusal: Refusal<Name>, args: Args): boolean {
+  handle(refusal: Refusal<Name>, args: Args, response: ServerResponse | Http2ServerResponse): Handled | Promise<Handled> {
     const { handler } = this.#options
-    if (handler === undefined) return false
-    try {
-      const done: unknown = handler(...args, refusal)
-      if (isPromise(done)) Promise.resolve(done).catch((error: unknown) => this.report('handler', 'The handler failed', error))
-      return true
-    } catch (error) {
-      this.report('handler', 'The handler threw', error)
-      return false
-    }
+    if (handler === undefined) return 'failed'
+    const answer = askAll(handler, ...args, refusal)
+    if (answer instanceof NoAnswer) return this.#unhandled(answer, response)
+    if (!isThenable(answer)) return 'answered'
+    return settle(answer, this.#patience).then(({ value }) => (value instanceof NoAnswer ? this.#unhandled(value, response) : 'answered'))
+  }
+
+  /** Answers by `answer` where a handler, whose promise has resolved, has not done so after a further `callbackTimeout`. */
+  expect(answered: () => boolean, answer: () => void): void {
+    if (answered()) return
+    const { clock, timeout } = this.#patience
+    clock.setTimeout(() => {
+      if (answered()) return
+      this.report('handler', 'Option "handler"', 'it has finished, but sent no answer')
+      answer()
+    }, timeout)
   }
 
   /**
@@ -179,28 +185,81 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     })
   }
 
-  /** Reports a cause of trouble, the first time only. */
-  report(cause: string, what: string, error: unknown): void {
-    if (this.#reported.has(cause)) return
-    this.#reported.add(cause)
+  /**
+   * Reports a cause of trouble, the first time only.
+   *
+   * @param why an error, a text, or how a function failed to answer
+   */
+  report(cause: string, what: string, why: unknown): void {
+    if (!this.#reported.first(cause)) return
     try {
-      const why = error instanceof Error ? error.message : typeof error === 'string' ? error : show(error)
-      const code = error instanceof WeirError ? error.code : 'WEIR_FACE_FAILED'
-      this.throttler.warn(new WeirError(code, `${what}: ${why}`, { cause: error }), cause)
+      const code = isWeirError(why) ? why.code : 'WEIR_FACE_FAILED'
+      const none = why instanceof NoAnswer
+      const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
+      this.throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)
     } catch {
       // Nobody is left to tell; the request matters more.
     }
   }
 
-  /** What is known of a request before its throttler is asked; undefined when it has to be. */
-  #before(request: Req, earlier: Decision | null | undefined): Decision<Name> | typeof PASS | undefined {
-    if (this.#gated) {
-      const passes = this.#gate(request)
-      if (passes !== undefined) return passes ? PASS : this.#after(request, DENIED)
-    }
-    if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return PASS
+  /** Decides about a request that no gate has settled. */
+  #decide(request: Req, earlier: Decision | null | undefined): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
+    if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return undefined
     if (this.#version !== this.throttler.version) this.#update()
-    return this.#rules.evaluate(request) ? undefined : PASS
+    const applies = this.#rules.evaluate(request)
+    if (applies === false) return undefined
+    if (applies !== true) return this.#decideLater(request, applies)
+    const { keys, costs, applying, applied } = this.#rules
+    return this.#ask(request, keys, costs, applying, applied)
+  }
+
+  #ask(
+    request: Req,
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    applying: readonly number[],
+    applied: number,
+  ): Decision<Name> | Promise<Decision<Name> | undefined> {
+    const { throttler } = this
+    if (!throttler.strict) return this.#after(request, throttler.decide(keys, costs, applying, applied))
+    const decision = throttler.decideAsync(keys, costs, applying, applied)
+    if (!(decision instanceof Promise)) return this.#after(request, decision)
+    return decision.then(
+      (decided) => this.#after(request, decided),
+      (error: unknown) => this.#pass(error),
+    )
+  }
+
+  /** As `#decide`, once it is known what the request is counted by. */
+  async #decideLater(request: Req, reading: Promise<Reading | undefined>): Promise<Decision<Name> | undefined> {
+    const version = this.#version
+    try {
+      const read = await reading
+      // What was read is by the old rules, which are in other places.
+      if (version !== this.throttler.version) return await this.#decide(request, undefined)
+      if (read === undefined) return undefined
+      return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length)
+    } catch (error) {
+      return this.#pass(error)
+    }
+  }
+
+  /** As `#decide`, once the gates have answered. */
+  async #decideAfter(
+    gates: Promise<boolean | undefined>,
+    request: Req,
+    earlier: Decision | null | undefined,
+  ): Promise<Decision<Name> | undefined> {
+    try {
+      const passes = await gates
+      return await (passes === undefined ? this.#decide(request, earlier) : this.#passed(request, passes))
+    } catch (error) {
+      return this.#pass(error)
+    }
+  }
+
+  #passed(request: Req, passes: boolean): Decision<Name> | undefined {
+    return passes ? undefined : this.#after(request, DENIED)
   }
 
   /** Follows the throttler's `update`. */
@@ -214,36 +273,74 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const { throttler } = this
     const only = throttler.policies.flatMap(({ name }, place) => (this.#which(name) ? [place] : []))
     const report = (error: WeirError, subject: string) => throttler.warn(error, subject)
-    return new Rules(throttler.rules, this.#reader, { ...this.#options, report }, only)
+    return new Rules(throttler.rules, this.#reader, { ...this.#options, report, patience: this.#patience }, only)
   }
 
-  /** True: the request passes uncounted; false: it is denied; undefined: it is decided about. */
-  #gate(request: Req): boolean | undefined {
-    const { enabled, skip, skipOptions } = this.#options
-    if (enabled !== undefined && this.#ask('enabled', enabled) === false) return true
-    if (skipOptions === true && this.#reader.method(request) === 'OPTIONS') return true
-    if (skip !== undefined && this.#ask('skip', skip, request) === true) return true
-    if (this.#allowed !== undefined && this.#ask('allow', this.#allowed, request) === true) return true
-    if (this.#denied !== undefined && this.#ask('deny', this.#denied, request) === true) return false
-    return undefined
-  }
-
-  #ask<Given extends readonly unknown[]>(option: string, question: (...given: Given) => unknown, ...given: Given): unknown {
-    try {
-      const answer = question(...given)
-      if (!isPromise(answer)) return answer
-      this.report(option, `Option "${option}"`, 'it returned a promise; it must answer at once')
-    } catch (error) {
-      this.report(option, `Option "${option}" threw`, error)
+  /**
+   * Asks the gates, from one on. True: the request passes uncounted; false: it is denied; undefined: it is decided about. A
+   * promise only when one of them answers later.
+   */
+  #gate(request: Req, from: number): boolean | undefined | Promise<boolean | undefined> {
+    for (let at = from; at < this.#gates.length; at++) {
+      const gate = this.#gates[at] as Gate<Req>
+      const answer = ask(gate.question, request)
+      if (isThenable(answer)) return this.#gateLater(request, at, answer)
+      if (this.#opens(gate, answer)) return gate.passes
     }
     return undefined
   }
 
+  async #gateLater(request: Req, at: number, answer: object): Promise<boolean | undefined> {
+    const gate = this.#gates[at] as Gate<Req>
+    const { value } = await settle(answer, this.#patience)
+    return this.#opens(gate, value) ? gate.passes : this.#gate(request, at + 1)
+  }
+
+  /** Whether an answer is exactly the one that settles a request. */
+  #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
+    if (typeof answer === 'boolean') return answer === settles
+    if (answer instanceof NoAnswer) this.report(option, `Option "${option}"`, answer)
+    // What counts as false elsewhere is a "no" here too.
+    else if (answer) this.report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
+    return false
+  }
+
+  /** A handler has failed, or is late. */
+  #unhandled(failure: NoAnswer, response: ServerResponse | Http2ServerResponse): Handled {
+    const late = failure.error === undefined
+    // One that has begun is not late: its client may be slow.
+    if (!late || !response.headersSent) this.report('handler', 'Option "handler"', failure)
+    // It may go on, and write to what has ended by then.
+    response.on('error', () => {})
+    if (!response.headersSent) return 'failed'
+    // What threw will not go on: the client has to see that its answer is broken.
+    if (!late && !response.writableEnded) response.destroy()
+    return 'left'
+  }
+
   #settle(decision: Decision<Name>, status: number, complete: boolean, args: Args): void {
+    const { requestWasSuccessful } = this.#options
+    if (!complete || requestWasSuccessful === undefined) {
+      this.#refund(decision, complete && status < 400)
+      return
+    }
+    const answer = askAll(requestWasSuccessful, ...args)
+    if (isThenable(answer)) void settle(answer, this.#patience).then(({ value }) => this.#refund(decision, value))
+    else this.#refund(decision, answer)
+  }
+
+  /** @param success true or false; whatever else it is, nothing is given back */
+  #refund(decision: Decision<Name>, success: unknown): void {
     try {
-      const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = this.#options
-      const success = complete && (requestWasSuccessful === undefined ? status < 400 : requestWasSuccessful(...args) === true)
-      if (success ? skipSuccessfulRequests : skipFailedRequests) this.throttler.refund(decision)
+      const { skipFailedRequests, skipSuccessfulRequests } = this.#options
+      if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.throttler.refund(decision)
+      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is given back, as option "requestWasSuccessful"', success)
+      else if (typeof success !== 'boolean')
+        this.report(
+          'settle',
+          'Option "requestWasSuccessful" must answer true or false, so nothing is given back; it answered',
+          show(success),
+        )
     } catch (error) {
       this.report('settle', 'A request could not be given back', error)
     }
@@ -257,13 +354,43 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #after(request: Req, decision: Decision<Name>): Decision<Name> {
     if (decision.allowed && !decision.dryRun) return decision
     const { onThrottled, dryRun } = this.#options
-    if (onThrottled !== undefined) this.#ask('onThrottled', onThrottled, request, decision)
+    if (onThrottled !== undefined) tell(this.#untold, onThrottled, request, decision)
     return dryRun === true && !decision.allowed ? asDryRun(decision) : decision
   }
 
   #pass(error: unknown): undefined {
-    this.report(error instanceof WeirError ? error.code : 'check', 'A request could not be decided about and passes', error)
+    this.report(isWeirError(error) ? error.code : 'check', 'A request could not be decided about and passes', error)
     return undefined
+  }
+}
+
+function gatesOf<Req>(
+  options: Pick<FaceOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
+  reader: RequestReader<Req>,
+): readonly Gate<Req>[] {
+  const { enabled, skip, skipOptions, allow, deny } = options
+  const ip = (request: Req) => reader.ip(request)
+  const gates: (Gate<Req> | false)[] = [
+    enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },
+    skipOptions === true && {
+      option: 'skipOptions',
+      question: (request) => reader.method(request) === 'OPTIONS',
+      settles: true,
+      passes: true,
+    },
+    skip !== undefined && { option: 'skip', question: skip, settles: true, passes: true },
+    allow !== undefined && { option: 'allow', question: accessTest(allow, 'allow', ip), settles: true, passes: true },
+    deny !== undefined && { option: 'deny', question: accessTest(deny, 'deny', ip), settles: true, passes: false },
+  ]
+  return gates.filter((gate) => gate !== false)
+}
+
+/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
+function isWeirError(error: unknown): error is WeirError {
+  try {
+    return error instanceof WeirError
+  } catch {
+    return false
   }
 }
 
@@ -281,10 +408,10 @@ function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name>
  *
  * @example
  * const guard = createGuard({ key: 'ip', limit: 300, interval: '1m', store }, nodeReader)
- * createServer((req, res) => {
- *   const decision = guard.check(req)
+ * createServer(async (req, res) => {
+ *   const decision = await guard.check(req)
  *   if (decision?.allowed === false) {
- *     const { status, headers, type, body } = guard.refuse(req, decision)
+ *     const { status, headers, type, body } = await guard.refuse(req, decision)
  *     return res.writeHead(status, { ...headers, 'Content-Type': type }).end(body)
  *   }
  *   res.end('hello')

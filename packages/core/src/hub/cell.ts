@@ -1,3 +1,4 @@
+import { sumOf } from '../keys/units.ts'
 import type { Cell } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
@@ -34,8 +35,8 @@ export class CountedCell {
     const more = growthOver(known, sent)
     known.taken += more.taken
     known.given += more.given
-    this.taken += more.taken
-    this.given += more.given
+    this.taken = sumOf(this.taken, more.taken)
+    this.given = sumOf(this.given, more.given)
   }
 
   toCell(): Cell {

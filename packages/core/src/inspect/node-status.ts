@@ -37,7 +37,7 @@ export interface ClusterNode extends NodeStatus {
 export const LONGEST_STATUS = 8_192
 const MOST_TOP = 20
 /** Longer keys are not told, as a part of one could not be acted upon. */
-const LONGEST_KEY = 256
+const LONGEST_KEY = 257
 
 export function statusOf(snapshot: Snapshot, label: string, uptime: number): NodeStatus {
   const { node, state, degradedFor, sync } = snapshot

@@ -1,3 +1,5 @@
+import { copied } from './key-text.ts'
+
 /** Number of float64 fields of a record whose counts are exchanged. */
 export const STRIDE = 5
 /** Where a record's fields are, relative to `slot * STRIDE`. */
@@ -76,10 +78,11 @@ export class KeyTable {
     return this.full ? -1 : this.addAnyway(key)
   }
 
-  /** As `add`, also when the table is full. */
+  /** As `add`, also when the table is full. Keeps a copy of the key: it may be a part of something long. */
   addAnyway(key: string): number {
-    const slot = this.reserve(key)
-    this.#slots.set(key, slot)
+    const own = copied(key)
+    const slot = this.reserve(own)
+    this.#slots.set(own, slot)
     return slot
   }
 

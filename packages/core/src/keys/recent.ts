@@ -1,8 +1,11 @@
+import { copied } from './key-text.ts'
+
 /**
  * A bounded memory of what was worked out lately, so that the common case is one look-up.
  *
  * Two maps: a full `young` becomes the `old` one, and what the old one held is forgotten in bulk. An entry that is asked
- * for again moves back to the young one. Holds at most twice `capacity` entries, without a scan or a timer.
+ * for again moves back to the young one. Holds at most twice `capacity` entries, without a scan or a timer. Keys are copied out of
+ * what they are a part of; values must own what they hold.
  */
 export class Recent<Value> {
   #young = new Map<string, Value>()
@@ -26,6 +29,6 @@ export class Recent<Value> {
       this.#old = this.#young
       this.#young = new Map()
     }
-    this.#young.set(key, value)
+    this.#young.set(copied(key), value)
   }
 }

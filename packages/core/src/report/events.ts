@@ -1,6 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { WeirError } from './errors.ts'
 import type { RefusalReason, RefusalSource, SyncFailureCause } from './stats.ts'
+import { type NoAnswer, tell } from './user-function.ts'
 
 /** Events of a throttler, and what their listeners get. */
 export interface ThrottlerEvents {
@@ -38,7 +39,10 @@ export interface ThrottlerEvents {
 
 /** The name of an event of a throttler. */
 export type EventName = keyof ThrottlerEvents
-/** What `throttler.on(name, listener)` takes. What it throws becomes a process warning and disturbs nobody. */
+/**
+ * What `throttler.on(name, listener)` takes. Nothing waits for it. What it throws, or its promise is rejected with, becomes a
+ * process warning, once for each event, and disturbs nobody.
+ */
 export type Listener<E extends EventName> = (event: ThrottlerEvents[E]) => void
 
 /**
@@ -61,14 +65,15 @@ const channels: Readonly<Record<EventName, Channel>> = {
   warning: channel('weir:warning'),
 }
 
-/** A typed emitter whose listeners can't break the emitter: what they throw is handed to `onError`. */
+/** A typed emitter whose listeners can't break the emitter: that one has failed is handed to `onError`, once for each event. */
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
   /** Whose events these are, for `node:diagnostics_channel`. */
   node = ''
-  readonly #onError: (error: unknown) => void
+  readonly #failing = new Set<EventName>()
+  readonly #onError: (event: EventName, failure: NoAnswer) => void
 
-  constructor(onError: (error: unknown) => void) {
+  constructor(onError: (event: EventName, failure: NoAnswer) => void) {
     this.#onError = onError
   }
 
@@ -97,12 +102,12 @@ export class Emitter {
     if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
     const set = this.#listeners.get(name)
     if (set === undefined) return
-    for (const listener of [...set]) {
-      try {
-        ;(listener as Listener<E>)(event)
-      } catch (error) {
-        this.#onError(error)
-      }
-    }
+    for (const listener of [...set]) tell((failure) => this.#failed(name, failure), listener as Listener<E>, event)
+  }
+
+  #failed(name: EventName, failure: NoAnswer): void {
+    if (this.#failing.has(name)) return
+    this.#failing.add(name)
+    this.#onError(name, failure)
   }
 }

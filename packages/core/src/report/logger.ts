@@ -1,7 +1,10 @@
 import { invalidOption } from './errors.ts'
 import type { EventName, Listener } from './events.ts'
 
-/** The part of pino's interface that is used; a logger of pino, of Fastify, or `console` will do. */
+/**
+ * The part of pino's interface that is used; a logger of pino, of Fastify, or `console` will do. Nothing waits for its
+ * functions, and what one throws disturbs nobody. Messages are one line, safe to print; errors are handed over as they are.
+ */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../decide/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
+import { boundedOnce, copied } from '../keys/key-text.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { LOCAL } from '../report/stats.ts'
 
@@ -26,10 +27,11 @@ export class ManualBlocks {
   }
 
   /** As the throttler's. */
-  block(key: string, duration: Duration, options: BlockOptions): void {
+  block(given: string, duration: Duration, options: BlockOptions): void {
     const ms = parseDuration(duration, 'duration', 1)
+    const key = keyOf(given)
     const now = this.#parts.now()
-    for (const limiter of this.#limitersOf(key, options)) {
+    for (const limiter of this.#limitersOf(options)) {
       const slot = limiter.locateAlways(key)
       limiter.meter.admits(slot, 1, now, false)
       limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
@@ -39,9 +41,10 @@ export class ManualBlocks {
   }
 
   /** As the throttler's. */
-  unblock(key: string, options: BlockOptions): void {
+  unblock(given: string, options: BlockOptions): void {
+    const key = keyOf(given)
     const now = this.#parts.now()
-    for (const limiter of this.#limitersOf(key, options)) {
+    for (const limiter of this.#limitersOf(options)) {
       const slot = limiter.table.find(key)
       const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
       if (was !== undefined) limiter.blocks.clear(slot)
@@ -51,8 +54,7 @@ export class ManualBlocks {
     }
   }
 
-  #limitersOf(key: string, { policy: name }: BlockOptions): readonly Limiter[] {
-    if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
+  #limitersOf({ policy: name }: BlockOptions): readonly Limiter[] {
     const limiters = this.#parts.limiters()
     if (name === undefined) return limiters
     const limiter = limiters.find(({ policy }) => policy.name === name)
@@ -62,4 +64,10 @@ export class ManualBlocks {
     }
     return [limiter]
   }
+}
+
+/** A key as it is counted, in memory of its own: what is told to the store may wait for long. */
+function keyOf(key: unknown): string {
+  if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
+  return copied(boundedOnce(key))
 }

@@ -28,13 +28,16 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   readonly overflow?: Overflow
   /** Time between two heartbeats; from 100 ms to 10 s. Default 1 s. */
   readonly heartbeat?: Duration
-  /** How long `close` waits for the last exchange. Default 1 s. */
+  /** How long `close` waits for the last exchange; at most 2^31 - 1 ms, 24 days. Default 1 s. */
   readonly closeTimeout?: Duration
   /** Is told of changes of state: the store away and back, a full table of keys, warnings. Never of single requests. */
   readonly logger?: Logger
 }
 
 const OPTIONS = ['policies', 'store', 'clock', 'random', 'maxKeys', 'overflow', 'heartbeat', 'closeTimeout', 'logger'] as const
+
+/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
+const LONGEST_TIMER = 2 ** 31 - 1
 
 /** The options of a throttler itself, checked; times in milliseconds. */
 export interface ThrottlerSettings {
@@ -52,7 +55,7 @@ export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSe
   const overflow = oneOf<Overflow>('overflow', options.overflow, ['shared', 'allow', 'block'])
   const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
   if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
-  const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0)
+  const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)
   return { maxKeys, overflow, heartbeat, closeTimeout }
 }
 

@@ -1,7 +1,7 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { Exchanging, SharedSite } from '../algorithms/shared/site.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
-import { isCost, RequestPath } from '../decide/decide-several.ts'
+import { RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Duration } from '../decide/duration.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
@@ -10,9 +10,13 @@ import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { LABEL } from '../inspect/cluster.ts'
 import { type ClusterNode, statusOf } from '../inspect/node-status.ts'
 import { type Snapshot, SnapshotMaker, type SnapshotOptions } from '../inspect/snapshot.ts'
+import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
+import { Once } from '../report/once.ts'
+import { stackOf } from '../report/show.ts'
+import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Coordinated, Coordinator, ThrottlerState } from './coordinator.ts'
 import { LocalMeters, Ticker } from './local.ts'
@@ -41,7 +45,8 @@ export function createThrottler<const Name extends string = string, Req = unknow
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Unique to this start; throttlers that share a store's value are one node. */
   readonly nodeId: string
-  readonly #clock: Clock
+  /** Its time and timers, by which adapters wait. */
+  readonly clock: Clock
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
   readonly #coordinator: Coordinator | undefined
@@ -62,7 +67,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #limiters: readonly Limiter[] = []
   #exchanging: readonly Exchanging[] = []
   #alone: readonly Meter[] = []
-  #warned = new Set<string>()
+  readonly #warned = new Once()
   #closing: Promise<void> | undefined
 
   constructor(options: ThrottlerOptions<Req, Name>) {
@@ -71,12 +76,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const rules = expandPlans<Req>(options.policies) as readonly PolicyOptions<Req, Name>[]
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
     this.#settings = settings
-    this.#clock = clock
+    this.clock = clock
     this.#startedAt = clock.monotonic()
     this.#local = new LocalMeters(clock)
     this.#ticker = new Ticker(clock, (now) => this.#tick(now))
     this.#self = {
-      emitter: new Emitter((error) => reportListenerError(error)),
+      emitter: new Emitter(reportListenerError),
       meters: () => this.#exchanging,
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),
@@ -170,7 +175,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
-   * the policy's `degraded` choice decides.
+   * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
     return this.#path.checkAsync(key, cost)
@@ -195,7 +200,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
-    refund(decision, units, this.#limiters, this.#clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
+    refund(decision, units, this.#limiters, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
   }
 
   /**
@@ -215,7 +220,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    charge(decision, units, this.#limiters, this.#now())
+    charge(decision, Math.min(units, MOST_UNITS), this.#limiters, this.#now())
   }
 
   /**
@@ -262,7 +267,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
   snapshot(options: SnapshotOptions = {}): Snapshot {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const link = this.#coordinator?.about(now) ?? NO_STORE
     const about = { ...link, node: this.nodeId, state: this.state }
     return this.#snapshots.make(this.#limiters, now, about, options)
@@ -273,7 +278,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * up to date within two heartbeats; they tell of themselves only while somebody asks.
    */
   cluster(): readonly ClusterNode[] {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     if (this.#coordinator !== undefined && this.#state === 'running') return this.#coordinator.cluster(now)
     return [{ ...statusOf(this.snapshot(), LABEL, now - this.#startedAt), age: 0, self: true }]
   }
@@ -290,7 +295,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#state === 'closed') throw closedError()
     if (this.#state !== 'idle') return this
     this.#state = 'running'
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     for (const { meter } of this.#limiters) meter.roll(now)
     if (this.#coordinator === undefined) {
       if (this.#rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
@@ -310,15 +315,13 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Reports something that a request must not suffer from, once per code and subject. For faces. */
   warn(error: WeirError, subject = ''): void {
-    const id = `${error.code}:${subject}`
-    if (this.#warned.has(id)) return
-    this.#warned.add(id)
+    if (!this.#warned.first(`${error.code}:${subject}`)) return
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
     else warnProcess(error.code, error.message)
   }
 
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const running = this.#state !== 'idle'
     this.#limiters = policies.map((policy) => {
       const kept = this.#limiters.find((limiter) => limiter.policy.id === policy.id)
@@ -352,7 +355,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   async #close(): Promise<void> {
     const was = this.#state
     // All timers and sockets let a process end: it would before this is done.
-    const release = this.#clock.hold?.()
+    const release = this.clock.hold?.()
     try {
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
       await left
@@ -372,7 +375,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   #now(): number {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     for (const limiter of this.#limiters) if (now >= limiter.meter.rollAt) this.#roll(limiter, now)
     return now
   }
@@ -415,7 +418,9 @@ function warnLocal(): void {
   )
 }
 
-function reportListenerError(error: unknown): void {
-  const message = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  warnProcess('WEIR_LISTENER', `A listener of a throttler threw: ${message}`)
+function reportListenerError(event: EventName, failure: NoAnswer): void {
+  warnProcess(
+    'WEIR_LISTENER',
+    `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
+  )
 }

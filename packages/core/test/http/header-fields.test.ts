@@ -72,7 +72,7 @@ describe('draft-10', () => {
     fc.assert(
       fc.property(
         name,
-        fc.double({ min: 1, max: 1e300, noNaN: true }),
+        fc.double({ min: 1, max: Number.MAX_SAFE_INTEGER, noNaN: true }),
         fc.double({ min: 0.001, max: 1e6, noNaN: true }),
         (policy, limit, cost) => {
           const throttler = throttlerOf({ name: policy, limit, interval: '1m' })
@@ -100,7 +100,7 @@ describe('draft-10', () => {
     const { fields, decision } = fieldsOf(writer, throttler, ['k'])
     const [item] = parse(fields['RateLimit'])
     expect(item?.params['r']).toBe(0)
-    expect(item?.params['t']).toBeLessThanOrEqual(retryAfterSeconds(decision))
+    expect(item?.params['t']).toBeLessThanOrEqual(retryAfterSeconds(decision) as number)
   })
 })
 

@@ -18,8 +18,8 @@ const http2Reader: RequestReader<Http2ServerRequest> = {
 test('a server of node:http2 is throttled, and a stream that is reset counts as failed', async () => {
   const options = { limit: 3, interval: '1h', key: 'ip', skipFailedRequests: true, clock: new ManualTime(0) } as const
   const guard = createGuard<Http2ServerRequest, Args>(options, http2Reader)
-  const server = createServer((request, response) => {
-    const decision = guard.check(request)
+  const server = createServer(async (request, response) => {
+    const decision = await guard.check(request)
     if (decision === undefined) throw new Error('the policy applies to all')
     if (decision.allowed) {
       guard.writeHeaders(decision, response, (to, name, value) => to.setHeader(name, value))
@@ -28,7 +28,7 @@ test('a server of node:http2 is throttled, and a stream that is reset counts as 
       else response.end('hello')
       return
     }
-    const refusal = guard.refuse(request, decision)
+    const refusal = await guard.refuse(request, decision)
     response.writeHead(refusal.status, { ...refusal.headers, 'Content-Type': refusal.type }).end(refusal.body)
   })
   server.listen(0, '127.0.0.1')

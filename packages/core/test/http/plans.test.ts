@@ -54,13 +54,10 @@ describe('the plan of a request', () => {
     expect(asked).toBe(0)
   })
 
-  test.each(['golden', undefined, 5, Promise.resolve('pro'), 'boom', 'constructor'])(
-    'that is %s has the smallest limit, with one report',
-    (user) => {
-      expect(applying(user)).toEqual([0])
-      expect(reported).toHaveLength(1)
-    },
-  )
+  test.each(['golden', undefined, 5, 'boom', 'constructor'])('that is %s has the smallest limit, with one report', (user) => {
+    expect(applying(user)).toEqual([0])
+    expect(reported).toHaveLength(1)
+  })
 })
 
 test.each<[object, string, string]>([

@@ -1,11 +1,14 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { DemoError } from '../errors.ts'
+import { safeText } from '../view/format.ts'
 import { type FromChild, isOurs, type Order, type Ready } from './messages.ts'
 
 /** A started machine under load may take long for its first compile; a child that needs longer is broken. */
 const START_DEADLINE = 30_000
 const STOP_DEADLINE = 3_000
+/** Longest last word of a child that is shown, in characters. */
+const LONGEST_COMPLAINT = 300
 
 /** One child process, from its start to its end. */
 export class Child {
@@ -44,7 +47,7 @@ export class Child {
       })
       this.process.once('exit', (code, signal) => {
         clearTimeout(timer)
-        const reason = `it ended with ${signal ?? `code ${code}`}${complaint === '' ? '' : `: ${lastLine(complaint)}`}`
+        const reason = `it ended with ${signal ?? `code ${code}`}${complaint === '' ? '' : `: ${safeText(lastLine(complaint), LONGEST_COMPLAINT)}`}`
         fail(reason)
         if (!this.#stopping) onLost(`${name}: ${reason}`)
       })

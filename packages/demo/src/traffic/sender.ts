@@ -1,5 +1,6 @@
 import { type Dispatcher, Pool } from 'undici'
 import { ARRIVED_HEADER, CLIENT_HEADER } from '../processes/messages.ts'
+import { safeText } from '../view/format.ts'
 
 /** What is to be sent. */
 export interface Outgoing {
@@ -24,6 +25,8 @@ export interface Answer {
 const DEADLINE = 10_000
 /** To each gateway. More would only be opened in a burst, when opening them costs most. */
 const CONNECTIONS = 16
+/** Longest error that is shown, in characters: a path of a log is in it. */
+const LONGEST_ERROR = 200
 
 /** Sends requests to the gateways in turn and reports each answer. */
 export class Sender {
@@ -58,10 +61,10 @@ export class Sender {
       const headers = { [CLIENT_HEADER]: encodeURIComponent(client) }
       const { statusCode: status, headers: answered, body } = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
       await body.dump()
-      if (status !== 429 && status >= 400) this.firstError ??= `${method} ${path}: status ${status}`
+      if (status !== 429 && status >= 400) this.firstError ??= safeText(`${method} ${path}: status ${status}`, LONGEST_ERROR)
       return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()) }
     } catch (error) {
-      this.firstError ??= `${method} ${path}: ${error instanceof Error ? error.message : String(error)}`
+      this.firstError ??= safeText(`${method} ${path}: ${error instanceof Error ? error.message : String(error)}`, LONGEST_ERROR)
       return { status: 0, arrived: Date.now() }
     }
   }

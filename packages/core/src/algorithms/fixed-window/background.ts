@@ -33,10 +33,10 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     const active = this.activeOf(slot)
     if (this.decidesAlone(slot)) {
       const most = this.#mostWhileDegraded(slot, base, now)
-      fields[base + GATE] = most
+      fields[base + GATE] = Math.min(most, limit)
       // The next try was dropped if the whole store went away meanwhile.
       if (!this.storeAway && count) this.wantExchange(slot, now, COUNTDOWN)
-      return known + cost <= most
+      return known + cost <= most && cost <= limit
     }
     if (active !== undefined && this.exchange.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
     fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? this.fullGate(slot) : limit

@@ -1,5 +1,6 @@
 import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
+import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
@@ -40,12 +41,13 @@ export abstract class FixedWindowMeter extends GatedMeter {
   /** Own net units of the interval that the record is of. */
   protected own(base: number): number {
     const fields = this.table.fields
-    return (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
+    // Of fractions that were given back the difference may be the least bit too small.
+    return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
   }
 
   /** Own units taken in the interval that the record is of; what was given back is not subtracted. */
   protected taken(slot: number, base: number): number {
-    return this.own(base) + (this.activeOf(slot)?.given ?? 0)
+    return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
   }
 
   /** Own units taken that the store has not acknowledged; those in flight included. */
@@ -100,8 +102,8 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const late = this.late.remove(this.site.keyOf(slot), this.ordinal)
     if (late === undefined) return
     const index = base + KNOWN
-    this.table.fields[index] = (this.table.fields[index] as number) + late.taken - late.given
-    if (late.given > 0) this.activate(slot).given += late.given
+    this.table.fields[index] = sumOf(this.table.fields[index] as number, late.taken - late.given)
+    if (late.given > 0) this.#give(slot, late.given)
   }
 
   /** The interval of a record is over. */
@@ -131,7 +133,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
         if (!(back > 0)) return
         const fields = this.table.fields
         const wasFull = (fields[base + KNOWN] as number) + 1 > this.policy.limit
-        this.activate(slot).given += back
+        this.#give(slot, back)
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
         // Others refuse this key because of units that are free again: tell them soon.
@@ -142,6 +144,11 @@ export abstract class FixedWindowMeter extends GatedMeter {
     // The interval is over: only the store's books can still be put right, as long as they have not been sent.
     const late = this.late.find(key, ordinal)
     if (late !== undefined && !late.done) late.given = Math.min(late.taken, late.given + units)
+  }
+
+  #give(slot: number, units: number): void {
+    const active = this.activate(slot)
+    active.given = sumOf(active.given, units)
   }
 
   protected override sentAt(slot: number): number {
@@ -160,7 +167,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const own = this.own(base)
     active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells: [{ ordinal, taken: own + given, given }] })
+    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells: [{ ordinal, taken: sumOf(own, given), given }] })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -385,8 +392,9 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const fields = this.table.fields
     const others = Math.min(told, mostOthers(this.policy.limit))
     const own = this.own(base)
-    fields[base + OTHERS] = others
-    fields[base + KNOWN] = others + own
+    const counted = Math.min(others, MOST_UNITS - own)
+    fields[base + OTHERS] = counted
+    fields[base + KNOWN] = counted + own
     fields[base + GATE] = Number.NEGATIVE_INFINITY
   }
 }

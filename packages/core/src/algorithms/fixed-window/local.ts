@@ -1,3 +1,4 @@
+import { sumOf } from '../../keys/units.ts'
 import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
@@ -51,7 +52,7 @@ export class LocalFixedWindow extends LocalMeter {
   }
 
   protected override force(slot: number, cost: number): void {
-    this.restore(slot, this.mark(slot) + cost)
+    this.restore(slot, sumOf(this.mark(slot), cost))
   }
 
   override mark(slot: number): number {

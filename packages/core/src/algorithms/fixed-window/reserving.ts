@@ -1,4 +1,5 @@
 import { baseOf, DUE, IN_FLIGHT, KNOWN, SENT, TAG } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
 import { STRICT } from '../../report/stats.ts'
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { Reservation } from '../meter.ts'
@@ -30,7 +31,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     let taken = this.taken(slot, base)
     active.exchange(now, this.unsent(slot, base))
     for (const reservation of this.#reservations.take(slot)) {
-      taken += reservation.cost
+      taken = sumOf(taken, reservation.cost)
       const cells = [{ ordinal: this.ordinal, taken, given }]
       this.stats.countExchange(STRICT)
       batch.add(this, reservation, { policy: this.storePolicy, key: this.site.idOf(slot), cells, atMost: this.policy.limit })
@@ -56,7 +57,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     if (this.ordinalOf(base) === cell.ordinal) {
       const active = this.activate(slot)
       const fields = this.table.fields
-      if (granted) fields[base + KNOWN] = (fields[base + KNOWN] as number) + cost
+      if (granted) fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
       const counted = granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }

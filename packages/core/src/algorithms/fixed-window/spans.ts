@@ -29,8 +29,9 @@ export class PublishedFixedWindow extends FixedWindowMeter {
       return false
     }
     const most = this.exchange.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
-    fields[base + GATE] = most
-    return (fields[base + KNOWN] as number) + cost <= most
+    const { limit } = this.policy
+    fields[base + GATE] = Math.min(most, limit)
+    return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
   }
 
   /** Own units up to which `own · nodes <= limit`. */

@@ -1,5 +1,6 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
 import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
 import { OVERFLOWED, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
@@ -126,13 +127,15 @@ export abstract class GatedMeter implements Exchanging {
     const base = slot * 5
     const gate = fields[base + 1] as number
     if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
-    return cost === 1 ? ((FULL - gate) as SourceIndex) : this.sourceOf(slot, cost)
+    if (cost === 1) return (FULL - gate) as SourceIndex
+    // What fits in no interval has to be told so.
+    return cost > this.policy.limit ? -1 : this.sourceOf(slot, cost)
   }
 
   add(slot: number, cost: number): void {
     const { fields } = this.table
     const index = slot * 5
-    fields[index] = (fields[index] as number) + cost
+    fields[index] = sumOf(fields[index] as number, cost)
     this.admitted += cost
   }
 

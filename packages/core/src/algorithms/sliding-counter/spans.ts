@@ -36,8 +36,9 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
     }
     const most = away === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot, now)
     // It grows as time passes, so what is below it now stays below it. Below 0 gates have a meaning of their own.
-    fields[base + GATE] = Math.max(0, most)
-    return (fields[base + KNOWN] as number) + cost <= most
+    const { limit } = this.policy
+    fields[base + GATE] = Math.max(0, Math.min(most, limit))
+    return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
   }
 
   /** What the running interval may hold at this moment. */

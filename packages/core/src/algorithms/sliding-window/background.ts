@@ -29,10 +29,10 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     if (this.blockOf(slot, now) !== undefined) return false
     if (this.storeAway || key.away) {
       const most = this.#mostWhileDegraded(key, known, now)
-      fields[base + GATE] = most + key.early
+      fields[base + GATE] = Math.min(most, limit) + key.early
       // The next try was dropped if the whole store went away meanwhile.
       if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
-      return known + cost <= most
+      return known + cost <= most && cost <= limit
     }
     if (key.closed) {
       if (known > reopensBelow(this.policy.limit, this.shape)) return false

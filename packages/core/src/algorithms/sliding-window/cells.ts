@@ -1,3 +1,4 @@
+import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
@@ -67,8 +68,8 @@ export class SlidingCells {
     }
     if (taken === 0) return
     const bucket = this.at(running)
-    bucket.taken += taken
-    bucket.given += given
+    bucket.taken = sumOf(bucket.taken, taken)
+    bucket.given = sumOf(bucket.given, given)
   }
 
   /** Forgets the buckets before `oldest`. */

@@ -1,5 +1,6 @@
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
+import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
@@ -66,7 +67,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       key.idleAt = now
       key.rate = key.paceUnits = key.paceTime = 0
     }
-    const known = this.total(key.cells, now)
+    const known = Math.min(MOST_UNITS, this.total(key.cells, now))
     key.early = this.early(key.cells, now)
     fields[base + KNOWN] = known
     fields[base + OTHERS] = known
@@ -79,7 +80,8 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const counted = (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
     if (counted !== 0) {
       fields[base + OTHERS] = fields[base + KNOWN] as number
-      key.cells.at(this.ordinalOf(base)).taken += counted
+      const bucket = key.cells.at(this.ordinalOf(base))
+      bucket.taken = sumOf(bucket.taken, counted)
       key.ownTaken += counted
     }
     if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
@@ -145,7 +147,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const back = Math.min(units, bucket.taken - bucket.given)
     if (!(back > 0)) return
     const wasFull = this.known(slot, key) + 1 > this.policy.limit
-    bucket.given += back
+    bucket.given = sumOf(bucket.given, back)
     this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY

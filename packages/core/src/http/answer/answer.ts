@@ -1,20 +1,22 @@
 import { type Decision, PolicyDecision } from '../../decide/decision.ts'
 import type { Policy } from '../../decide/policy.ts'
+import { askAll, isThenable, NoAnswer, type Patience, settle } from '../../report/user-function.ts'
 import type { FaceOptions } from '../face-options.ts'
 import type { RequestReader } from '../request/reader.ts'
-import { isPromise } from '../request/rules.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
 import { type Body, type Form, preferredForm, problemBody } from './problem.ts'
 import type { Refusal } from './refusal.ts'
 
-/** Reports a cause of trouble, the first time only. */
-export type Report = (cause: string, what: string, error: unknown) => void
+/** Reports a cause of trouble, the first time only. As `report` of a guard. */
+export type Report = (cause: string, what: string, why: unknown) => void
+
+type MessageFunction<Req, Name extends string> = (request: Req, decision: Decision<Name>) => unknown
 
 /** What a refused client was told, and what that followed from. */
 interface Said {
   readonly policy: Policy | undefined
   readonly remaining: number
-  readonly wait: number
+  readonly wait: number | undefined
   readonly form: Form
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -25,51 +27,71 @@ interface Said {
 export class Answers<Req, Name extends string> {
   readonly #options: FaceOptions<Req, never, Name>
   readonly #reader: RequestReader<Req>
+  readonly #patience: Patience
   readonly #report: Report
   #last: Said | undefined
 
-  constructor(options: FaceOptions<Req, never, Name>, reader: RequestReader<Req>, report: Report) {
+  constructor(options: FaceOptions<Req, never, Name>, reader: RequestReader<Req>, patience: Patience, report: Report) {
     this.#options = options
+    this.#patience = patience
     this.#reader = reader
     this.#report = report
   }
 
-  /** The answer to one request. Its body suits the client, or is the `message` of the options. */
-  make(request: Req, decision: Decision<Name>, fields: HeaderWriter): Refusal<Name> {
+  /**
+   * The answer to one request. Its body suits the client, or is the `message` of the options; a promise, which is never
+   * rejected, only when that is a function that answers later.
+   */
+  make(request: Req, decision: Decision<Name>, fields: HeaderWriter): Refusal<Name> | Promise<Refusal<Name>> {
     const wait = retryAfterSeconds(decision)
     const form = preferredForm(this.#reader.header(request, 'accept'))
-    let said = this.#last
-    if (said === undefined || !repeats(said, decision, wait, form)) {
-      said = this.#compose(request, decision, fields, wait, form)
-      // Under an attack most refusals by one policy say the same. Of several policies each decision has its own parts.
-      this.#last = this.#options.message === undefined && decision instanceof PolicyDecision ? said : undefined
+    const { message } = this.#options
+    if (message === undefined) return this.#standard(decision, fields, wait, form)
+    const answer = typeof message === 'function' ? askAll(message as MessageFunction<Req, Name>, request, decision) : message
+    const make = (value: unknown) => {
+      const body = this.#bodyOf(value)
+      return body === undefined
+        ? this.#standard(decision, fields, wait, form)
+        : refusalOf(decision, this.#compose(decision, fields, wait, form, body))
     }
-    const { status, headers, body } = said
-    return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
+    // An object that is no function's answer is the body itself, whatever it has.
+    return typeof message === 'function' && isThenable(answer)
+      ? settle(answer, this.#patience).then(({ value }) => make(value))
+      : make(answer)
   }
 
-  #compose(request: Req, decision: Decision<Name>, fields: HeaderWriter, wait: number, form: Form): Said {
+  #standard(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form): Refusal<Name> {
+    let said = this.#last
+    if (said === undefined || !repeats(said, decision, wait, form)) {
+      said = this.#compose(decision, fields, wait, form)
+      // Under an attack most refusals by one policy say the same. Of several policies each decision has its own parts.
+      this.#last = decision instanceof PolicyDecision ? said : undefined
+    }
+    return refusalOf(decision, said)
+  }
+
+  #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): Said {
     const { policy, remaining } = decision
     const status = policy === undefined ? 403 : (this.#options.statusCode ?? 429)
     const headers: Record<string, string> = {}
     if (policy !== undefined) {
       fields.write(decision, headers, setProperty)
-      headers['Retry-After'] = String(wait)
+      if (wait !== undefined) headers['Retry-After'] = String(wait)
     }
     // A cached refusal would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
-    const body = this.#message(request, decision) ?? problemBody(form, decision, status, wait)
-    return { policy, remaining, wait, form, status, headers, body }
+    return { policy, remaining, wait, form, status, headers, body: body ?? problemBody(form, decision, status, wait) }
   }
 
-  #message(request: Req, decision: Decision<Name>): Body | undefined {
-    let { message } = this.#options
-    if (message === undefined) return undefined
+  /** A message as a body; undefined when it is none. */
+  #bodyOf(message: unknown): Body | undefined {
+    if (typeof message === 'string') return { type: 'text/plain; charset=utf-8', text: message }
+    if (message instanceof NoAnswer) {
+      this.#report('message', 'Option "message"', message)
+      return undefined
+    }
     try {
-      if (typeof message === 'function')
-        message = (message as (request: Req, decision: Decision<Name>) => string | object)(request, decision)
-      if (typeof message === 'string') return { type: 'text/plain; charset=utf-8', text: message }
-      const text = isPromise(message) ? undefined : JSON.stringify(message)
+      const text = JSON.stringify(message)
       if (text !== undefined) return { type: 'application/json; charset=utf-8', text }
       this.#report('message', 'Option "message"', 'it must be or return a string or a value for JSON')
     } catch (error) {
@@ -79,11 +101,15 @@ export class Answers<Req, Name extends string> {
   }
 }
 
+function refusalOf<Name extends string>(decision: Decision<Name>, { status, headers, body }: Said): Refusal<Name> {
+  return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
+}
+
 function setProperty(target: Record<string, string>, name: string, value: string): void {
   target[name] = value
 }
 
-function repeats(said: Said, decision: Decision, wait: number, form: Form): boolean {
+function repeats(said: Said, decision: Decision, wait: number | undefined, form: Form): boolean {
   return (
     said.policy === decision.policy &&
     said.remaining === decision.remaining &&

@@ -150,8 +150,9 @@ function limitItem(fields: PolicyFields, remaining: number, wait: number): strin
 }
 
 /** Milliseconds until units come back. For a refused request never later than its `Retry-After`, as the draft asks. */
-function waitOf(decision: Decision): number {
-  return decision.allowed ? decision.resetAfter : decision.retryAfter
+function waitOf({ allowed, resetAfter, retryAfter }: Decision): number {
+  // A request that never fits has no time to come again.
+  return allowed || retryAfter === Number.POSITIVE_INFINITY ? resetAfter : retryAfter
 }
 
 /** Seconds until units come back, rounded up. */
@@ -159,13 +160,16 @@ function seconds(wait: number): number {
   return whole(Math.ceil(wait / 1000))
 }
 
-/** The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. */
-export function retryAfterSeconds(decision: Decision): number {
+/**
+ * The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. Undefined for a
+ * request that never fits.
+ */
+export function retryAfterSeconds(decision: Decision): number | undefined {
   let wait = decision.retryAfter
   const { parts } = decision
   for (let i = 0; i < parts.length; i++) {
     const one = parts[i] as Decision
     if (!one.allowed && one.retryAfter > wait) wait = one.retryAfter
   }
-  return Math.max(1, whole(Math.ceil(wait / 1000)))
+  return wait === Number.POSITIVE_INFINITY ? undefined : Math.max(1, whole(Math.ceil(wait / 1000)))
 }

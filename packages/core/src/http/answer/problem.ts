@@ -1,12 +1,15 @@
-import Negotiator from 'negotiator'
 import type { Decision } from '../../decide/decision.ts'
 import { Recent } from '../../keys/recent.ts'
+import { preferredType } from './accept.ts'
 
 /** The problem type of a refusal (draft-ietf-httpapi-ratelimit-headers-10, section 5.1). */
 export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 
 const DENIED = 'Forbidden'
 const TITLE = 'Request cannot be satisfied as assigned quota has been exceeded'
+
+/** What a client is told whose request costs more than the limit. */
+export const NEVER = 'This request costs more than the limit allows. Trying again does not help.'
 
 /** A body and its media type. */
 export interface Body {
@@ -33,22 +36,23 @@ export function violatedPolicies(decision: Decision): string[] {
 }
 
 /**
- * The problem of a refused request, as JSON. `retryAfter` in seconds.
+ * The problem of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits.
  *
  * Put together from its parts, since a refusal must not cost more than an answer. Only the names need escaping.
  */
-export function problemText(decision: Decision, status: number, retryAfter: number): string {
+export function problemText(decision: Decision, status: number, retryAfter: number | undefined): string {
   if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
   const names = JSON.stringify(violatedPolicies(decision))
   return `{"type":"${QUOTA_EXCEEDED}","title":"${TITLE}","status":${status},"detail":"${detail(retryAfter)}","violated-policies":${names}}`
 }
 
-function detail(retryAfter: number): string {
+function detail(retryAfter: number | undefined): string {
+  if (retryAfter === undefined) return NEVER
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
 /** The body of a refusal in a form: a problem in JSON, a page, or plain text for all others. */
-export function problemBody(form: Form, decision: Decision, status: number, retryAfter: number): Body {
+export function problemBody(form: Form, decision: Decision, status: number, retryAfter: number | undefined): Body {
   const text = decision.policy === undefined ? `${DENIED}.` : detail(retryAfter)
   switch (form) {
     case 'json':
@@ -68,13 +72,13 @@ function page(text: string): string {
 export type Form = 'json' | 'html' | 'text'
 
 // In the order that decides between types which a client likes equally well.
-const FORMS: Readonly<Record<string, Form>> = {
+const FORMS = {
   'application/problem+json': 'json',
   'application/json': 'json',
   'text/html': 'html',
   'text/plain': 'text',
-}
-const TYPES = Object.keys(FORMS)
+} as const
+const TYPES = Object.keys(FORMS) as readonly (keyof typeof FORMS)[]
 const LONGEST_REMEMBERED = 256
 const seen = new Recent<Form>(100)
 
@@ -83,12 +87,8 @@ export function preferredForm(accept: string | undefined): Form {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return 'json'
   const known = seen.get(accept)
   if (known !== undefined) return known
-  let form: Form = 'text'
-  try {
-    form = FORMS[new Negotiator({ headers: { accept } }).mediaType(TYPES) ?? 'text/plain'] ?? 'text'
-  } catch {
-    // Whatever a client sends, it gets an answer that everybody can read.
-  }
+  const type = preferredType(accept, TYPES)
+  const form = type === undefined ? 'text' : FORMS[type]
   if (accept.length <= LONGEST_REMEMBERED) seen.set(accept, form)
   return form
 }

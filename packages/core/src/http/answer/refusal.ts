@@ -1,13 +1,14 @@
 import { STATUS_CODES } from 'node:http'
 import type { Decision } from '../../decide/decision.ts'
 import { WeirError } from '../../report/errors.ts'
+import { NEVER } from './problem.ts'
 
 /** The answer to a refused request. Faces have set the headers already when a `handler` gets it. */
 export interface Refusal<Name extends string = string> {
   readonly decision: Decision<Name>
   /** 429 unless `statusCode` says otherwise; 403 for a request on the deny list. */
   readonly status: number
-  /** `Retry-After` (seconds), `Cache-Control`, and the `RateLimit` fields. */
+  /** `Retry-After` (seconds; absent when the request never fits), `Cache-Control`, and the `RateLimit` fields. */
   readonly headers: Readonly<Record<string, string>>
   /** Media type of `body`. */
   readonly type: string
@@ -20,12 +21,10 @@ export interface Refusal<Name extends string = string> {
  * `socket.end(upgradeRefusal(refusal))`. The connection ends with it.
  *
  * @example
- * server.on('upgrade', (request, socket, head) => {
- *   const decision = guard.check(request)
- *   if (decision?.allowed === false) {
- *     socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
- *     return socket.end(upgradeRefusal(guard.refuse(request, decision)))
- *   }
+ * server.on('upgrade', async (request, socket, head) => {
+ *   socket.on('error', () => socket.destroy()) // a client that is gone already must not end the process
+ *   const decision = await guard.check(request)
+ *   if (decision?.allowed === false) return socket.end(upgradeRefusal(await guard.refuse(request, decision)))
  *   sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
  * })
  */
@@ -53,13 +52,15 @@ export class ThrottledError<Name extends string = string> extends WeirError {
   readonly decision: Decision<Name>
 
   constructor(refusal: Refusal<Name>) {
-    super(
-      'WEIR_THROTTLED',
-      refusal.decision.policy === undefined ? 'Forbidden' : `Too many requests. Try again in ${refusal.headers['Retry-After']} s.`,
-    )
+    super('WEIR_THROTTLED', refusal.decision.policy === undefined ? 'Forbidden' : messageOf(refusal))
     this.status = refusal.status
     this.statusCode = refusal.status
     this.headers = refusal.headers
     this.decision = refusal.decision
   }
+}
+
+function messageOf({ headers }: Refusal): string {
+  const wait = headers['Retry-After']
+  return wait === undefined ? NEVER : `Too many requests. Try again in ${wait} s.`
 }

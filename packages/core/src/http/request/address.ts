@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
 import { invalidOption } from '../../report/errors.ts'
 
@@ -35,7 +36,7 @@ export function addressKeys(subnet = 64): (address: string | undefined) => strin
     if (typeof address !== 'string' || address.length > LONGEST) return UNKNOWN_ADDRESS
     const known = recent.get(address)
     if (known !== undefined) return known
-    const key = addressKey(address, subnet)
+    const key = copied(addressKey(address, subnet))
     recent.set(address, key)
     return key
   }

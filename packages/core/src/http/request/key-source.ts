@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { HeaderKey, KeyOption, KeySource } from '../../decide/request-options.ts'
+import { bounded, LONGEST_KEY } from '../../keys/key-text.ts'
 import { invalidOption } from '../../report/errors.ts'
 
-/** Longest key that is kept as it is; see `bounded`. */
-export const LONGEST_KEY: number = 256
 const ALLOWED = '"route", "ip", "all", header("name"), a function of the request, or a list of these'
 /** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -41,16 +39,6 @@ export function keySources<Req>(key: KeyOption<Req> | undefined, option: string)
     if (typeof source === 'object' && source !== null && typeof source.header === 'string') return header(source.header)
     throw invalidOption(option, source, ALLOWED)
   })
-}
-
-/**
- * A value that came from outside, as a key of bounded length: one of more than 256 characters becomes its beginning and
- * a SHA-256 of all of it. The result is longer than 256 characters, so that no value can be chosen to look like it.
- */
-export function bounded(value: string): string {
-  if (value.length <= LONGEST_KEY) return value
-  const hash = createHash('sha256').update(Buffer.from(value, 'utf16le')).digest('base64url')
-  return value.slice(0, LONGEST_KEY + 1 - hash.length) + hash
 }
 
 /** Whether a key looks like something that its sender can vary at will: a URL with its query, or a very long text. */

@@ -1,42 +1,54 @@
+import { bounded, copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
 import { addForms, type PathIndex } from './path-index.ts'
 import type { RequestReader } from './reader.ts'
 import { isPlain, type Readings, readings } from './readings.ts'
 import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
 
-/** Paths and routes that are remembered; longer paths than 512 characters are worked out each time. */
+/**
+ * Paths and routes that are remembered, in each of two generations; longer paths are worked out each time, and so are further
+ * methods of a path. A client that makes paths up takes at most about 2 KB for each of 4,000, and as much for each of 4,000
+ * routes where it can make up routes: 16 MB for a middleware.
+ */
 const REMEMBERED = 2000
-const LONGEST_REMEMBERED = 512
+const LONGEST_REMEMBERED = 256
+const PLACES_REMEMBERED = 4
 
 /** The route of targets that can't be read, or can be read as several routes: they share one key, or each would make a new one. */
 const UNCLEAR = '(unclear)'
 
 /** What is known of one path and method, where it led to one route. */
 interface Place {
+  readonly method: string
   /** The pattern of the route; undefined where it is not known. */
   readonly pattern: string | undefined
   /** The route key. */
   readonly key: string
   /** The policies with a path pattern that matches, and those without one; in their order. */
   readonly policies: readonly number[]
-  /** The same path and method at another route, e.g. one for another host. */
+  /** The same path with another method, or at another route, e.g. one for another host: few, and a Map would hold more than all else. */
   readonly next: Place | undefined
 }
 
-/** What is known of one path or route pattern; methods are few, so they are kept beside it. */
-type Places = Map<string, Place>
+/** What keys are made from, of one request. */
+export interface KeyFacts {
+  route(): string
+  /** The address as a key. */
+  address(): string
+  header(name: string): string | undefined
+}
 
 /**
  * What the policies ask about one request, each worked out once at most, and not again for the next requests to the same
  * path. One object serves all requests in turn.
  */
-export class RequestFacts<Req> {
+export class RequestFacts<Req> implements KeyFacts {
   readonly #reader: RequestReader<Req>
   readonly #addressKey: (address: string | undefined) => string
   readonly #index: PathIndex
   readonly #everywhere: readonly number[]
   readonly #caseSensitive: boolean
-  readonly #paths = new Recent<Places>(REMEMBERED)
+  readonly #paths = new Recent<Place>(REMEMBERED)
   readonly #routes = new Recent<Map<string, string>>(REMEMBERED)
   // Not typed, so that facts (and a throttler) for any request serve where facts for a certain one are asked for.
   #request: unknown
@@ -69,6 +81,34 @@ export class RequestFacts<Req> {
   /** Lets go of the request. */
   end(): void {
     this.#request = undefined
+  }
+
+  /**
+   * What stays known of the request while others are read. It is read now, since a framework may tell the route of the request
+   * at hand only; where that fails, it fails when it is asked for.
+   *
+   * @param byRoute whether anybody asks for its route
+   */
+  known(byRoute: boolean): KeyFacts {
+    const route = byRoute ? this.#routeOrError() : undefined
+    const address = this.address()
+    const request = this.#request as Req
+    return {
+      route: () => {
+        if (typeof route === 'string') return route
+        throw route
+      },
+      address: () => address,
+      header: (name) => this.#reader.header(request, name),
+    }
+  }
+
+  #routeOrError(): unknown {
+    try {
+      return this.route()
+    } catch (error) {
+      return error
+    }
   }
 
   /** The policies that may apply by path and method. */
@@ -106,12 +146,18 @@ export class RequestFacts<Req> {
     const request = this.#request as Req
     const pattern = this.#reader.route(request)
     if (pattern === undefined) return this.#locate().key
-    if (pattern.charCodeAt(0) !== 47) return pattern
+    if (pattern.charCodeAt(0) !== 47) return bounded(pattern)
     const method = countedMethod(this.#reader.method(request))
     let keys = this.#routes.get(pattern)
-    if (keys === undefined) this.#routes.set(pattern, (keys = new Map()))
+    if (keys === undefined) {
+      keys = new Map()
+      if (pattern.length <= LONGEST_REMEMBERED) this.#routes.set(pattern, keys)
+    }
     let key = keys.get(method)
-    if (key === undefined) keys.set(method, (key = `${method} ${pattern}`))
+    if (key === undefined) {
+      key = copied(bounded(`${method} ${pattern}`))
+      if (keys.size < PLACES_REMEMBERED) keys.set(method, key)
+    }
     return key
   }
 
@@ -128,20 +174,23 @@ export class RequestFacts<Req> {
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
     if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, pattern, undefined)
-    let places = this.#paths.get(raw)
-    if (places === undefined) this.#paths.set(raw, (places = new Map()))
-    const first = places.get(method)
-    let place = first
-    while (place !== undefined && place.pattern !== pattern) place = place.next
-    if (place === undefined) places.set(method, (place = this.#work(method, raw, pattern, first)))
+    const first = this.#paths.get(raw)
+    let places = 0
+    for (let place = first; place !== undefined; place = place.next) {
+      if (place.method === method && place.pattern === pattern) return place
+      places++
+    }
+    const place = this.#work(method, raw, pattern, first)
+    if (places < PLACES_REMEMBERED) this.#paths.set(raw, place)
     return place
   }
 
   #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
     const plain = isPlain(raw)
     const read = plain ? undefined : readings(raw, this.#reader.parseurl === true)
-    const key = `${method} ${plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(read)}`
-    if (this.#index.empty) return { pattern, key, policies: this.#everywhere, next }
+    const route = plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(read)
+    const key = copied(bounded(`${method} ${route}`))
+    if (this.#index.empty) return { method, pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
     const forms = new Set<string>()
     if (plain) forms.add(raw.toLowerCase())
@@ -151,7 +200,7 @@ export class RequestFacts<Req> {
       for (const sample of this.#reader.samples(pattern)) addForms(sample, forms)
     }
     for (const form of forms) this.#index.find(method, form, found)
-    return { pattern, key, policies: inOrder(found), next }
+    return { method, pattern, key, policies: inOrder(found), next }
   }
 
   #fold(path: string): string {

@@ -1,15 +1,19 @@
-import { isPlanMatch, type PlanGroup, unknownPlan } from '../../decide/plans.ts'
-import { ALL_KEY, type PolicyOptions } from '../../decide/policy.ts'
-import type { KeySource, MatchOption } from '../../decide/request-options.ts'
-import { invalidOption, show, WeirError } from '../../report/errors.ts'
+import { isPlanMatch, type PlanGroup } from '../../decide/plans.ts'
+import type { PolicyOptions } from '../../decide/policy.ts'
+import type { MatchOption } from '../../decide/request-options.ts'
+import { bounded } from '../../keys/key-text.ts'
+import { isCost, MOST_UNITS } from '../../keys/units.ts'
+import { invalidOption, WeirError } from '../../report/errors.ts'
+import { ask, CALLBACK_TIMEOUT, isThenable, type Patience } from '../../report/user-function.ts'
+import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
-import { bounded, isRaw, keySources, LONGEST_KEY, own, part, standIn } from './key-source.ts'
+import { keySources, part } from './key-source.ts'
 import { PathIndex } from './path-index.ts'
+import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, readLater, type Stage } from './read-later.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
-
-/** Costs above this can't be added up exactly. */
-const DEAREST = Number.MAX_SAFE_INTEGER
+import type { PlanState, Rule } from './rule.ts'
+import { RuleAnswers } from './rule-answers.ts'
 
 /** The request side of a policy: what it counts by, which requests it applies to, and what they cost. */
 export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'>
@@ -22,29 +26,8 @@ export interface RulesOptions {
   readonly caseSensitive?: boolean | undefined
   /** Gets each cause of trouble once, e.g. a key function that throws; `subject` is the policy's name. */
   readonly report: (error: WeirError, subject: string) => void
-}
-
-/** The plan of the request at hand, asked once for all policies of a group. */
-interface PlanState {
-  readonly group: PlanGroup
-  /** The request that `current` is of, by its number. */
-  request: number
-  current: string
-  reported: boolean
-}
-
-interface Rule<Req> {
-  readonly name: string
-  /** For a policy that stands for one plan: the others' common state, and which plan. */
-  readonly plans: PlanState | undefined
-  readonly plan: string
-  readonly sources: readonly KeySource<Req>[]
-  readonly when: ((request: Req) => boolean) | undefined
-  readonly cost: number | ((request: Req) => number)
-  keyReported: boolean
-  rawReported: boolean
-  matchReported: boolean
-  costReported: boolean
+  /** How long functions may take to answer. Default 1 s, by the clock of the process. */
+  readonly patience?: Patience | undefined
 }
 
 /**
@@ -65,6 +48,10 @@ export class Rules<Req> {
   /** Numbers the requests. */
   #request = 0
   readonly #report: (error: WeirError, subject: string) => void
+  readonly #answers: RuleAnswers<Req>
+  readonly #patience: Patience
+  /** Whether some rule counts by route. */
+  readonly #byRoute: boolean
 
   /** @param only the places of the rules that are used; default: all */
   constructor(rules: readonly RequestRule<Req>[], reader: RequestReader<Req>, options: RulesOptions, only?: readonly number[]) {
@@ -78,6 +65,9 @@ export class Rules<Req> {
     const everywhere = rules.flatMap((rule, place) => (used[place] && patternsOf(rule) === undefined ? [place] : []))
     this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), index, everywhere, options.caseSensitive === true)
     this.#report = options.report
+    this.#answers = new RuleAnswers(options.report)
+    this.#patience = options.patience ?? { clock: systemClock, timeout: CALLBACK_TIMEOUT }
+    this.#byRoute = this.#rules.some(({ sources }) => sources.includes('route'))
     this.#reader = reader
     this.keys = rules.map(() => undefined)
     this.applying = rules.map(() => 0)
@@ -87,9 +77,10 @@ export class Rules<Req> {
   /**
    * Reads one request.
    *
-   * @returns whether any policy applies
+   * @returns whether any policy applies; a promise only when a function answers later: then what was read is in what it
+   * resolves to, and nowhere else
    */
-  evaluate(request: Req): boolean {
+  evaluate(request: Req): boolean | Promise<Reading | undefined> {
     const { keys, costs, applying } = this
     for (let i = 0; i < this.applied; i++) keys[applying[i] as number] = undefined
     this.applied = 0
@@ -100,12 +91,26 @@ export class Rules<Req> {
     for (let i = 0; i < candidates.length; i++) {
       const place = candidates[i] as number
       const rule = this.#rules[place] as Rule<Req>
-      if (rule.plans !== undefined && this.#plan(rule.plans, request) !== rule.plan) continue
-      if (rule.when !== undefined && !this.#applies(rule, request)) continue
+      if (rule.plans !== undefined) {
+        const plan = this.#plan(rule.plans, request)
+        if (typeof plan !== 'string') return this.#later(request, i, PLAN, plan)
+        if (plan !== rule.plan) continue
+      }
+      if (rule.when !== undefined) {
+        const answer = ask(rule.when, request)
+        if (isThenable(answer)) return this.#later(request, i, MATCH, answer)
+        if (!this.#answers.match(rule, answer)) continue
+      }
       // Noted first: should a reader throw, nothing of this request is left to the next.
       applying[this.applied++] = place
-      keys[place] = this.#key(rule, request)
-      if (typeof rule.cost === 'function') costs[place] = this.#cost(rule, request)
+      const key = this.#key(rule, request)
+      if (typeof key !== 'string') return this.#later(request, i, KEY, key)
+      keys[place] = key
+      if (typeof rule.cost === 'function') {
+        const answer = ask(rule.cost, request)
+        if (isThenable(answer)) return this.#later(request, i, COST, answer)
+        costs[place] = this.#answers.cost(rule, answer)
+      }
     }
     facts.end()
     return this.applied > 0
@@ -119,135 +124,55 @@ export class Rules<Req> {
     this.#report(new WeirError('WEIR_TRUST_PROXY', message), 'proxy')
   }
 
-  #key(rule: Rule<Req>, request: Req): string {
+  /** The key of a request, or how far it is known while a function has not answered. */
+  #key(rule: Rule<Req>, request: Req): string | PartOfKey {
     const { length } = rule.sources
-    if (length === 1) return this.#source(rule, 0, request)
-    let key = part(this.#source(rule, 0, request))
-    for (let i = 1; i < length; i++) key += `|${part(this.#source(rule, i, request))}`
+    const facts = this.#facts
+    const first = this.#answers.source(rule, 0, request, facts)
+    if (typeof first !== 'string') return { at: 0, before: '', answer: first }
+    if (length === 1) return first
+    let key = part(first)
+    for (let i = 1; i < length; i++) {
+      const value = this.#answers.source(rule, i, request, facts)
+      if (typeof value !== 'string') return { at: i, before: `${key}|`, answer: value }
+      key += `|${part(value)}`
+    }
     return bounded(key)
   }
 
-  #source(rule: Rule<Req>, at: number, request: Req): string {
-    const source = rule.sources[at] as KeySource<Req>
-    if (source === 'route') return this.#facts.route()
-    if (source === 'ip') return this.#facts.address()
-    if (source === 'all') return ALL_KEY
-    // A client without the header is no mistake of the host's, so it is not reported.
-    if (typeof source === 'object') {
-      const value = this.#facts.header(source.header)
-      return value ? own(value) : standIn(this.#facts.address())
-    }
-    let problem: string
-    try {
-      const value: unknown = source(request)
-      if (typeof value === 'string' && value !== '') {
-        if (!rule.rawReported && isRaw(value)) this.#warnRaw(rule)
-        return own(value)
-      }
-      if ((typeof value === 'number' && !Number.isNaN(value)) || typeof value === 'bigint') return String(value)
-      problem = isPromise(value)
-        ? 'returned a promise. Keys are read synchronously: authenticate in a middleware before Weir (in Fastify also: hook: "preHandler") and read the result in the key function'
-        : value === undefined || value === null
-          ? `returned ${show(value)}. It must return a string or a number for every request; what authentication finds out is there only if it runs before Weir (in Fastify also: hook: "preHandler")`
-          : `returned ${show(value)}. It must return a string or a number for every request`
-    } catch (error) {
-      problem = `threw ${show(error instanceof Error ? error.message : error)}`
-    }
-    if (!rule.keyReported) {
-      rule.keyReported = true
-      this.#report(
-        new WeirError(
-          'WEIR_INVALID_KEY',
-          `The key function of policy ${show(rule.name)} ${problem}. Such requests are counted by their address.`,
-        ),
-        rule.name,
-      )
-    }
-    return standIn(this.#facts.address())
-  }
-
-  #warnRaw(rule: Rule<Req>): void {
-    rule.rawReported = true
-    const message = `The key function of policy ${show(rule.name)} returned what a client can vary at will: a URL with its query, or more than ${LONGEST_KEY} characters. Each spelling has a limit of its own. Use "route", or return what names the client.`
-    this.#report(new WeirError('WEIR_RAW_KEY', message), rule.name)
-  }
-
-  #applies(rule: Rule<Req>, request: Req): boolean {
-    let problem: string
-    try {
-      const answer: unknown = (rule.when as (request: Req) => unknown)(request)
-      if (!isPromise(answer)) return Boolean(answer)
-      problem = 'returned a promise; it must answer at once'
-    } catch (error) {
-      problem = `threw ${show(error instanceof Error ? error.message : error)}`
-    }
-    if (!rule.matchReported) {
-      rule.matchReported = true
-      this.#report(
-        new WeirError(
-          'WEIR_REQUEST_FUNCTION',
-          `The match function of policy ${show(rule.name)} ${problem}. The policy applies to such requests.`,
-        ),
-        rule.name,
-      )
-    }
-    return true
-  }
-
-  #plan(state: PlanState, request: Req): string {
+  /** The plan of a request, or what it has to wait for. */
+  #plan(state: PlanState, request: Req): string | object {
     if (state.request === this.#request) return state.current
     const { group } = state
     state.request = this.#request
     state.current = group.smallest
-    let problem: string
-    try {
-      const answer: unknown = (group.of as (request: Req) => unknown)(request)
-      if (typeof answer === 'string' && group.plans.includes(answer)) {
-        state.current = answer
-        return answer
-      }
-      problem = isPromise(answer) ? 'returned a promise; it must answer at once' : unknownPlan(group, answer)
-    } catch (error) {
-      problem = `threw ${show(error instanceof Error ? error.message : error)}`
-    }
-    if (!state.reported) {
-      state.reported = true
-      this.#report(
-        new WeirError(
-          'WEIR_REQUEST_FUNCTION',
-          `The plan function of policy ${show(group.policy)} ${problem}. Such requests have the plan ${show(group.smallest)}.`,
-        ),
-        group.policy,
-      )
-    }
-    return group.smallest
+    const answer = ask(group.of as (request: Req) => unknown, request)
+    if (isThenable(answer)) return answer
+    state.current = this.#answers.plan(state, answer)
+    return state.current
   }
 
-  #cost(rule: Rule<Req>, request: Req): number {
-    let problem: string
-    try {
-      const answer: unknown = (rule.cost as (request: Req) => unknown)(request)
-      if (typeof answer === 'number' && answer > 0 && answer <= DEAREST) return answer
-      problem = `returned ${isPromise(answer) ? 'a promise' : show(answer)}; it must return a number > 0 and at most ${DEAREST}`
-    } catch (error) {
-      problem = `threw ${show(error instanceof Error ? error.message : error)}`
+  /**
+   * Goes on with a request that has to wait. What is known of it is copied, since other requests are read meanwhile.
+   *
+   * @param at which of the candidates waits, and at which of its functions
+   */
+  #later(request: Req, at: number, stage: Stage, waiting: object): Promise<Reading | undefined> {
+    const facts = this.#facts.known(this.#byRoute)
+    const candidates = this.#facts.policies().slice(at)
+    this.#facts.end()
+    const done = this.applying.slice(0, this.applied).filter((place) => place !== candidates[0])
+    const reading: Reading = {
+      // Of the one that waits the key is known only if it waits for its cost.
+      keys: this.keys.map((key, place) => (done.includes(place) || (stage === COST && place === candidates[0]) ? key : undefined)),
+      costs: this.costs.slice(),
+      applying: done,
     }
-    if (!rule.costReported) {
-      rule.costReported = true
-      this.#report(
-        new WeirError('WEIR_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`),
-        rule.name,
-      )
-    }
-    return 1
+    const plans = new Map<PlanState, string>()
+    for (const { plans: state } of this.#rules) if (state?.request === this.#request) plans.set(state, state.current)
+    const context: LaterContext<Req> = { rules: this.#rules, answers: this.#answers, request, facts, plans, patience: this.#patience }
+    return readLater(context, reading, candidates, stage, waiting)
   }
-}
-
-/** Whether a value is a promise; if so, its failure is taken care of, so that it can't end the process. */
-export function isPromise(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || typeof (value as { then?: unknown }).then !== 'function') return false
-  Promise.resolve(value).catch(() => {})
-  return true
 }
 
 /**
@@ -270,8 +195,8 @@ function compile<Req>(rule: RequestRule<Req>, place: number, index: PathIndex, p
     }
     for (const pattern of patterns) index.add(pattern, place, `${at}match`)
   }
-  if (typeof cost !== 'function' && !(typeof cost === 'number' && cost > 0 && cost <= DEAREST)) {
-    throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${DEAREST}, or a function of the request`)
+  if (typeof cost !== 'function' && !(isCost(cost) && cost <= MOST_UNITS)) {
+    throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${MOST_UNITS}, or a function of the request`)
   }
   return {
     name: rule.name ?? 'default',

@@ -2,15 +2,16 @@ import { SETTLE } from '../../algorithms/shared/gated-meter.ts'
 import type { Exchanging } from '../../algorithms/shared/site.ts'
 import { Watch } from '../../inspect/cluster.ts'
 import type { Snapshot } from '../../inspect/snapshot.ts'
-import { show, WeirError } from '../../report/errors.ts'
+import { WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
+import { reasonOf, show } from '../../report/show.ts'
 import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../report/stats.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from '../../store/contract.ts'
 import type { ThrottlerState } from '../../throttler/coordinator.ts'
 import type { Clock } from '../../time/clock.ts'
 import { StoreTime } from '../../time/store-time.ts'
 import type { SyncLoop } from '../exchange/loop.ts'
-import { messageOf, SyncStats } from './stats.ts'
+import { SyncStats } from './stats.ts'
 import { checkAnnouncement } from './store-reply.ts'
 
 /** What the state needs of the throttler that it is part of. */
@@ -140,7 +141,7 @@ export class StoreState {
     if (this.#host.emitter.has('degraded')) this.#host.emitter.emit('degraded', { cause: error })
     else {
       // A mistyped address of the store must not go unnoticed because nobody listens.
-      const why = messageOf(error)
+      const why = reasonOf(error)
       const message = `The store does not answer (${why}). Until it does, each policy goes on by its "degraded" choice. Listen to "degraded" to hear of each time.`
       this.#host.warn(new WeirError('WEIR_STORE_UNAVAILABLE', message, { cause: error }))
     }

@@ -1,4 +1,4 @@
-import { show } from '../../report/errors.ts'
+import { reasonOf } from '../../report/show.ts'
 import type { SyncFailureCause } from '../../report/stats.ts'
 
 /** Sums over all exchanges since the start. */
@@ -21,7 +21,7 @@ export class SyncStats {
   fail(error: unknown): SyncFailureCause {
     const cause = causeOf(error)
     this.failures[cause]++
-    this.lastError = messageOf(error)
+    this.lastError = reasonOf(error)
     return cause
   }
 
@@ -29,17 +29,6 @@ export class SyncStats {
     const { timeout, unavailable, reply, refused } = this.failures
     return timeout + unavailable + reply + refused
   }
-}
-
-/** What a store failed with, in words: it may reject with anything, also with what throws when it is looked at. */
-export function messageOf(error: unknown): string {
-  try {
-    const message: unknown = error instanceof Error ? error.message : show(error)
-    if (typeof message === 'string') return message
-  } catch {
-    // Said below.
-  }
-  return 'something that can not be read'
 }
 
 /** What kind of failure an error of a store is. */

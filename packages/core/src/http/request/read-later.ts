@@ -1,0 +1,114 @@
+import { bounded } from '../../keys/key-text.ts'
+import { ask, isThenable, type Patience, type Settled, settle } from '../../report/user-function.ts'
+import { part } from './key-source.ts'
+import type { KeyFacts } from './request-facts.ts'
+import type { PlanState, Rule } from './rule.ts'
+import type { RuleAnswers } from './rule-answers.ts'
+
+/** What was read of one request: as in `Rules`, but its own. */
+export interface Reading {
+  readonly keys: (string | undefined)[]
+  readonly costs: number[]
+  /** The places of the policies that apply, ascending. */
+  readonly applying: number[]
+}
+
+/** The functions of a rule, in the order in which they are asked. */
+export const PLAN = 0
+export const MATCH = 1
+export const KEY = 2
+export const COST = 3
+export type Stage = typeof PLAN | typeof MATCH | typeof KEY | typeof COST
+
+/** A key of which one source has not answered yet. */
+export interface PartOfKey {
+  /** Which source. */
+  readonly at: number
+  /** The key up to it. */
+  readonly before: string
+  /** What it has to wait for. */
+  readonly answer: object
+}
+
+/** What belongs to one request that waits. */
+export interface LaterContext<Req> {
+  readonly rules: readonly Rule<Req>[]
+  readonly answers: RuleAnswers<Req>
+  readonly request: Req
+  readonly facts: KeyFacts
+  /** The plans that are known already. */
+  readonly plans: Map<PlanState, string>
+  readonly patience: Patience
+}
+
+/**
+ * Reads the rest of a request, after one of its functions did not answer at once. Each function is asked once, and all policies
+ * at the same time, so that they wait together.
+ *
+ * @param reading what is known already; it is completed
+ * @param candidates the policies that may apply and are not read yet
+ * @param stage which function of the first of them has not answered
+ * @param waiting its answer
+ * @returns undefined when no policy applies
+ */
+export async function readLater<Req>(
+  context: LaterContext<Req>,
+  reading: Reading,
+  candidates: readonly number[],
+  stage: Stage,
+  waiting: object,
+): Promise<Reading | undefined> {
+  const plans = new Map<PlanState, Promise<string>>()
+  const planOf = (state: PlanState, answer?: object): Promise<string> => {
+    let plan = plans.get(state)
+    if (plan === undefined) plans.set(state, (plan = readPlan(context, state, answer)))
+    return plan
+  }
+  const found = await Promise.all(
+    candidates.map(async (place, i) => {
+      const rule = context.rules[place] as Rule<Req>
+      const from = i === 0 ? stage : PLAN
+      const answer = i === 0 ? waiting : undefined
+      if (rule.plans !== undefined && from === PLAN && (await planOf(rule.plans, answer)) !== rule.plan) return undefined
+      if (rule.when !== undefined && from <= MATCH) {
+        const { value } = await answerOf(context, rule.when, from === MATCH ? answer : undefined)
+        if (!context.answers.match(rule, value)) return undefined
+      }
+      const key = from === COST ? undefined : readKey(context, rule, from === KEY ? (answer as PartOfKey) : undefined)
+      const cost = typeof rule.cost === 'function' ? answerOf(context, rule.cost, from === COST ? answer : undefined) : undefined
+      return { place, key: await key, cost: cost === undefined ? undefined : context.answers.cost(rule, (await cost).value) }
+    }),
+  )
+  for (const one of found) {
+    if (one === undefined) continue
+    reading.applying.push(one.place)
+    if (one.key !== undefined) reading.keys[one.place] = one.key
+    if (one.cost !== undefined) reading.costs[one.place] = one.cost
+  }
+  return reading.applying.length === 0 ? undefined : reading
+}
+
+/** @param answer what the function has answered already, when that has to be waited for */
+function answerOf<Req>(context: LaterContext<Req>, question: (request: Req) => unknown, answer?: object): Settled | Promise<Settled> {
+  const value = answer ?? ask(question, context.request)
+  return isThenable(value) ? settle(value, context.patience) : { value }
+}
+
+async function readPlan<Req>(context: LaterContext<Req>, state: PlanState, answer?: object): Promise<string> {
+  const known = answer === undefined ? context.plans.get(state) : undefined
+  if (known !== undefined) return known
+  const { value } = await answerOf(context, state.group.of as (request: Req) => unknown, answer)
+  return context.answers.plan(state, value)
+}
+
+async function readKey<Req>(context: LaterContext<Req>, rule: Rule<Req>, from?: PartOfKey): Promise<string> {
+  const { answers, request, facts, patience } = context
+  const first = from?.at ?? 0
+  const waiting = rule.sources.slice(first).map((_, i) => {
+    const value = i === 0 && from !== undefined ? from.answer : answers.source(rule, first + i, request, facts)
+    return typeof value === 'string' ? value : settle(value, patience)
+  })
+  const values: string[] = []
+  for (const one of waiting) values.push(typeof one === 'string' ? one : answers.key(rule, (await one).value, facts))
+  return rule.sources.length === 1 ? (values[0] as string) : bounded(`${from?.before ?? ''}${values.map(part).join('|')}`)
+}

@@ -1,0 +1,109 @@
+import { unknownPlan } from '../../decide/plans.ts'
+import { ALL_KEY } from '../../decide/policy.ts'
+import type { KeySource } from '../../decide/request-options.ts'
+import { LONGEST_KEY } from '../../keys/key-text.ts'
+import { isCost } from '../../keys/units.ts'
+import { show, WeirError, type WeirErrorCode } from '../../report/errors.ts'
+import { ask, isThenable, NoAnswer } from '../../report/user-function.ts'
+import { isRaw, own, standIn } from './key-source.ts'
+import type { KeyFacts } from './request-facts.ts'
+import type { PlanState, Rule } from './rule.ts'
+
+/** Longest text that is made a key; the sender of a longer one is counted by address, or each would cost a hash of all of it. */
+const LONGEST_READ = 4096
+
+/**
+ * What the functions of rules answered, at once or later, as what is counted by: whatever it was. What can't be used is
+ * reported once for each function, and replaced by what lets nobody past.
+ */
+export class RuleAnswers<Req> {
+  readonly #report: (error: WeirError, subject: string) => void
+
+  constructor(report: (error: WeirError, subject: string) => void) {
+    this.#report = report
+  }
+
+  /** The value of one of a key's sources, or what it has to wait for. */
+  source(rule: Rule<Req>, at: number, request: Req, facts: KeyFacts): string | object {
+    const source = rule.sources[at] as KeySource<Req>
+    if (source === 'route') return facts.route()
+    if (source === 'ip') return facts.address()
+    if (source === 'all') return ALL_KEY
+    // A client without the header is no mistake of the host's, so it is not reported.
+    if (typeof source === 'object') {
+      const value = facts.header(source.header)
+      return value && value.length <= LONGEST_READ ? own(value) : standIn(facts.address())
+    }
+    const answer = ask(source, request)
+    return isThenable(answer) ? answer : this.key(rule, answer, facts)
+  }
+
+  key(rule: Rule<Req>, answer: unknown, facts: KeyFacts): string {
+    if (typeof answer === 'string' && answer !== '') {
+      if (!rule.rawReported && isRaw(answer)) this.#warnRaw(rule)
+      return answer.length <= LONGEST_READ ? own(answer) : standIn(facts.address())
+    }
+    if ((typeof answer === 'number' && !Number.isNaN(answer)) || typeof answer === 'bigint') return own(String(answer))
+    if (!rule.keyReported) {
+      rule.keyReported = true
+      const hint =
+        answer === undefined || answer === null
+          ? '; what authentication finds out is there only if it runs before Weir (in Fastify also: hook: "preHandler")'
+          : ''
+      const problem = problemOf(answer, `It must return a string or a number for every request${hint}`)
+      this.#warn(
+        'WEIR_INVALID_KEY',
+        `The key function of policy ${show(rule.name)} ${problem}. Such requests are counted by their address.`,
+        rule.name,
+      )
+    }
+    return standIn(facts.address())
+  }
+
+  match(rule: Rule<Req>, answer: unknown): boolean {
+    if (typeof answer === 'boolean') return answer
+    if (!(answer instanceof NoAnswer)) return Boolean(answer)
+    if (!rule.matchReported) {
+      rule.matchReported = true
+      const message = `The match function of policy ${show(rule.name)} ${answer.problem}. The policy applies to such requests.`
+      this.#warn('WEIR_REQUEST_FUNCTION', message, rule.name)
+    }
+    return true
+  }
+
+  plan(state: PlanState, answer: unknown): string {
+    const { group } = state
+    if (typeof answer === 'string' && group.plans.includes(answer)) return answer
+    if (!state.reported) {
+      state.reported = true
+      const problem = answer instanceof NoAnswer ? answer.problem : unknownPlan(group, answer)
+      const message = `The plan function of policy ${show(group.policy)} ${problem}. Such requests have the plan ${show(group.smallest)}.`
+      this.#warn('WEIR_REQUEST_FUNCTION', message, group.policy)
+    }
+    return group.smallest
+  }
+
+  cost(rule: Rule<Req>, answer: unknown): number {
+    if (isCost(answer)) return answer
+    if (!rule.costReported) {
+      rule.costReported = true
+      const problem = problemOf(answer, 'It must return a finite number > 0')
+      this.#warn('WEIR_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`, rule.name)
+    }
+    return 1
+  }
+
+  #warnRaw(rule: Rule<Req>): void {
+    rule.rawReported = true
+    const message = `The key function of policy ${show(rule.name)} returned what a client can vary at will: a URL with its query, or more than ${LONGEST_KEY} characters. Each spelling has a limit of its own. Use "route", or return what names the client.`
+    this.#warn('WEIR_RAW_KEY', message, rule.name)
+  }
+
+  #warn(code: WeirErrorCode, message: string, subject: string): void {
+    this.#report(new WeirError(code, message), subject)
+  }
+}
+
+function problemOf(answer: unknown, allowed: string): string {
+  return answer instanceof NoAnswer ? answer.problem : `returned ${show(answer)}. ${allowed}`
+}

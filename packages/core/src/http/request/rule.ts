@@ -1,0 +1,26 @@
+import type { PlanGroup } from '../../decide/plans.ts'
+import type { KeySource } from '../../decide/request-options.ts'
+
+/** The plan of the request at hand, asked once for all policies of a group. */
+export interface PlanState {
+  readonly group: PlanGroup
+  /** The request that `current` is of, by its number. */
+  request: number
+  current: string
+  reported: boolean
+}
+
+/** A rule, compiled. */
+export interface Rule<Req> {
+  readonly name: string
+  /** For a policy that stands for one plan: the others' common state, and which plan. */
+  readonly plans: PlanState | undefined
+  readonly plan: string
+  readonly sources: readonly KeySource<Req>[]
+  readonly when: ((request: Req) => unknown) | undefined
+  readonly cost: number | ((request: Req) => unknown)
+  keyReported: boolean
+  rawReported: boolean
+  matchReported: boolean
+  costReported: boolean
+}

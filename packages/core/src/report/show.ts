@@ -1,0 +1,93 @@
+import { isDate } from 'node:util/types'
+
+/** Longest text of a foreign value or error inside a message, in characters. */
+const LONGEST = 200
+/** Longest form of a value, in characters. */
+const LONGEST_VALUE = 80
+/** Entries of a list or object, and levels of nesting, that are looked at: more would not be seen. */
+const ENTRIES = 40
+const DEPTH = 3
+const HIDDEN = 'something that can not be shown'
+
+/**
+ * What must not reach a terminal or a line of a log as it stands: control characters (C0, C1), line separators, what is not
+ * seen or turns the direction of writing, and halves of characters.
+ */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const BREAKS = /^[\t\n\v\f\r\u0085\u2028\u2029]$/
+
+/** A text from outside on one line, safe to print: line breaks become spaces, whatever else is unsafe an escape such as `\x1b`. */
+export function printable(text: string, longest: number = LONGEST): string {
+  // Cut first: what is cut off needs no work.
+  const start = text.length > longest ? text.slice(0, longest) : text
+  const safe = start.replace(UNSAFE, escaped)
+  if (text.length <= longest && safe.length <= longest) return safe
+  // Not between the two halves of a character.
+  return `${safe.slice(0, longest - 3).replace(/[\ud800-\udbff]$/, '')}...`
+}
+
+function escaped(character: string): string {
+  if (BREAKS.test(character)) return ' '
+  const code = character.codePointAt(0) as number
+  if (code > 0xffff) return `\\u{${code.toString(16)}}`
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+}
+
+/** A value as it appears in a message: short, on one line, safe to print. Whatever the value is, this does not throw. */
+export function show(value: unknown): string {
+  try {
+    return printable(form(value, 0), LONGEST_VALUE)
+  } catch {
+    return HIDDEN
+  }
+}
+
+/** What an error says, or whatever else was thrown: on one line, safe to print. Whatever it is, this does not throw. */
+export function reasonOf(error: unknown, longest: number = LONGEST): string {
+  try {
+    if (typeof error === 'string') return printable(error, longest)
+    if (!(error instanceof Error)) return show(error)
+    const message: unknown = error.message
+    return typeof message === 'string' && message !== '' ? printable(message, longest) : show(error.name)
+  } catch {
+    return HIDDEN
+  }
+}
+
+/** Where an error comes from: its stack, on one line, safe to print. Whatever it is, this does not throw. */
+export function stackOf(error: unknown): string {
+  try {
+    const stack: unknown = error instanceof Error ? error.stack : undefined
+    return typeof stack === 'string' ? printable(stack, 1_000) : reasonOf(error)
+  } catch {
+    return reasonOf(error)
+  }
+}
+
+/** As JSON where that is possible, but without looking at more than is shown, and without calling `toJSON` or `toString`. */
+function form(value: unknown, depth: number): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, LONGEST_VALUE))
+  if (typeof value === 'bigint') return value > -1e21 && value < 1e21 ? String(value) : 'a very large bigint'
+  if (typeof value === 'function') return `function ${typeof value.name === 'string' && value.name !== '' ? value.name : '(anonymous)'}`
+  if (typeof value !== 'object' || value === null) return String(value)
+  if (Array.isArray(value)) return depth === DEPTH ? '[...]' : `[${formOfList(value, depth)}]`
+  // biome-ignore lint/style/noRestrictedGlobals: no time is read here
+  if (isDate(value)) return `"${Date.prototype.toISOString.call(value)}"`
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== null && prototype !== Object.prototype) return Object.prototype.toString.call(value)
+  return depth === DEPTH ? '{...}' : `{${formOfEntries(value as Record<string, unknown>, depth)}}`
+}
+
+function formOfList(list: readonly unknown[], depth: number): string {
+  const length = Math.min(list.length, ENTRIES)
+  return Array.from({ length }, (_, i) => form(list[i], depth + 1)).join(',')
+}
+
+function formOfEntries(value: Readonly<Record<string, unknown>>, depth: number): string {
+  const entries: string[] = []
+  for (const name in value) {
+    if (entries.length === ENTRIES) break
+    entries.push(`${form(name, depth)}:${form(value[name], depth + 1)}`)
+  }
+  return entries.join(',')
+}

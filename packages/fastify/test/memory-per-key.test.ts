@@ -1,0 +1,20 @@
+import { memoryCases, memoryPerKey } from '@weir/tooling/memory-per-key'
+import { expect, test } from 'vitest'
+import { FRAMEWORKS } from './frameworks.ts'
+
+const PROGRAM = new URL('fixtures/memory-per-key.ts', import.meta.url)
+const CASES = memoryCases(() => '')
+/** Bytes, a record and a key of 257 characters included. */
+const MOST = 600
+
+// What makes keys is the same for all versions; strings of requests may differ.
+const SOME = CASES.filter(({ name }) => ['a long header', 'a forwarded address'].includes(name))
+
+test.each(FRAMEWORKS.map(([name], i) => [name, i === 0 ? CASES : SOME] as const))(
+  'a key holds at most 600 bytes, however long the strings of its request were: %s',
+  async (name, cases) => {
+    const bytes = await memoryPerKey(PROGRAM, [name], cases)
+    expect(Object.entries(bytes).filter(([, held]) => held > MOST)).toEqual([])
+  },
+  240_000,
+)
