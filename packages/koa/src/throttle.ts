@@ -1,4 +1,5 @@
-import { type Decision, type Handled, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import type { Handled } from '@weir/core/http'
 import {
   createGuard,
   LIMIT_FIELDS,

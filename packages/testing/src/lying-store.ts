@@ -1,5 +1,12 @@
-import type { Store } from '@weir/core'
-import type { Announcement, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import {
+  type Announcement,
+  backgroundStore,
+  type Store,
+  type StoreConnection,
+  type StoreNode,
+  type SyncReply,
+  type SyncRequest,
+} from '@weir/core/sync'
 import type { SeededRandom } from './random.ts'
 
 /** What becomes of the words of an honest store on their way to a node. */
@@ -19,7 +26,7 @@ export interface Lies {
  * const store = lyingStore(memoryStore(), { reply: (reply) => ({ ...reply, time: Number.NaN }) })
  */
 export function lyingStore(honest: Store, lies: Lies): Store {
-  return {
+  return backgroundStore({
     kind: 'lying',
     open(node) {
       const { announcement: lie } = lies
@@ -34,7 +41,7 @@ export function lyingStore(honest: Store, lies: Lies): Store {
       }
       return (lies.open === undefined ? own : lies.open(own, node)) as StoreConnection
     },
-  }
+  })
 }
 
 /** Values that programs trip over, made anew each time. Most are none of what a store or a neighbour may say. */

@@ -1,4 +1,13 @@
-import { createThrottler, memoryStore, type PolicyOptions, type Store, type Throttler, type WeirError } from '@weir/core'
+import {
+  createThrottler,
+  memoryStore,
+  type PolicyOptions,
+  type Store,
+  slidingCounter,
+  slidingWindow,
+  type Throttler,
+  type WeirError,
+} from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import type { Announcement, Cell, SyncReply } from '@weir/core/sync'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -27,9 +36,9 @@ const STEPS = 20
 const POLICIES: readonly PolicyOptions[] = [
   { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
   { name: 'strict', limit: LIMIT, interval: INTERVAL, strict: true },
-  { name: 'sliding', limit: LIMIT, interval: INTERVAL, window: 'sliding' },
-  { name: 'published', limit: LIMIT, interval: INTERVAL, enforcement: 'published' },
-  { name: 'two windows', limit: LIMIT, interval: INTERVAL, window: 'sliding', enforcement: 'published' },
+  { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
+  { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'spans' },
+  { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
 ]
 
 interface Lied {
