@@ -12,12 +12,12 @@ export interface Logger {
 }
 
 /** Writes changes of state to a logger, and nothing else: what a log holds does not grow with the traffic. */
-export function logEvents(logger: Logger, node: string, on: <E extends EventName>(name: E, listener: Listener<E>) => void): void {
-  on('degraded', ({ cause }) => logger.warn({ node, err: cause }, 'weir: the store is away; limits are kept by what is known'))
-  on('recovered', ({ after }) => logger.info({ node, after }, 'weir: the store answers again'))
-  on('overflow', ({ policy, maxKeys }) => logger.warn({ node, policy, maxKeys }, 'weir: the table of keys is full'))
-  on('nodes', ({ nodes, before }) => logger.debug({ node, nodes, before }, 'weir: the number of nodes changed'))
-  on('warning', ({ error }) => logger.warn({ node, err: error, code: error.code }, `weir: ${error.message}`))
+export function logEvents(logger: Logger, node: () => string, on: <E extends EventName>(name: E, listener: Listener<E>) => void): void {
+  on('degraded', ({ cause }) => logger.warn({ node: node(), err: cause }, 'weir: the store is away; limits are kept by what is known'))
+  on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
+  on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
+  on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
+  on('warning', ({ error }) => logger.warn({ node: node(), err: error, code: error.code }, `weir: ${error.message}`))
 }
 
 /** @throws WeirError `WEIR_INVALID_OPTION` */

@@ -43,7 +43,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
-  readonly nodeId: string
+  nodeId: string
   readonly exchange: Exchange
   readonly #point: MeetingPoint
   readonly #clock: Clock
@@ -52,8 +52,14 @@ class BackgroundCoordinator implements Coordinator {
   readonly #link: StoreState
   readonly #loop: SyncLoop
   readonly #all: Set<BackgroundCoordinator>
+  readonly #random: () => number
   /** Which throttlers' policies it keeps, those included that have not started. */
   readonly #policies = new Map<Coordinated, readonly string[]>()
+  /**
+   * The policies of throttlers that were closed. The store has counts of this node for them, which only grow: another meter
+   * would begin below them, and what it counts would not be told.
+   */
+  readonly #used = new Set<string>()
   /** Those that have. */
   #throttlers: readonly Coordinated[] = []
 
@@ -61,6 +67,7 @@ class BackgroundCoordinator implements Coordinator {
     this.nodeId = newNodeId(random)
     this.#point = point
     this.#all = all
+    this.#random = random
     this.#clock = clock
     this.#heartbeat = heartbeat
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
@@ -136,6 +143,7 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean {
+    if (policyIds.some((id) => this.#used.has(id))) return false
     for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
     this.#policies.set(throttler, policyIds)
     return true
@@ -147,6 +155,12 @@ class BackgroundCoordinator implements Coordinator {
       this.welcome()
       this.#loop.wakeNow()
       return
+    }
+    if (this.#link.state === 'closed') {
+      // A node like any other that starts, for all who have not started before.
+      this.nodeId = newNodeId(this.#random)
+      this.#used.clear()
+      this.#all.add(this)
     }
     this.#link.state = 'connecting'
     this.#loop.start(
@@ -177,9 +191,11 @@ class BackgroundCoordinator implements Coordinator {
   async leave(throttler: Coordinated, deadline: number): Promise<void> {
     const begun = this.#clock.monotonic()
     if (this.#throttlers.includes(throttler)) await this.#loop.flush(deadline)
+    for (const id of this.#policies.get(throttler) ?? []) this.#used.add(id)
     this.#policies.delete(throttler)
+    this.#loop.forget(throttler.meters())
     this.#throttlers = this.#throttlers.filter((one) => one !== throttler)
-    if (this.#policies.size > 0) return
+    if (this.#throttlers.length > 0) return
     this.#link.state = 'closed'
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))

@@ -22,7 +22,7 @@ export interface Coordinated {
 
 /** What keeps the counts of several nodes together: brought by a store, so that a throttler without one carries none of it. */
 export interface Coordinator {
-  /** This node's id. */
+  /** This node's id; known for good once a throttler has joined. */
   readonly nodeId: string
   readonly state: ThrottlerState
   /** What meters see of it. */

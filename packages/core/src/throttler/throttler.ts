@@ -43,13 +43,12 @@ export function createThrottler<const Name extends string = string, Req = unknow
 
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
 export class Throttler<Name extends string = string, Req = unknown> {
-  /** Unique to this start; throttlers that share a store's value are one node. */
-  readonly nodeId: string
   /** Its time and timers, by which adapters wait. */
   readonly clock: Clock
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
   readonly #coordinator: Coordinator | undefined
+  readonly #ownId: string
   readonly #self: Coordinated
   readonly #local: LocalMeters
   /** Where nothing else keeps time. */
@@ -67,6 +66,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #limiters: readonly Limiter[] = []
   #exchanging: readonly Exchanging[] = []
   #alone: readonly Meter[] = []
+  /** Those that an update has taken out, and when: one that comes back soon must go on with its counts, which only grow. */
+  #retired: readonly { readonly limiter: Limiter; readonly at: number }[] = []
   readonly #warned = new Once()
   #closing: Promise<void> | undefined
 
@@ -89,12 +90,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     }
     const policyIds = policies.map(({ id }) => id)
     this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
-    this.nodeId = this.#coordinator?.nodeId ?? newNodeId(random)
+    this.#ownId = newNodeId(random)
     const emitter = this.#self.emitter
     emitter.node = this.nodeId
     this.#emitter = emitter
     this.#throttled = new ThrottledReport(emitter)
-    if (logger !== undefined) logEvents(logger, this.nodeId, (name, listener) => emitter.on(name, listener))
+    if (logger !== undefined) logEvents(logger, () => this.nodeId, (name, listener) => emitter.on(name, listener))
     this.#events = {
       blocked: ({ policy }, key, forMs, cause) => {
         if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
@@ -117,6 +118,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
     })
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters, now: () => this.#now() })
     this.#adopt(rules, policies)
+  }
+
+  /** Unique to this start; throttlers that share a store's value are one node. */
+  get nodeId(): string {
+    return this.#coordinator?.nodeId ?? this.#ownId
   }
 
   /** The policies, checked and frozen, in their order. */
@@ -300,7 +306,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#coordinator === undefined) {
       if (this.#rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
       this.#ticker.wake()
-    } else this.#coordinator.join(this.#self)
+    } else {
+      this.#coordinator.join(this.#self)
+      this.#emitter.node = this.nodeId
+    }
     return this
   }
 
@@ -323,8 +332,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
     const now = this.clock.monotonic()
     const running = this.#state !== 'idle'
+    const before = this.#limiters
+    const retired = this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
+    const known = [...before, ...retired.map(({ limiter }) => limiter)]
     this.#limiters = policies.map((policy) => {
-      const kept = this.#limiters.find((limiter) => limiter.policy.id === policy.id)
+      const kept = known.find((limiter) => limiter.policy.id === policy.id)
       if (kept === undefined) {
         const made = this.#limiterOf(policy)
         if (running) made.meter.roll(now)
@@ -335,6 +347,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
       if (!running) kept.meter.rollAt = Number.NEGATIVE_INFINITY
       return kept
     })
+    const gone = before.filter((limiter) => !this.#limiters.includes(limiter)).map((limiter) => ({ limiter, at: now }))
+    this.#retired = [...retired.filter(({ limiter }) => !this.#limiters.includes(limiter)), ...gone]
     const shared = this.#limiters.filter(({ policy }) => policy.coordination !== 'local')
     this.#exchanging = shared.map(({ meter }) => meter as Exchanging)
     this.#alone = this.#limiters.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
@@ -389,6 +403,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     else this.#coordinator.wake()
   }
 }
+
+/** So long, in intervals, the store may have counts of a policy that was taken out. */
+const KEPT_INTERVALS = 3
 
 /** What a snapshot tells of the exchange where there is none. */
 const NO_STORE: Pick<Snapshot, 'degradedFor' | 'nodes' | 'sync'> = Object.freeze({

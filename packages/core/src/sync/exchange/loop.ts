@@ -95,6 +95,9 @@ export class SyncLoop {
   start(connection: StoreConnection | undefined): void {
     this.#connection = connection
     this.#running = true
+    this.#heartbeatAt = Number.NEGATIVE_INFINITY
+    this.#heartbeatInFlight = false
+    this.#cursor = undefined
     this.#tick()
   }
 
@@ -130,6 +133,11 @@ export class SyncLoop {
   retire(meters: readonly Exchanging[]): void {
     for (const meter of meters) this.#walks.retire(meter)
     this.#soon()
+  }
+
+  /** These are no longer walked: what they held has been sent. */
+  forget(meters: readonly Exchanging[]): void {
+    for (const meter of meters) this.#walks.forget(meter)
   }
 
   /** The store's next heartbeat is to hand out everything again. */

@@ -62,6 +62,11 @@ export class SpanWalks {
     this.#walks.push({ meter, options: { all: true, resend: false }, from: 0 })
   }
 
+  forget(meter: Exchanging): void {
+    this.#ends.delete(meter)
+    this.#walks = this.#walks.filter((walk) => walk.meter !== meter)
+  }
+
   /** Goes on with the walks until the batch is full, or one of them has done as much as fits into one turn. */
   collect(now: number, batch: Batch): void {
     while (!batch.full && this.#walks.length > 0) if (!this.#step(now, batch)) return

@@ -108,7 +108,7 @@ export class StoreState {
     }
     this.sync.succeed(entries, received - sent, received)
     if (this.#host.emitter.has('sync')) this.#host.emitter.emit('sync', { entries, duration: received - sent })
-    if (first && this.state === 'connecting') this.state = 'synced'
+    if (this.state === 'connecting') this.state = 'synced'
     if (this.#host.loop.degraded) this.#recovered(sent, received)
   }
 
