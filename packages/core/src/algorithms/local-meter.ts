@@ -32,11 +32,6 @@ export abstract class LocalMeter implements Meter {
     return this.site.table.fields
   }
 
-  /** Units that may be taken, by the policy as it is now. */
-  protected get limit(): number {
-    return this.site.policy.limit
-  }
-
   /** Counts a request of `cost` units if it fits, and says whether it did. */
   protected abstract count(slot: number, cost: number, limit: number, now: number): boolean
   /** Whether a request of `cost` units fits; changes nothing that a later answer depends on. */
@@ -68,19 +63,19 @@ export abstract class LocalMeter implements Meter {
   }
 
   take(slot: number, cost: number, now: number): boolean {
-    const { table, policy } = this.site
-    if (((table.flags[slot] as number) & BLOCKED) !== 0 || !this.count(slot, cost, policy.limit, now)) return false
+    const { site } = this
+    if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.count(slot, cost, site.limitOf(slot), now)) return false
     this.admitted += cost
     return true
   }
 
   fits(slot: number, cost: number, now: number): boolean {
-    const { table, policy } = this.site
-    return ((table.flags[slot] as number) & BLOCKED) === 0 && this.allows(slot, cost, policy.limit, now)
+    const { site } = this
+    return ((site.table.flags[slot] as number) & BLOCKED) === 0 && this.allows(slot, cost, site.limitOf(slot), now)
   }
 
   admits(slot: number, cost: number, now: number): boolean {
-    return this.site.blocks.of(slot, now) === undefined && this.allows(slot, cost, this.limit, now)
+    return this.site.blocks.of(slot, now) === undefined && this.allows(slot, cost, this.site.limitOf(slot), now)
   }
 
   fullBy(_slot: number, _cost: number, _now: number): SourceIndex | -1 {
@@ -88,7 +83,7 @@ export abstract class LocalMeter implements Meter {
   }
 
   add(slot: number, cost: number, now: number): void {
-    this.force(slot, cost, this.limit, now)
+    this.force(slot, cost, this.site.limitOf(slot), now)
     this.admitted += cost
   }
 
@@ -98,22 +93,24 @@ export abstract class LocalMeter implements Meter {
   }
 
   remaining(slot: number, now: number): number {
-    return this.left(slot, this.limit, now)
+    return this.left(slot, this.site.limitOf(slot), now)
   }
 
   refuse(slot: number, cost: number, now: number): Refusal {
     const { blocks, policy } = this.site
-    if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.allows(slot, Math.min(cost, 1), policy.limit, now)) {
-      blocks.startCooldown(slot, now, now + this.wait(slot, Math.min(1, policy.limit), policy.limit, now))
+    const limit = this.site.limitOf(slot)
+    if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.allows(slot, Math.min(cost, 1), limit, now)) {
+      blocks.startCooldown(slot, now, now + this.wait(slot, Math.min(1, limit), limit, now))
     }
     return this.explain(slot, cost, now)
   }
 
   explain(slot: number, cost: number, now: number): Refusal {
-    const { blocks, policy } = this.site
+    const { blocks } = this.site
+    const limit = this.site.limitOf(slot)
     const block = blocks.of(slot, now)
     if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    return { reason: 'limit', retryAfter: this.wait(slot, Math.min(cost, policy.limit), policy.limit, now) }
+    return { reason: 'limit', retryAfter: this.wait(slot, Math.min(cost, limit), limit, now) }
   }
 
   sourceOf(slot: number, _cost: number): SourceIndex {
@@ -122,7 +119,7 @@ export abstract class LocalMeter implements Meter {
 
   refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
-    if (slot >= 0) this.giveBack(slot, ordinal, units, this.limit, now)
+    if (slot >= 0) this.giveBack(slot, ordinal, units, this.site.limitOf(slot), now)
   }
 
   recheck(_slot: number): void {}
@@ -150,7 +147,7 @@ export abstract class LocalMeter implements Meter {
   }
 
   usedOf(slot: number, now: number): number {
-    return Math.max(0, this.limit - this.left(slot, this.limit, now))
+    return Math.max(0, this.site.limitOf(slot) - this.left(slot, this.site.limitOf(slot), now))
   }
 
   ownOf(slot: number): number {

@@ -70,6 +70,8 @@ export interface Syncing {
 export interface MeterSite {
   /** The rule now: `update` may replace it by one whose counts are the same. */
   readonly policy: MeterPolicy
+  /** The limit of a key: the policy's, or one that the key was given by itself. */
+  limitOf(slot: number): number
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats

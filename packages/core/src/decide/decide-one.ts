@@ -29,7 +29,7 @@ function decideSlowly(limiter: Limiter, given: string, cost: number, now: number
 
 function passed(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision {
   return new PolicyDecision(
-    limiter.cell.passed,
+    limiter.limited ? limiter.outcome(slot, 'ok') : limiter.cell.passed,
     key,
     limiter.meter.remaining(slot, now),
     Math.ceil(limiter.meter.resetAfter(slot, now)),
@@ -40,7 +40,8 @@ function passed(limiter: Limiter, slot: number, key: string, cost: number, now: 
 /** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
 function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
   limiter.stats.countByLimit(source)
-  return new PolicyDecision(limiter.cell.full, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.rollAt - now), 0)
+  const full = limiter.limited ? limiter.outcome(slot, 'limit') : limiter.cell.full
+  return new PolicyDecision(full, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.rollAt - now), 0)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */
@@ -65,7 +66,7 @@ export function partOf(
   }
   // Nothing is counted; who only looks is told what would be left.
   const left = Math.max(0, limiter.meter.remaining(slot, now) - (allowed ? cost : 0))
-  return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
+  return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
 }
 
 /** Marks a slot as one whose policy refused, below `NO_SLOT`; its own inverse. */
@@ -99,6 +100,6 @@ function overflowed(limiter: Limiter, key: string, cost: number, now: number, co
 }
 
 function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
-  const outcome = limiter.cell.outcome(why.reason, cost > limiter.policy.limit)
+  const outcome = limiter.outcome(slot, why.reason, cost > limiter.limitOf(slot))
   return new PolicyDecision(outcome, key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(why.retryAfter)), 0)
 }

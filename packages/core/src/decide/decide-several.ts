@@ -19,6 +19,17 @@ export interface RequestPathHost {
   warn(error: WeirError, subject?: string): void
 }
 
+/** What `check` can be told of a request. */
+export interface CheckOptions {
+  /** Units, a finite number > 0. Default: the policies' `cost` where it is a number, or 1. */
+  readonly cost?: number
+  /**
+   * Units per interval for this key, in every policy, in place of the policies' `limit`: 0 refuses all, `Infinity` admits all, else a
+   * number of at least 1. It holds for this decision; nodes share counts, and each compares them with the limit that it was given.
+   */
+  readonly limit?: number | undefined
+}
+
 type Keys = readonly (string | undefined)[]
 
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
@@ -74,21 +85,25 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  check(key: string, cost?: number): Decision<Name> {
+  check(key: string, asked?: number | CheckOptions): Decision<Name> {
     const limiter = this.#single
-    if (limiter === undefined || typeof key !== 'string' || key.length > LONGEST_KEY) return this.#checkEach(key, cost, true)
+    if (limiter === undefined || limiter.limited || typeof key !== 'string' || key.length > LONGEST_KEY || typeof asked === 'object') {
+      return this.#checkEach(key, asked, true)
+    }
+    const cost = asked
     const now = this.#clock.monotonic()
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     return decideOne(limiter, key, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
   }
 
   /** As the throttler's. */
-  peek(key: string, cost?: number): Decision<Name> {
-    return this.#checkEach(key, cost, false)
+  peek(key: string, asked?: number | CheckOptions): Decision<Name> {
+    return this.#checkEach(key, asked, false)
   }
 
   /** As the throttler's. */
   decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
+    for (let i = 0; i < this.#limiters.length; i++) if ((this.#limiters[i] as Limiter).limited) this.#unlimit(keys)
     if (applied === 1 && applying !== undefined) {
       const place = applying[0] as number
       const key = keys[place]
@@ -103,9 +118,10 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  async checkAsync(given: string, cost?: number): Promise<Decision<Name>> {
+  async checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
+    const cost = this.#limitTo(key, asked, true)
     const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
@@ -122,9 +138,41 @@ export class RequestPath<Name extends string> {
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
-  #checkEach(key: string, cost: number | undefined, count: boolean): Decision<Name> {
-    checkKey(key)
-    return this.#decideAll(count ? bounded(key) : boundedOnce(key), this.#costsOf(cost), count)
+  #checkEach(given: string, asked: number | CheckOptions | undefined, count: boolean): Decision<Name> {
+    checkKey(given)
+    const key = count ? bounded(given) : boundedOnce(given)
+    return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked, count)), count)
+  }
+
+  /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
+  #limitTo(key: string, asked: number | CheckOptions | undefined, count: boolean): number | undefined {
+    const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked ?? undefined, limit: undefined }
+    if (limit === undefined && !this.#limiters.some(({ limited }) => limited)) return cost
+    const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
+    for (const [place, limiter] of this.#limiters.entries()) {
+      const name = this.#shared[place] === true ? ALL_KEY : key
+      const slot = count && own !== undefined ? limiter.locate(name) : limiter.table.find(name)
+      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
+    }
+    return cost
+  }
+
+  /** An adapter gives no key a limit of its own. */
+  #unlimit(keys: Keys): void {
+    for (const [place, limiter] of this.#limiters.entries()) {
+      const key = keys[place]
+      const slot = key === undefined || !limiter.limited ? NO_SLOT : limiter.table.find(key)
+      if (slot >= 0) limiter.limitTo(slot, undefined)
+    }
+  }
+
+  #noLimit(limit: unknown): undefined {
+    const allowed = 'it must be 0, Infinity, or a number of at least 1'
+    this.#host.warn(
+      new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
+      'limit',
+    )
+    return undefined
   }
 
   /** A cost for each policy: the given one, or its own. */
@@ -173,7 +221,8 @@ export class RequestPath<Name extends string> {
       const limiter = limiters[i] as Limiter
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      if (key === undefined || now >= limiter.meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
+      if (key === undefined || limiter.limited || now >= limiter.meter.rollAt || (!checked && !isCost(cost)))
+        return this.#takeBack(costs, places, counted)
       const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
@@ -282,6 +331,11 @@ export class RequestPath<Name extends string> {
     )
     return 1
   }
+}
+
+/** Whether a value can be the limit of one key. */
+function isLimit(limit: unknown): limit is number {
+  return typeof limit === 'number' && (limit >= 1 || limit === 0)
 }
 
 function checkKey(key: unknown): void {

@@ -73,7 +73,7 @@ export class PolicyDecision implements Decision {
   }
 
   get limit(): number {
-    return this.policy?.limit ?? Number.POSITIVE_INFINITY
+    return this.outcome.limit
   }
 
   get retryAfter(): number {
@@ -120,7 +120,7 @@ export function summary({
 
 /** For a request to which no policy applies. */
 export const NO_POLICY: PolicyDecision = new PolicyDecision(
-  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true, never: false },
+  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true, never: false, limit: Number.POSITIVE_INFINITY },
   '',
   Number.POSITIVE_INFINITY,
   0,

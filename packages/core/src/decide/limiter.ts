@@ -3,9 +3,9 @@ import type { SharedSite } from '../algorithms/shared/site.ts'
 import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
 import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
-import { OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
+import { type DecisionReason, OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { RunningCell } from './outcome.ts'
+import { type Outcome, RunningCell } from './outcome.ts'
 import type { Policy } from './policy.ts'
 
 /** What happens to new keys when the table of keys is full. */
@@ -38,6 +38,9 @@ export class Limiter implements SharedSite, BlocksOwner {
   readonly meter: Meter
   /** `policy` and the running interval or bucket, for decisions to refer to. */
   cell: RunningCell
+  /** Whether some key has a limit of its own. */
+  limited = false
+  readonly #limits = new Map<number, number>()
   readonly #events: LimiterEvents
   #sharedSlot = NO_SLOT
   #lastSlot = 0
@@ -104,8 +107,29 @@ export class Limiter implements SharedSite, BlocksOwner {
     return slot === this.#sharedSlot ? SHARED_LABEL : idOfKey(this.keyOf(slot))
   }
 
+  limitOf(slot: number): number {
+    return this.limited ? (this.#limits.get(slot) ?? this.policy.limit) : this.policy.limit
+  }
+
+  /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */
+  limitTo(slot: number, limit: number | undefined): void {
+    const own = limit === this.policy.limit ? undefined : limit
+    if (this.#limits.get(slot) === own) return
+    if (own === undefined) this.#limits.delete(slot)
+    else this.#limits.set(slot, own)
+    this.limited = this.#limits.size > 0
+    this.meter.recheck(slot)
+  }
+
+  /** How a request to a key came out. */
+  outcome(slot: number, reason: DecisionReason, never = false): Outcome {
+    const outcome = this.cell.outcome(reason, never)
+    return this.limited && this.#limits.has(slot) ? { ...outcome, limit: this.limitOf(slot) } : outcome
+  }
+
   /** Forgets a key. */
   forget(slot: number): void {
+    this.#limits.delete(slot)
     this.blocks.forget(slot)
     this.meter.forgotten(slot)
     this.table.remove(slot)

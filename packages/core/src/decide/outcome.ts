@@ -12,6 +12,8 @@ export interface Outcome {
   readonly allowed: boolean
   /** Whether the request costs more than the limit, so that it never fits. */
   readonly never: boolean
+  /** Units per interval: the policy's, or what the key was given by itself. */
+  readonly limit: number
 }
 
 /** What requests of a policy are counted in now: its running interval or bucket, and how decisions in it can come out. */
@@ -42,5 +44,5 @@ export class RunningCell {
 }
 
 function outcomeOf(policy: Policy, ordinal: Ordinal, reason: DecisionReason, never: boolean): Outcome {
-  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun, never }
+  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun, never, limit: policy.limit }
 }

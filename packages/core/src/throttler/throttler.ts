@@ -1,7 +1,7 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { Exchanging, SharedSite } from '../algorithms/shared/site.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
-import { RequestPath } from '../decide/decide-several.ts'
+import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Duration } from '../decide/duration.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
@@ -95,7 +95,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     emitter.node = this.nodeId
     this.#emitter = emitter
     this.#throttled = new ThrottledReport(emitter)
-    if (logger !== undefined) logEvents(logger, () => this.nodeId, (name, listener) => emitter.on(name, listener))
+    if (logger !== undefined)
+      logEvents(
+        logger,
+        () => this.nodeId,
+        (name, listener) => emitter.on(name, listener),
+      )
     this.#events = {
       blocked: ({ policy }, key, forMs, cause) => {
         if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
@@ -155,16 +160,16 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). From requests
    * an adapter, or a guard of `createGuard`, reads it
-   * @param cost units; a bad one counts as 1, with one `warning`. Default: the policies' `cost` where it is a number, or 1
+   * @param options the cost, or `{ cost, limit }`. A bad cost counts as 1, a bad limit as none, each with one `warning`
    * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_CLOSED` after `close`
    */
-  check(key: string, cost?: number): Decision<Name> {
-    return this.#path.check(key, cost)
+  check(key: string, options?: number | CheckOptions): Decision<Name> {
+    return this.#path.check(key, options)
   }
 
   /** As `check`, but nothing is counted and no cooldown starts. */
-  peek(key: string, cost?: number): Decision<Name> {
-    return this.#path.peek(key, cost)
+  peek(key: string, options?: number | CheckOptions): Decision<Name> {
+    return this.#path.peek(key, options)
   }
 
   /**
@@ -183,8 +188,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
    * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
-  checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
-    return this.#path.checkAsync(key, cost)
+  checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
+    return this.#path.checkAsync(key, options)
   }
 
   /** As `decide` for policies with `strict`. A promise only when a request must wait. */

@@ -1,4 +1,4 @@
-import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG } from '../../keys/key-table.ts'
+import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TAG } from '../../keys/key-table.ts'
 import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { spanEnd } from '../../time/intervals.ts'
@@ -23,7 +23,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
     const base = baseOf(slot)
     const fields = this.table.fields
-    const { limit } = this.policy
+    const limit = this.site.limitOf(slot)
     if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
     if (this.blockOf(slot, now) !== undefined) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
@@ -39,7 +39,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
       return known + cost <= most && cost <= limit
     }
     if (active !== undefined && this.exchange.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
-    fields[base + GATE] = known + 1 > limit && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
+    fields[base + GATE] = known + 1 > limit && limit >= 1 && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
     if (known + cost > limit) return false
     if (!count) {
       // The next request has to think of what this one must not cause.
@@ -75,18 +75,19 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     }
     // With others known to be active the threshold sinks as time passes: look again half way.
     const next = active !== undefined && active.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
-    fields[base + GATE] = Math.min(this.policy.limit, (fields[base + KNOWN] as number) + next - unsent)
+    fields[base + GATE] = Math.min(this.site.limitOf(slot), (fields[base + KNOWN] as number) + next - unsent)
   }
 
   #dueAt(base: number, active: Active | undefined, now: number): number {
     const nodes = this.#nodesOf(active)
     const told = this.#told(base, active)
+    const limit = this.site.limitOf(base / STRIDE)
     const due = threshold({
-      room: this.policy.limit - told,
+      room: limit - told,
       inFlight: active?.flight ?? 0,
       nodes,
       extrapolated: active === undefined ? 0 : expected(active, now),
-      divisor: divisorFor(this.policy.limit, this.exchange.nodes),
+      divisor: divisorFor(limit, this.exchange.nodes),
     })
     return due <= 1 && this.#mayHoldOne(told, nodes) ? MORE_THAN_ONE : due
   }
@@ -122,7 +123,8 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
 
   /** Known units up to which requests are admitted while the store is away. */
   #mostWhileDegraded(slot: number, base: number, now: number): number {
-    const { limit, spans, interval, degraded } = this.policy
+    const { spans, interval, degraded } = this.policy
+    const limit = this.site.limitOf(slot)
     const fields = this.table.fields
     const live = this.exchange.nodes
     switch (degraded) {
@@ -176,7 +178,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     const nodes = this.#nodesOf(active)
     const unsent = this.unsent(slot, base)
     const others = Math.max(unsent * (nodes - 1), active === undefined ? 0 : expected(active, now))
-    return this.policy.limit - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
+    return this.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
   }
 
   override overdue(ticket: Ticket): void {
@@ -188,7 +190,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   }
 
   protected override quiet(slot: number, base: number, unsent: number): boolean {
-    const { limit } = this.policy
+    const limit = this.site.limitOf(slot)
     const live = this.exchange.nodes
     if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
     // Of an interval that is over nobody needs it any more.
@@ -197,7 +199,8 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
 
   /** Of a small limit the countdown's first step is a unit or two: there is nothing to gain. */
   #quietPart(base: number): number {
-    const { limit, interval } = this.policy
+    const { interval } = this.policy
+    const limit = this.site.limitOf(base / STRIDE)
     if (this.ordinalOf(base) !== this.ordinal || divisorFor(limit, this.exchange.nodes) > 2) return QUIET_OWN
     const elapsed = 1 - (this.rollAt - this.walkedAt) / interval
     return Math.min(QUIET_OWN, ON_PACE * Math.max(0, elapsed))
@@ -229,7 +232,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     if (elapsed > 0 && active.syncedAt > Number.NEGATIVE_INFINITY) active.rate = smooth(active.rate, learned / elapsed)
     active.total = Math.max(active.total, total, before + ownNet)
     active.ownThen = ownNet
-    active.share.see(ownNet, active.total, this.policy.limit)
+    active.share.see(ownNet, active.total, this.site.limitOf(slot))
     active.syncedAt = now
     this.recheck(slot)
     // Units that came while the exchange was under way may make the next one due.

@@ -1,4 +1,4 @@
-import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, TAG, TOLD } from '../../keys/key-table.ts'
+import { ACTIVE, BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
 import { MOST_UNITS, sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
@@ -132,7 +132,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
         const back = Math.min(units, this.own(base))
         if (!(back > 0)) return
         const fields = this.table.fields
-        const wasFull = (fields[base + KNOWN] as number) + 1 > this.policy.limit
+        const wasFull = (fields[base + KNOWN] as number) + 1 > this.site.limitOf(slot)
         this.#give(slot, back)
         fields[base + KNOWN] = (fields[base + KNOWN] as number) - back
         if ((fields[base + GATE] as number) < 0) fields[base + GATE] = Number.NEGATIVE_INFINITY
@@ -314,7 +314,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
 
   /** A request that costs more than what is left is refused alone; this tells it from a key that is closed. */
   protected closedFor(base: number, cost: number): boolean {
-    return cost <= 1 || (this.table.fields[base + KNOWN] as number) + 1 > this.policy.limit
+    return cost <= 1 || (this.table.fields[base + KNOWN] as number) + 1 > this.site.limitOf(base / STRIDE)
   }
 
   protected tillEnd(now: number): number {
@@ -352,7 +352,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
   }
 
   protected override knownBy(slot: number, cost: number): SourceIndex {
-    if (this.own(baseOf(slot)) + cost > this.policy.limit) return LOCAL
+    if (this.own(baseOf(slot)) + cost > this.site.limitOf(slot)) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 

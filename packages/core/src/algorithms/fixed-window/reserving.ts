@@ -34,7 +34,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
       taken = sumOf(taken, reservation.cost)
       const cells = [{ ordinal: this.ordinal, taken, given }]
       this.stats.countExchange(STRICT)
-      batch.add(this, reservation, { policy: this.storePolicy, key: this.site.idOf(slot), cells, atMost: this.policy.limit })
+      batch.add(this, reservation, { policy: this.storePolicy, key: this.site.idOf(slot), cells, atMost: this.site.limitOf(slot) })
     }
     if (taken === this.taken(slot, base)) this.table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
   }

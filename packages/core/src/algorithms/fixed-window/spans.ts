@@ -29,14 +29,14 @@ export class PublishedFixedWindow extends FixedWindowMeter {
       return false
     }
     const most = this.exchange.degraded && this.policy.degraded === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot)
-    const { limit } = this.policy
+    const limit = this.site.limitOf(slot)
     fields[base + GATE] = Math.min(most, limit)
     return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
   }
 
   /** Own units up to which `own · nodes <= limit`. */
   #most(slot: number): number {
-    return this.policy.limit / (this.activeOf(slot)?.nodes ?? 1)
+    return this.site.limitOf(slot) / (this.activeOf(slot)?.nodes ?? 1)
   }
 
   override remaining(slot: number): number {
@@ -93,7 +93,7 @@ export class PublishedFixedWindow extends FixedWindowMeter {
     active.lastTotal = reply.taken - reply.given
     active.spanTaken = cell.taken
     this.recheck(slot)
-    const over = active.lastTotal > this.policy.limit
+    const over = active.lastTotal > this.site.limitOf(slot)
     if (over && cell.ordinal > this.amnesty && this.blockOf(slot, now) === undefined) this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 
@@ -117,6 +117,6 @@ export class PublishedFixedWindow extends FixedWindowMeter {
     const count = taken - active.spanTaken
     active.spanTaken = taken
     if (this.policy.degraded === 'open' || this.blockOf(slot, now) !== undefined) return
-    if (count * active.nodes > this.policy.limit / this.policy.spans) this.#blockHere(slot, this.ordinalOf(base), now, LOCAL)
+    if (count * active.nodes > this.site.limitOf(slot) / this.policy.spans) this.#blockHere(slot, this.ordinalOf(base), now, LOCAL)
   }
 }

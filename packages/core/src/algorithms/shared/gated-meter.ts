@@ -129,7 +129,7 @@ export abstract class GatedMeter implements Exchanging {
     if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
     if (cost === 1) return (FULL - gate) as SourceIndex
     // What fits in no interval has to be told so.
-    return cost > this.policy.limit ? -1 : this.sourceOf(slot, cost)
+    return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
 
   add(slot: number, cost: number): void {
@@ -149,7 +149,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   remaining(slot: number, _now: number): number {
-    return Math.max(0, this.site.policy.limit - (this.table.fields[slot * 5] as number))
+    return Math.max(0, this.site.limitOf(slot) - (this.table.fields[slot * 5] as number))
   }
 
   resetAfter(_slot: number, now: number): number {

@@ -36,14 +36,14 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
     }
     const most = away === 'open' ? Number.POSITIVE_INFINITY : this.#most(slot, now)
     // It grows as time passes, so what is below it now stays below it. Below 0 gates have a meaning of their own.
-    const { limit } = this.policy
+    const limit = this.site.limitOf(slot)
     fields[base + GATE] = Math.max(0, Math.min(most, limit))
     return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
   }
 
   /** What the running interval may hold at this moment. */
   #most(slot: number, now: number): number {
-    return this.policy.limit - this.#previous(slot) * (1 - this.#elapsed(now))
+    return this.site.limitOf(slot) - this.#previous(slot) * (1 - this.#elapsed(now))
   }
 
   override remaining(slot: number, now: number): number {
@@ -56,7 +56,7 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
 
   override usedOf(slot: number, now: number): number {
     const used = super.usedOf(slot, now)
-    return used > 0 ? this.policy.limit - this.#most(slot, now) + used : 0
+    return used > 0 ? this.site.limitOf(slot) - this.#most(slot, now) + used : 0
   }
 
   #previous(slot: number): number {
@@ -84,7 +84,8 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
 
   /** When the weighted sum leaves room, if nothing else comes. */
   #opensIn(slot: number, cost: number, now: number): number {
-    const { limit, interval } = this.policy
+    const { interval } = this.policy
+    const limit = this.site.limitOf(slot)
     const known = this.table.fields[baseOf(slot) + KNOWN] as number
     const units = Math.min(cost, limit)
     const previous = this.#previous(slot)

@@ -24,7 +24,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     const base = baseOf(slot)
     const fields = this.table.fields
     const known = this.known(slot, key)
-    const { limit } = this.policy
+    const limit = this.site.limitOf(slot)
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     if (this.blockOf(slot, now) !== undefined) return false
     if (this.storeAway || key.away) {
@@ -35,7 +35,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
       return known + cost <= most && cost <= limit
     }
     if (key.closed) {
-      if (known > reopensBelow(this.policy.limit, this.shape)) return false
+      if (known > reopensBelow(limit, this.shape)) return false
       key.closed = false
     }
     const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
@@ -65,23 +65,27 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
       return
     }
     const next = key.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
-    this.table.fields[base + GATE] = Math.min(this.policy.limit + key.early, (this.table.fields[base + KNOWN] as number) + next - unsent)
+    this.table.fields[base + GATE] = Math.min(
+      this.site.limitOf(slot) + key.early,
+      (this.table.fields[base + KNOWN] as number) + next - unsent,
+    )
   }
 
   #dueAt(key: SlidingKey, known: number, now: number): number {
     const live = this.exchange.nodes
     const flight = key.cells.flight()
     return threshold({
-      room: this.policy.limit - (known - key.cells.unsent()),
+      room: key.limit - (known - key.cells.unsent()),
       inFlight: flight,
       nodes: Math.min(3 * live, Math.max(live, 1 / key.share.value(live))),
       extrapolated: key.rate * Math.max(0, now - Math.max(key.syncedAt, now - this.policy.interval)),
-      divisor: this.policy.limit < 20 * live ? 3 : DIVISOR,
+      divisor: key.limit < 20 * live ? 3 : DIVISOR,
     })
   }
 
   #mostWhileDegraded(key: SlidingKey, known: number, now: number): number {
-    const { limit, spans, interval, degraded } = this.policy
+    const { spans, interval, degraded } = this.policy
+    const { limit } = key
     const live = this.exchange.nodes
     if (degraded === 'open') return Number.POSITIVE_INFINITY
     if (degraded === 'closed') return Number.NEGATIVE_INFINITY
@@ -102,7 +106,8 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
   override refuse(slot: number, cost: number, now: number): Refusal {
     const key = this.keyAt(slot)
     const known = this.known(slot, key)
-    const { cooldown, limit } = this.policy
+    const { cooldown } = this.policy
+    const limit = this.site.limitOf(slot)
     if (!this.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
@@ -121,7 +126,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
   override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
     super.blockRemotely(slot, remaining, now, roundTrip, source)
     const key = this.keys.get(slot)
-    if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.policy.limit) this.#closeIfBlocked(slot, key)
+    if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.site.limitOf(slot)) this.#closeIfBlocked(slot, key)
   }
 
   override explain(slot: number, cost: number, now: number): Refusal {
@@ -152,12 +157,12 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
    * must not stay closed while others, which had, fill the window up again.
    */
   protected override reopen(key: SlidingKey, now: number): void {
-    const most = reopensBelow(this.policy.limit, this.shape)
+    const most = reopensBelow(key.limit, this.shape)
     for (let bucket = key.lookedAt + 1; bucket <= this.ordinal; bucket++) {
       const oldest = (bucket - this.shape.buckets) as Ordinal
       const units = key.cells.unitsIn(oldest)
       const over = bucket < this.ordinal ? 1 : this.into(now)
-      const early = Math.min(EARLY_RELEASE * this.policy.limit, units * Math.min(1, over))
+      const early = Math.min(EARLY_RELEASE * key.limit, units * Math.min(1, over))
       if (key.cells.total(oldest, bucket as Ordinal) - early <= most) {
         key.closed = false
         return
@@ -175,14 +180,14 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
   override remaining(slot: number, now: number): number {
     const key = this.keys.get(slot)
     if (key === undefined) return super.remaining(slot, now)
-    return key.closed ? 0 : Math.max(0, this.policy.limit - this.known(slot, key))
+    return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.known(slot, key))
   }
 
   /** Something new is known: what was too little to be sent may not be so any more. */
   protected override lookAtNews(slot: number, key: SlidingKey, now: number): void {
-    const known = this.total(key.cells, now) - this.early(key.cells, now)
+    const known = this.total(key.cells, now) - this.early(key, now)
     const unsent = key.cells.unsent()
-    if (known + 1 > this.policy.limit) {
+    if (known + 1 > key.limit) {
       this.#closeIfBlocked(slot, key)
       if (unsent > 0) this.wantExchange(slot, now, PROOF)
     } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)

@@ -59,6 +59,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const base = baseOf(slot)
     const fields = this.table.fields
     const key = this.keyAt(slot)
+    key.limit = this.site.limitOf(slot)
     this.#absorb(base, key)
     if (key.closed) this.reopen(key, now)
     key.cells.dropBefore(this.oldest())
@@ -68,7 +69,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       key.rate = key.paceUnits = key.paceTime = 0
     }
     const known = Math.min(MOST_UNITS, this.total(key.cells, now))
-    key.early = this.early(key.cells, now)
+    key.early = this.early(key, now)
     fields[base + KNOWN] = known
     fields[base + OTHERS] = known
     fields[base + TAG] = this.tag
@@ -105,10 +106,10 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   /** What of the oldest bucket is released already. */
-  protected early(cells: SlidingCells, now: number): number {
+  protected early({ cells, limit }: SlidingKey, now: number): number {
     const into = this.into(now)
     const units = cells.unitsIn((this.oldest() + Math.floor(into)) as Ordinal)
-    return Math.max(0, Math.min(EARLY_RELEASE * this.policy.limit, units * (into - Math.floor(into))))
+    return Math.max(0, Math.min(EARLY_RELEASE * limit, units * (into - Math.floor(into))))
   }
 
   /** W when the key was last looked at, plus what was counted since. */
@@ -146,7 +147,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (bucket === undefined) return
     const back = Math.min(units, bucket.taken - bucket.given)
     if (!(back > 0)) return
-    const wasFull = this.known(slot, key) + 1 > this.policy.limit
+    const wasFull = this.known(slot, key) + 1 > key.limit
     bucket.given = sumOf(bucket.given, back)
     this.recheck(slot)
     this.refresh(slot, now)
@@ -196,7 +197,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const learned = Math.max(0, key.cells.others() - before)
     this.#measure(key, learned, now)
     const own = key.ownTaken - key.cells.unsent()
-    key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, this.policy.limit)
+    key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, key.limit)
     key.ownThen = own
     key.syncedAt = now
     key.synced = true
@@ -251,7 +252,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
     const grown = key.cells.others() - before
     if (grown > 0) {
-      key.share.add(0, grown, this.policy.limit)
+      key.share.add(0, grown, key.limit)
       // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
       this.#measure(key, grown, now)
       key.syncedAt = now
@@ -269,7 +270,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const fresh = key.idleAt >= key.syncedAt
     const elapsed = now - (fresh ? key.idleAt : key.syncedAt)
     if (!(elapsed > 0)) return
-    const held = fresh && units > 0 ? Math.max(0, this.policy.limit - this.total(key.cells, now)) / (2 * DIVISOR + 2) : 0
+    const held = fresh && units > 0 ? Math.max(0, key.limit - this.total(key.cells, now)) / (2 * DIVISOR + 2) : 0
     key.paceUnits = key.paceUnits / 2 + units + held
     key.paceTime = key.paceTime / 2 + elapsed
     key.rate = key.paceUnits / key.paceTime
@@ -305,13 +306,13 @@ export abstract class SlidingWindowMeter extends GatedMeter {
 
   protected override knownBy(slot: number, cost: number): SourceIndex {
     const key = this.keys.get(slot)
-    if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.policy.limit) return LOCAL
+    if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.site.limitOf(slot)) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 
   override usedOf(slot: number, now: number): number {
     const key = this.keys.get(slot)
-    return key === undefined ? 0 : this.total(key.cells, now) - this.early(key.cells, now) + this.#uncounted(slot)
+    return key === undefined ? 0 : this.total(key.cells, now) - this.early(key, now) + this.#uncounted(slot)
   }
 
   override ownOf(slot: number): number {
@@ -346,7 +347,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   #quiet(key: SlidingKey, unsent: number): boolean {
-    const { limit } = this.policy
+    const { limit } = key
     const live = this.exchange.nodes
     return key.cells.own() * live < limit / 4 || unsent * live < limit * 0.1
   }

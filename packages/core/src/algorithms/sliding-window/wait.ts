@@ -30,7 +30,7 @@ export function reopensBelow(limit: number, { reopen }: WindowShape): number {
 
 /** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
 export function opensIn(key: SlidingKey, cost: number, { policy, shape, width, ordinal, at }: WindowAt): number {
-  const { limit } = policy
+  const { limit } = key
   for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {
     const oldest = (ordinal - shape.buckets + ahead) as Ordinal
     const tooMuch = key.cells.total(oldest) - (limit - Math.min(cost, limit))
@@ -60,7 +60,8 @@ export function opensAlone(
   now: number,
   { policy, shape, width, ordinal, at }: WindowAt,
 ): number {
-  const { limit, degraded, interval } = policy
+  const { degraded, interval } = policy
+  const { limit } = key
   if (degraded === 'published') return Math.max(0, key.spanEnd - now)
   if (degraded === 'closed') return endOf(ordinal, width) - at
   for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {

@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'vitest'
+import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
+import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
+import type { Throttler } from '../src/throttler/throttler.ts'
+import { type Node, scene } from './support/nodes.ts'
+
+/** How many of `count` requests with this limit are allowed. */
+function offer(throttler: Throttler, key: string, count: number, limit?: number): number {
+  let allowed = 0
+  for (let i = 0; i < count; i++) if (throttler.check(key, { limit }).allowed) allowed++
+  return allowed
+}
+
+const ways = [
+  { name: 'a fixed window alone', alone: true, options: { algorithm: fixedWindow() } },
+  { name: 'a fixed window with a store', alone: false, options: { algorithm: fixedWindow() } },
+  { name: 'a fixed window by spans', alone: false, options: { coordination: 'spans' } },
+  { name: 'a sliding window alone', alone: true, options: { algorithm: slidingWindow() } },
+  { name: 'a sliding window with a store', alone: false, options: { algorithm: slidingWindow() } },
+  { name: 'a sliding counter alone', alone: true, options: { algorithm: slidingCounter() } },
+] as const
+
+describe.each(ways)('a limit for one key, in $name', ({ alone, options }) => {
+  const make = (): Node => scene().node({ limit: 10, interval: '1h', ...options }, { alone })
+
+  test('takes the place of the policy’s, for that key alone', () => {
+    const node = make()
+    expect(offer(node, 'large', 40, 25)).toBe(25)
+    expect(offer(node, 'small', 40, 3)).toBe(3)
+    expect(offer(node, 'usual', 40)).toBe(10)
+  })
+
+  // By spans a refused key is blocked until its interval is over, whatever limit comes then.
+  test.skipIf('coordination' in options)('is what the decision says', () => {
+    const node = make()
+    expect(node.check('a', { limit: 25, cost: 5 })).toMatchObject({ allowed: true, limit: 25, remaining: 20, cost: 5 })
+    expect(node.peek('a', { limit: 25 })).toMatchObject({ limit: 25 })
+    expect(node.check('a', { limit: 5 })).toMatchObject({ allowed: false, limit: 5, remaining: 0, reason: 'limit' })
+    expect(node.check('a')).toMatchObject({ allowed: true, limit: 10, remaining: 4 })
+    expect(node.check('b', { limit: 2, cost: 3 })).toMatchObject({ allowed: false, retryAfter: Number.POSITIVE_INFINITY })
+  })
+
+  test('0 refuses all, Infinity admits all', () => {
+    const node = make()
+    expect(offer(node, 'a', 5, 0)).toBe(0)
+    expect(node.check('a', { limit: 0 }).retryAfter).toBe(Number.POSITIVE_INFINITY)
+    expect(offer(node, 'b', 500, Number.POSITIVE_INFINITY)).toBe(500)
+    expect(offer(node, 'b', 5)).toBe(0)
+  })
+
+  test.each([Number.NaN, -1, 0.5, '7', null])('%s is no limit: the policy’s holds, with one warning', (limit) => {
+    const node = make()
+    const warned: unknown[] = []
+    node.on('warning', ({ error }) => warned.push(error.code))
+    expect(offer(node, 'a', 20, limit as number)).toBe(10)
+    expect(warned).toEqual(['WEIR_INVALID_LIMIT'])
+  })
+})
+
+test('nodes share the counts of a key with a limit of its own', async () => {
+  const { world, node, close } = scene()
+  const [one, two] = [node({ limit: 10, interval: '1m' }), node({ limit: 10, interval: '1m' })]
+  for (const each of [one, two]) each.start()
+  await world.run(1_100)
+  let admitted = 0
+  for (let i = 0; i < 200; i++) {
+    for (const each of [one, two]) if (each.check('large', { limit: 100 }).allowed) admitted++
+    await world.run(20)
+  }
+  expect(admitted).toBeGreaterThanOrEqual(100)
+  expect(admitted).toBeLessThanOrEqual(104)
+  await close()
+})
+
+test('of several policies each has it', () => {
+  const node = scene().node(
+    [
+      { name: 'a', limit: 10, interval: '1h' },
+      { name: 'b', limit: 20, interval: '1h' },
+    ],
+    { alone: true },
+  )
+  expect(offer(node, 'k', 50, 15)).toBe(15)
+  expect(offer(node, 'other', 50)).toBe(10)
+  expect(node.check('k', { limit: 16 }).parts.map(({ limit }) => limit)).toEqual([16, 16])
+})
+
+test('one that comes through an adapter has the limit of the policy again', () => {
+  const node = scene().node({ limit: 10, interval: '1h' }, { alone: true })
+  expect(offer(node, 'k', 15, 15)).toBe(15)
+  expect(node.decide(['k'], [1], [0], 1)).toMatchObject({ allowed: false, limit: 10 })
+})
