@@ -64,7 +64,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
 })
 
 describe('a cost that is no finite number > 0 counts as 1, with one warning', () => {
-  const costs: unknown[] = [0, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, '2', null, 2n, true, {}, [2], () => 2]
+  const costs: unknown[] = [0, -1, Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, '2', null, 2n, true, [2], () => 2]
   test.each(costs)('%s', (cost) => {
     const { node } = scene()
     const throttler = node({ limit: 10, interval: '1m' })

@@ -146,7 +146,8 @@ export class RequestPath<Name extends string> {
 
   /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
   #limitTo(key: string, asked: number | CheckOptions | undefined, count: boolean): number | undefined {
-    const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked ?? undefined, limit: undefined }
+    const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
+    const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
     if (limit === undefined && !this.#limiters.some(({ limited }) => limited)) return cost
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     for (const [place, limiter] of this.#limiters.entries()) {
