@@ -15,6 +15,7 @@ export type WeirErrorCode =
   | 'WEIR_STORE_UNAVAILABLE'
   | 'WEIR_STORE_TIMEOUT'
   | 'WEIR_STORE_REPLY'
+  | 'WEIR_STORE_VALUE'
   | 'WEIR_THROTTLED'
 
 /** Every error that Weir throws or reports. `code` is stable; the message is for people and may change. */

@@ -299,6 +299,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       id: this.nodeId,
       clock: this.#clock,
       announced: (announcement) => this.#link.announced(announcement),
+      warned: (error) => this.#report(error),
     })
     this.#loop.start(connection)
     return this
@@ -318,6 +319,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const id = `${error.code}:${subject}`
     if (this.#warned.has(id)) return
     this.#warned.add(id)
+    this.#report(error)
+  }
+
+  #report(error: WeirError): void {
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
     else warnProcess(error.code, error.message)
   }

@@ -18,10 +18,11 @@ import { SLIDING } from './lua-sliding.ts'
  *
  * Reply: seconds, microseconds, sequence before, then for each block its remaining time, and for each entry, plain ones first,
  * `granted|blocked|cells`, cells being `ordinal,taken,given,…` or `ordinal;taken,taken,…`, or just the units taken when there
- * is nothing else to say: the script's time goes mostly into making texts.
+ * is nothing else to say: the script's time goes mostly into making texts. At the end, when something could not be read, a list
+ * of names.
  */
 export const EXCHANGE: string = `${PRELUDE}
-local reply = { clock[1], clock[2], before or '' }
+local reply = { clock[1], clock[2], '' }
 local policies = request.policies
 local at = 5
 
@@ -60,12 +61,15 @@ local function changeBlock(change)
   local factor, most, memory = change[5], change[6], change[7]
   if factor then at = at + 1 end
   local member = policy[1] .. '\\n' .. label
-  local left = math.max(0, (tonumber(call('ZSCORE', ENDS, member)) or 0) - now)
+  local left = leftOf(member)
   if kind == 'excess' and left > 0 or kind == 'restore' and left >= wanted or wanted == 0 and left == 0 then
     return left
   end
   if factor and kind == 'excess' then
-    local level = tonumber(call('GET', KEYS[at])) or 0
+    local text = sound('GET', KEYS[at])
+    local level = whole(text)
+    if text and not level then lose(KEYS[at]) end
+    level = level or 0
     wanted = math.min(math.max(wanted, most), wanted * factor ^ level)
     call('SET', KEYS[at], level + 1, 'PX', math.ceil(wanted + memory))
   end
@@ -77,25 +81,30 @@ local function changeBlock(change)
     call('ZREM', ENDS, member)
   end
   -- Who missed a block's lift must still hear of it for as long as he would hold the block.
-  local keep = math.max(now + wanted, tonumber(call('ZSCORE', KEEP, member)) or 0)
+  local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
+  local keep = kept <= now + FAR and math.max(now + wanted, kept) or now + wanted
   call('ZADD', KEEP, number(keep), member)
   keepUntil = math.max(keepUntil, keep)
   announce(blockNews, policy, label, number(wanted))
   return wanted
 end
 
+if #request.blocks > 0 then
+  -- All three sets are what they should be from here on.
+  versionOfBlocks()
+  forgetBlocks()
+  sound('ZCARD', ENDS)
+end
 for _, change in ipairs(request.blocks) do reply[#reply + 1] = number(changeBlock(change)) end
 if keepUntil > 0 then
-  forgetBlocks()
   for _, name in ipairs({ LOG, ENDS, KEEP }) do expireAtLeast(name, keepUntil - now + HOUR) end
 end
 
 -- Looked up once a call: as a rule nothing is blocked.
-local anyBlocks = call('EXISTS', ENDS) == 1
+local anyBlocks = sound('ZCARD', ENDS) > 0
 
 local function blocked(policy, label)
-  local ends = call('ZSCORE', ENDS, policy[1] .. '\\n' .. label)
-  return ends and math.max(0, tonumber(ends) - now) or 0
+  return leftOf(policy[1] .. '\\n' .. label)
 end
 
 -- Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
@@ -104,9 +113,9 @@ local hotMembers, hotUntil, roomForHot = {}, 0, nil
 
 local function markHot(policy, label, suffix, untilThen)
   if roomForHot == nil then
-    local over = call('ZRANGEBYSCORE', HOT, '-inf', number(now), 'LIMIT', 0, 100)
+    local over = sound('ZRANGEBYSCORE', HOT, '-inf', number(now), 'LIMIT', 0, 100)
     if #over > 0 then call('ZREM', HOT, unpack(over)) end
-    roomForHot = call('ZCARD', HOT) < ${MOST_HOT}
+    roomForHot = sizeOfHot() < ${MOST_HOT}
   end
   if not roomForHot then return end
   hotUntil = math.max(hotUntil, untilThen)
@@ -126,6 +135,8 @@ while place <= final do
   place = place + 4 + 3 * count
 end
 
+reply[3] = sequenceBefore()
+if #lost > 0 then reply[#reply + 1] = lost end
 publish('b', blockNews)
 publish('t', totalNews)
 if hotUntil > 0 then

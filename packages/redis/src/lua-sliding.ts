@@ -59,19 +59,50 @@ end
 -- Totals are announced also when they pass this part of the limit; see hub-sliding.ts of core.
 local nearlyFull = 0.98
 
+-- 120 buckets are the most; of twice as many cells, and those of clocks that were ahead, none needs as much.
+local LONGEST_LIST = 65536
+
+-- The cells in a field of a window's hash: in ascending order, and counts. Of anything else it raises an error, or gives nothing.
+local function unpackCells(text)
+  local list, previous = cmsgpack.unpack(text), -1
+  if #list % 3 ~= 0 then return nil end
+  for i = 1, #list, 3 do
+    local ordinal, taken, given = list[i], list[i + 1], list[i + 2]
+    if not (ordinal > previous and ordinal % 1 == 0 and taken >= 0 and taken <= MOST_UNITS and given >= 0 and given <= MOST_UNITS) then
+      return nil
+    end
+    previous = ordinal
+  end
+  return list
+end
+
+local function cellsOf(text)
+  if not text then return {} end
+  local fine, list = false, nil
+  if #text <= LONGEST_LIST then fine, list = pcall(unpackCells, text) end
+  return fine and list or nil
+end
+
 local function sliding(policy, label, atMost, count, entries, place)
   local id, width, span, limit, hot, ttl = policy[1], policy[2], policy[3], policy[4], policy[5], policy[6]
   at = at + 1
   local hash = KEYS[at]
   local lastSent = place + 3 * count - 1
-  local known = call('HMGET', hash, ':c', request.node, ':a', ':h')
-  local list = known[1] and cmsgpack.unpack(known[1]) or {}
+  local losses = #lost
+  local known = sound('HMGET', hash, ':c', request.node, ':a', ':h')
+  local list = cellsOf(known[1])
   local newest, sends = -math.huge, false
   for i = place, lastSent, 3 do
     newest = math.max(newest, entries[i])
     if entries[i + 1] > 0 or entries[i + 2] > 0 then sends = true end
   end
-  local own = sends and known[2] and cmsgpack.unpack(known[2]) or {}
+  local own = not sends and {} or cellsOf(known[2])
+  -- Sum and parts belong together.
+  if not list or not own then
+    lose(hash)
+    drop(hash)
+    list, own, known = {}, {}, {}
+  end
 
   -- Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
   local last = math.max(newest, math.floor(now / width))
@@ -99,7 +130,8 @@ local function sliding(policy, label, atMost, count, entries, place)
     end
   end
   local granted = not (atMost >= 0 and units > 0 and net > atMost)
-  local news = false
+  -- Nodes whose counts are lost hear that the total is too small, and send theirs again.
+  local news = #lost > losses
 
   if granted and changed then
     local opened, ownOpened = false, false
@@ -119,12 +151,13 @@ local function sliding(policy, label, atMost, count, entries, place)
         news = true
       elseif net >= limit then
         local announced = tonumber(known[3])
-        news = total < limit or not announced or now - announced >= 10 or now < announced
+        news = news or total < limit or not (announced and announced <= now and now - announced < 10)
       end
     end
     call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))
     -- Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
-    if units > 0 and net >= hot and (total < hot or opened) and (tonumber(known[4]) or 0) <= now + width * span then
+    local announcedUntil = tonumber(known[4]) or 0
+    if units > 0 and net >= hot and (total < hot or opened) and not (announcedUntil > now + width * span and announcedUntil <= now + 3 * width * span) then
       local untilThen = now + 2 * width * span
       markHot(policy, labelOf(label, policy, hash), '', untilThen)
       call('HSET', hash, ':h', number(untilThen))
