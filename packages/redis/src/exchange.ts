@@ -245,7 +245,8 @@ export class Exchange {
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const cells = understood(() => parseResult(rest[i], asked))?.cells ?? []
-              if (cells.length > 0) totals.push({ type: 'total', policyId: policy.id, key, cells })
+              // One that nobody has counted is no news: anybody can name keys in the list.
+              if (cells.some(({ taken }) => taken > 0)) totals.push({ type: 'total', policyId: policy.id, key, cells })
             })
           }
         }),

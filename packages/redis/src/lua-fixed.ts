@@ -86,12 +86,20 @@ local function passed(policy, label, counter, cell, ordinal, before, after, take
   return hot
 end
 
--- A cell where there is none. If there is something after all, MGET left it out for its type: then it is lost.
-local function writeNew(key, text, expiry)
-  if call('SET', key, text, 'PX', expiry, 'NX') then return true end
-  lose(key)
-  call('SET', key, text, 'PX', expiry)
-  return false
+-- Cells after a place of KEYS. MGET leaves out what is of another type, as if it were not there: an empty text, which can't be
+-- read either.
+local function readCells(place, count)
+  local cells = call('MGET', unpack(KEYS, place + 1, place + count))
+  local absent = {}
+  for i = 1, count do
+    if not cells[i] then absent[#absent + 1] = KEYS[place + i] end
+  end
+  if #absent > 0 and call('EXISTS', unpack(absent)) > 0 then
+    for i = 1, count do
+      if not cells[i] and call('EXISTS', KEYS[place + i]) == 1 then cells[i] = '' end
+    end
+  end
+  return cells
 end
 
 -- Nodes whose counts were in a cell that is lost hear that its total is too small, and send theirs again.
@@ -108,7 +116,7 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
     if taken >= policy[5] or taken >= policy[4] then
       if passed(policy, label, counter, nil, ordinal, 0, taken, taken, 0) then text = text .. HOT_MARK end
     end
-    if not writeNew(key, text, expiry) then tellOfLoss(policy, label, counter, ordinal, taken, 0) end
+    call('SET', key, text, 'PX', expiry)
     call('SET', counter, takenText, 'PX', expiry)
     return taken, 0
   end
@@ -140,10 +148,8 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   -- What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
   if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
-  elseif space then
+  else
     call('SET', key, text, 'PX', expiry)
-  elseif not writeNew(key, text, expiry) then
-    tellOfLoss(policy, label, counter, ordinal, allTaken, allGiven)
   end
   -- Adding shows when something is amiss.
   local shown = false
@@ -160,7 +166,7 @@ local function plain(entries)
   local place, final = 1, #entries
   while place < final do
     local policy, ordinal, count = policies[entries[place]], entries[place + 1], entries[place + 2]
-    local cells = call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
+    local cells = readCells(at + count, count)
     local expiry, running = expiryOf(policy, ordinal)
     local ordinalText = textOfOrdinal(ordinal)
     place = place + 2
@@ -181,7 +187,7 @@ end
 local function fixed(policy, label, atMost, count, entries, place)
   local granted = true
   local key = KEYS[at + 1]
-  local cells = count == 0 and {} or call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
+  local cells = count == 0 and {} or readCells(at + count, count)
   if atMost >= 0 then
     for i = 1, count do
       local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])
@@ -197,7 +203,7 @@ local function fixed(policy, label, atMost, count, entries, place)
     local ordinal, taken, given = entries[place + 3 * i - 3], entries[place + 3 * i - 2], entries[place + 3 * i - 1]
     if not granted then taken, given = 0, 0 end
     local expiry, running = expiryOf(policy, ordinal)
-    local cell = i == 1 and cells[1] or call('MGET', KEYS[at + count + i])[1]
+    local cell = i == 1 and cells[1] or readCells(at + count + i - 1, 1)[1]
     taken, given = write(policy, label, KEYS[at + i], KEYS[at + count + i], cell, ordinal, expiry, running, taken, given)
     texts[i] = textOfOrdinal(ordinal) .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given)
   end
