@@ -35,7 +35,7 @@ const corruption = fc.record({
   which: fc.nat(),
   how: fc.constantFrom('string', 'hash', 'list', 'set', 'sorted set', 'stream', 'member', 'gone', 'for ever'),
   text: junk,
-  score: fc.constantFrom('+inf', '-inf', 1e300, 0.5),
+  score: fc.constantFrom('+inf', '-inf', '1e300', '0.5'),
 })
 type Corruption = typeof corruption extends fc.Arbitrary<infer T> ? T : never
 
