@@ -1,4 +1,8 @@
+import { FAR } from './lua-prelude.ts'
 import { MOST_UNITS } from './wire.ts'
+
+/** Bytes: some thousand nodes' parts. */
+const LONGEST_CELL = 262_144
 
 /** The part of the exchange's script that keeps the counts of fixed windows. */
 export const FIXED: string = `local search, sub, format = string.find, string.sub, string.format
@@ -8,10 +12,6 @@ local function textOfCount(value)
   if value % 1 == 0 and value < 1e15 then return format('%d', value) end
   return format('%.17g', value)
 end
-
-local MOST_UNITS = ${MOST_UNITS}
--- Some thousand nodes' parts.
-local LONGEST_CELL = 262144
 
 local ordinalTexts = {}
 
@@ -27,7 +27,7 @@ end
 -- A count as a number, or nothing when it is none.
 local function countOf(text)
   local value = tonumber(text)
-  return value and value >= 0 and value <= MOST_UNITS and value or nil
+  return value and value >= 0 and value <= ${MOST_UNITS} and value or nil
 end
 
 -- Counts are kept as 'taken', or 'taken:given'. Nothing when they can't be read.
@@ -52,7 +52,7 @@ local HOT_MARK = ' :hot'
 -- Nothing when the cell can't be read.
 local function read(cell)
   if not cell then return 0, 0, 0, 0 end
-  local space = #cell <= LONGEST_CELL and search(cell, ' ', 1, true)
+  local space = #cell <= ${LONGEST_CELL} and search(cell, ' ', 1, true)
   if not space then return end
   local allTaken, allGiven = parse(sub(cell, 1, space - 1))
   if not allTaken then return end
@@ -71,7 +71,7 @@ local function expiryOf(policy, ordinal)
   local width = policy[2]
   local ends = (ordinal + 1) * width
   local running = ends > now and ends <= now + width
-  return format('%d', math.min(FAR, math.ceil(policy[6] + (running and ends - now or width)))), running
+  return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 
 -- Tells the others if a key's total has passed a mark. True when the key is hot now, and was not yet.
@@ -86,28 +86,6 @@ local function passed(policy, label, counter, cell, ordinal, before, after, take
   return hot
 end
 
--- Cells after a place of KEYS. MGET leaves out what is of another type, as if it were not there: an empty text, which can't be
--- read either.
-local function readCells(place, count)
-  local cells = call('MGET', unpack(KEYS, place + 1, place + count))
-  local absent = {}
-  for i = 1, count do
-    if not cells[i] then absent[#absent + 1] = KEYS[place + i] end
-  end
-  if #absent > 0 and call('EXISTS', unpack(absent)) > 0 then
-    for i = 1, count do
-      if not cells[i] and call('EXISTS', KEYS[place + i]) == 1 then cells[i] = '' end
-    end
-  end
-  return cells
-end
-
--- Nodes whose counts were in a cell that is lost hear that its total is too small, and send theirs again.
-local function tellOfLoss(policy, label, counter, ordinal, taken, given)
-  local ordinalText = textOfOrdinal(ordinal)
-  announce(totalNews, policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given))
-end
-
 -- Writes one cell over what is known of it. Returns the totals. In local variables alone, and with few conversions, as
 -- this is what Redis spends its time on. The cell is what counts; the counter is for people.
 local function write(policy, label, counter, key, cell, ordinal, expiry, running, taken, given, takenText)
@@ -116,17 +94,21 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
     if taken >= policy[5] or taken >= policy[4] then
       if passed(policy, label, counter, nil, ordinal, 0, taken, taken, 0) then text = text .. HOT_MARK end
     end
-    call('SET', key, text, 'PX', expiry)
+    -- If something is there after all, MGET left it out for its type: an empty text can't be read either.
+    if not call('SET', key, text, 'PX', expiry, 'NX') then
+      return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
+    end
     call('SET', counter, takenText, 'PX', expiry)
     return taken, 0
   end
   local allTaken, allGiven, ownTaken, ownGiven, space, first, behind = read(cell)
   if not allTaken then
-    lose(key)
-    drop(key)
-    local newTaken, newGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)
-    tellOfLoss(policy, label, counter, ordinal, newTaken, newGiven)
-    return newTaken, newGiven
+    lose(key, key)
+    allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)
+    -- Nodes whose counts were in it hear that the total is too small, and send theirs again.
+    local ordinalText = textOfOrdinal(ordinal)
+    announce(totalNews, policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
+    return allTaken, allGiven
   end
   if taken <= ownTaken and given <= ownGiven then return allTaken, allGiven end
   if taken < ownTaken then taken = ownTaken end
@@ -148,16 +130,20 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   -- What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
   if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
-  else
+  elseif space then
     call('SET', key, text, 'PX', expiry)
+  elseif not call('SET', key, text, 'PX', expiry, 'NX') then
+    return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
   end
   -- Adding shows when something is amiss.
   local shown = false
   if space and running and before % 1 == 0 and after % 1 == 0 and after < 1e15 then
     shown = redis.pcall('INCRBY', counter, format('%d', after - before))
-    if type(shown) == 'table' then lose(counter) end
   end
-  if shown ~= after then call('SET', counter, textOfCount(after), 'PX', expiry) end
+  if shown ~= after then
+    if type(shown) == 'table' then lose(counter) end
+    call('SET', counter, textOfCount(after), 'PX', expiry)
+  end
   return allTaken, allGiven
 end
 
@@ -166,14 +152,14 @@ local function plain(entries)
   local place, final = 1, #entries
   while place < final do
     local policy, ordinal, count = policies[entries[place]], entries[place + 1], entries[place + 2]
-    local cells = readCells(at + count, count)
+    local cells = call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
     local expiry, running = expiryOf(policy, ordinal)
     local ordinalText = textOfOrdinal(ordinal)
     place = place + 2
     for i = 1, count do
       local text, counter = entries[place + i], KEYS[at + i]
       local taken, given = write(policy, 0, counter, KEYS[at + count + i], cells[i], ordinal, expiry, running, tonumber(text), 0, text)
-      local left = anyBlocks and blocked(policy, labelOf(0, policy, counter, ordinalText)) or 0
+      local left = blocks and blocks.left(policy[1] .. '\\n' .. labelOf(0, policy, counter, ordinalText)) or 0
       if left == 0 and given == 0 and taken % 1 == 0 and taken < 1e15 then
         reply[#reply + 1] = taken
       else
@@ -187,7 +173,7 @@ end
 local function fixed(policy, label, atMost, count, entries, place)
   local granted = true
   local key = KEYS[at + 1]
-  local cells = count == 0 and {} or readCells(at + count, count)
+  local cells = count == 0 and {} or call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
   if atMost >= 0 then
     for i = 1, count do
       local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])
@@ -203,7 +189,7 @@ local function fixed(policy, label, atMost, count, entries, place)
     local ordinal, taken, given = entries[place + 3 * i - 3], entries[place + 3 * i - 2], entries[place + 3 * i - 1]
     if not granted then taken, given = 0, 0 end
     local expiry, running = expiryOf(policy, ordinal)
-    local cell = i == 1 and cells[1] or readCells(at + count + i - 1, 1)[1]
+    local cell = i == 1 and cells[1] or call('MGET', KEYS[at + count + i])[1]
     taken, given = write(policy, label, KEYS[at + i], KEYS[at + count + i], cell, ordinal, expiry, running, taken, given)
     texts[i] = textOfOrdinal(ordinal) .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given)
   end

@@ -1,5 +1,5 @@
 import { MOST_HOT } from './keys.ts'
-import { PRELUDE } from './lua-prelude.ts'
+import { FAR, PRELUDE, SEQUENCE_BEFORE } from './lua-prelude.ts'
 
 /** More nodes than any cluster has: there are so many statuses only where somebody else put them. */
 const MOST_STATUSES = 4096
@@ -32,11 +32,10 @@ if request.registry then
   local AHEAD = KEYS[8]
   local text = sound('GET', AHEAD)
   local value = text and tonumber(text)
-  if value and value >= -FAR and value <= FAR then
+  if value and value >= -${FAR} and value <= ${FAR} then
     ahead = number(value)
   elseif text then
-    lose(AHEAD)
-    drop(AHEAD)
+    lose(AHEAD, AHEAD)
   end
   if not request.now then
     now = shown + (tonumber(ahead) or 0)
@@ -58,7 +57,7 @@ if request.registry then
   local text = sound('HMGET', STATUS, ':until')[1]
   local watchedUntil = text and (tonumber(text) or math.huge) or 0
   -- Watchers say ten seconds; those of a node whose time is ahead may seem more.
-  if text and not (watchedUntil > -FAR and watchedUntil <= now + HOUR) then
+  if text and not (watchedUntil > -${FAR} and watchedUntil <= now + HOUR) then
     lose(STATUS .. ' :until')
     redis.pcall('HDEL', STATUS, ':until')
     watchedUntil = 0
@@ -77,8 +76,7 @@ if request.registry then
     -- Not permitted: then this node sees itself alone, and nothing else is amiss.
     local size = redis.pcall('HLEN', STATUS)
     if type(size) == 'number' and size > ${MOST_STATUSES} then
-      lose(STATUS)
-      drop(STATUS)
+      lose(STATUS, STATUS)
     end
     local all = redis.pcall('HGETALL', STATUS)
     local room = ${LONGEST_STATUSES}
@@ -89,7 +87,7 @@ if request.registry then
           local at, text
           if #said <= ${LONGEST_STATUS} then at, text = string.match(said, '^(%S+) (.*)$') end
           at = tonumber(at or '')
-          if at and at > -FAR and at < FAR then
+          if at and at > -${FAR} and at < ${FAR} then
             room = room - #said
             if room >= 0 then
               statuses[#statuses + 1] = node
@@ -108,12 +106,13 @@ if request.registry then
   end
 end
 
-forgetBlocks()
-local version = versionOfBlocks()
+local list = blockList()
+list.forget()
+local version = list.version()
 if version > request.cursor then
   -- All three sets are what they should be from here on.
   sound('ZCARD', ENDS)
-  version = versionOfBlocks()
+  version = list.version()
 end
 local cursor, blocks = version, {}
 if version > request.cursor then
@@ -129,12 +128,17 @@ if version > request.cursor then
     if member ~= '' then
       local changedIn = tonumber(found[i + 1])
       local ours = #member <= ${LONGEST_MEMBER} and string.find(member, '^[^\\n]+\\n[^\\n]*$')
-      if ours and changedIn <= version and call('ZSCORE', KEEP, member) then
-        blocks[#blocks + 1] = member
-        blocks[#blocks + 1] = number(leftOf(member))
-      else
+      local left = ours and list.left(member) or 0
+      if not ours or changedIn > version then
         lose(LOG)
-        removeBlock(member)
+        list.remove(member)
+        if left > 0 then blocksLost = true end
+      elseif left > 0 or call('ZSCORE', KEEP, member) then
+        blocks[#blocks + 1] = member
+        blocks[#blocks + 1] = number(left)
+      else
+        -- A lifted block that nothing says how long to keep.
+        list.remove(member)
       end
     end
   end
@@ -149,8 +153,9 @@ local left = call('PTTL', LOG)
 if left >= 0 and left < HOUR then call('PEXPIRE', LOG, HOUR) end
 
 local hot = {}
-if request.hot and sizeOfHot() > 0 then
-  if call('ZREMRANGEBYSCORE', HOT, number(now + FAR), '+inf') > 0 then lose(HOT) end
+if request.hot then
+  if sound('ZCARD', HOT) > 2 * ${MOST_HOT} then lose(HOT, HOT) end
+  if call('ZREMRANGEBYSCORE', HOT, number(now + ${FAR}), '+inf') > 0 then lose(HOT) end
   local room = ${LONGEST_HOT}
   for _, member in ipairs(call('ZRANGEBYSCORE', HOT, '(' .. number(now), '+inf', 'LIMIT', 0, ${MOST_HOT})) do
     if #member <= ${LONGEST_MEMBER} and string.find(member, '^[^\\n]+\\n[^\\n]*\\n%d*$') then
@@ -163,6 +168,6 @@ if request.hot and sizeOfHot() > 0 then
   end
 end
 return {
-  clock[1], clock[2], sequenceBefore(), nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, lost
+  clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, lost
 }
 `

@@ -1,3 +1,8 @@
+import { MOST_UNITS } from './wire.ts'
+
+/** Bytes. 120 buckets are the most; twice as many cells, and those of clocks that were ahead, need less. */
+const LONGEST_LIST = 65_536
+
 /** The part of the exchange's script that keeps the counts of sliding windows. */
 export const SLIDING: string = `-- Cells of a window are packed as one flat list, ordinal, taken, given, …, in ascending order.
 local function find(list, ordinal)
@@ -59,61 +64,67 @@ end
 -- Totals are announced also when they pass this part of the limit; see hub-sliding.ts of core.
 local nearlyFull = 0.98
 
--- 120 buckets are the most; of twice as many cells, and those of clocks that were ahead, none needs as much.
-local LONGEST_LIST = 65536
+-- What follows reads fields of a window's hash. Of anything else than cells in ascending order it raises an error.
 
--- The cells in a field of a window's hash: in ascending order, and counts. Of anything else it raises an error, or gives nothing.
-local function unpackCells(text)
-  local list, previous = cmsgpack.unpack(text), -1
-  if #list % 3 ~= 0 then return nil end
+-- All nodes' cells, where the running window ends, and its units. The window ends with the newest cell that is seen, so that late
+-- counts of an older one meet the running window.
+local function readSums(text, newest, last, span)
+  local list = {}
+  if text then list = cmsgpack.unpack(text) end
+  if type(list) ~= 'table' then error() end
+  local place = #list - 2
+  while place >= 1 and list[place] > last do place = place - 3 end
+  local windowEnd = place >= 1 and list[place] > newest and list[place] or newest
+  local first, total, previous = windowEnd - span, 0, -1
   for i = 1, #list, 3 do
     local ordinal, taken, given = list[i], list[i + 1], list[i + 2]
-    if not (ordinal > previous and ordinal % 1 == 0 and taken >= 0 and taken <= MOST_UNITS and given >= 0 and given <= MOST_UNITS) then
-      return nil
-    end
+    if not (ordinal > previous and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS} and ordinal % 1 == 0) then error() end
     previous = ordinal
+    if ordinal > first and ordinal <= windowEnd then total = total + taken - given end
+  end
+  return list, windowEnd, total
+end
+
+-- Own cells, looked at as far as they are used: those that are sent again, and all when one is added.
+local function readOwn(text, newest, oldest, expired)
+  local list = {}
+  if text then list = cmsgpack.unpack(text) end
+  local place, above = #list - 2, math.huge
+  if type(list) ~= 'table' or #list % 3 ~= 0 then error() end
+  if place >= 1 and (list[place] < newest or list[1] <= expired) then oldest = -1 end
+  while place >= 1 do
+    local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
+    if not (ordinal >= 0 and ordinal < above and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS} and ordinal % 1 == 0) then error() end
+    if ordinal < oldest then break end
+    above = ordinal
+    place = place - 3
   end
   return list
 end
 
-local function cellsOf(text)
-  if not text then return {} end
-  local fine, list = false, nil
-  if #text <= LONGEST_LIST then fine, list = pcall(unpackCells, text) end
-  return fine and list or nil
-end
-
-local function sliding(policy, label, atMost, count, entries, place)
+function sliding(policy, label, atMost, count, entries, place)
   local id, width, span, limit, hot, ttl = policy[1], policy[2], policy[3], policy[4], policy[5], policy[6]
   at = at + 1
   local hash = KEYS[at]
   local lastSent = place + 3 * count - 1
   local losses = #lost
   local known = sound('HMGET', hash, ':c', request.node, ':a', ':h')
-  local list = cellsOf(known[1])
-  local newest, sends = -math.huge, false
+  local newest, oldest, sends = -math.huge, math.huge, false
   for i = place, lastSent, 3 do
-    newest = math.max(newest, entries[i])
+    newest, oldest = math.max(newest, entries[i]), math.min(oldest, entries[i])
     if entries[i + 1] > 0 or entries[i + 2] > 0 then sends = true end
   end
-  local own = not sends and {} or cellsOf(known[2])
-  -- Sum and parts belong together.
-  if not list or not own then
-    lose(hash)
-    drop(hash)
-    list, own, known = {}, {}, {}
-  end
-
   -- Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
   local last = math.max(newest, math.floor(now / width))
-  -- The window ends with the newest cell that is seen, so that late counts of an older one meet the running window.
-  local windowEnd = newest
-  for i = 1, #list, 3 do
-    if list[i] <= last and list[i] > windowEnd then windowEnd = list[i] end
-  end
-  local total = 0
-  for i = 1, #list, 3 do
-    if list[i] > windowEnd - span and list[i] <= windowEnd then total = total + list[i + 1] - list[i + 2] end
+  local sums, own = known[1], sends and known[2]
+  local fine, list, windowEnd, total = not sums or #sums <= ${LONGEST_LIST}, nil, nil, nil
+  if fine then fine, list, windowEnd, total = pcall(readSums, sums, newest, last, span) end
+  if fine then fine = not own or #own <= ${LONGEST_LIST} end
+  if fine then fine, own = pcall(readOwn, own, newest, oldest, (now - ttl) / width - 1) end
+  if not fine then
+    -- Sums and parts belong together.
+    lose(hash, hash)
+    list, own, known, windowEnd, total = {}, {}, {}, newest, 0
   end
 
   local net, units, grown, changed = total, 0, {}, false

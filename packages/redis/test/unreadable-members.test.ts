@@ -130,6 +130,7 @@ const WINDOWS: readonly (readonly [what: string, field: 'sum' | 'own', value: un
   ['a long text', field, 'x'.repeat(10 * 1024 * 1024), false] as const,
   ['a number', field, 5, true] as const,
   ['a text', field, 'text', true] as const,
+  ['an empty text', field, '', true] as const,
   ['true', field, true, true] as const,
   ['texts', field, ['5', '1', '0'], true] as const,
   ['two numbers', field, [RUNNING, 1], true] as const,
