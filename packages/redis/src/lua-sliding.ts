@@ -34,18 +34,24 @@ end
 -- taken: 'ordinal;taken,taken,…'.
 local function textOf(list, first, final)
   if first > final then return '' end
-  local parts, size = {}, 0
-  local ordinal = list[first]
-  for i = first, final, 3 do
-    if list[i] ~= ordinal + size or list[i + 2] ~= 0 then
-      parts = {}
-      for place = first, final do parts[place - first + 1] = textNumber(list[place]) end
-      return table.concat(parts, ',')
+  local parts, size, ordinal = {}, 0, list[first]
+  -- Ascending whole numbers, of which none is left out.
+  local following = list[final - 2] - ordinal == (final - first - 2) / 3
+  if following then
+    for i = first, final, 3 do
+      if list[i + 2] ~= 0 then
+        following = false
+        break
+      end
+      local taken = list[i + 1]
+      size = size + 1
+      parts[size] = texts[taken] or textNumber(taken)
     end
-    size = size + 1
-    parts[size] = textNumber(list[i + 1])
   end
-  return textNumber(ordinal) .. ';' .. table.concat(parts, ',')
+  if following then return textNumber(ordinal) .. ';' .. table.concat(parts, ',') end
+  parts = {}
+  for place = first, final do parts[place - first + 1] = textNumber(list[place]) end
+  return table.concat(parts, ',')
 end
 
 local function alive(list, width, ttl)
@@ -64,42 +70,43 @@ end
 -- Totals are announced also when they pass this part of the limit; see hub-sliding.ts of core.
 local nearlyFull = 0.98
 
--- What follows reads fields of a window's hash. Of anything else than cells in ascending order it raises an error.
-
--- All nodes' cells, where the running window ends, and its units. The window ends with the newest cell that is seen, so that late
--- counts of an older one meet the running window.
-local function readSums(text, newest, last, span)
-  local list = {}
-  if text then list = cmsgpack.unpack(text) end
-  if type(list) ~= 'table' then error() end
-  local place = #list - 2
-  while place >= 1 and list[place] > last do place = place - 3 end
-  local windowEnd = place >= 1 and list[place] > newest and list[place] or newest
-  local first, total, previous = windowEnd - span, 0, -1
-  for i = 1, #list, 3 do
-    local ordinal, taken, given = list[i], list[i + 1], list[i + 2]
-    if not (ordinal > previous and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS} and ordinal % 1 == 0) then error() end
-    previous = ordinal
-    if ordinal > first and ordinal <= windowEnd then total = total + taken - given end
-  end
-  return list, windowEnd, total
-end
-
--- Own cells, looked at as far as they are used: those that are sent again, and all when one is added.
-local function readOwn(text, newest, oldest, expired)
-  local list = {}
-  if text then list = cmsgpack.unpack(text) end
-  local place, above = #list - 2, math.huge
+-- The cells in a field of a window's hash, where the window ends, and its units. The window ends with the newest cell that is seen, so
+-- that late counts of an older one meet the running window. Of anything else than cells in ascending order it raises an error; it looks
+-- no further than cells are used: from the newest one down to the window's first, or to 'oldest', or when some are over to the end.
+local function readCells(text, newest, oldest, last, span, expired)
+  if not text then return {}, newest, 0 end
+  if #text > ${LONGEST_LIST} then error() end
+  local list = cmsgpack.unpack(text)
   if type(list) ~= 'table' or #list % 3 ~= 0 then error() end
-  if place >= 1 and (list[place] < newest or list[1] <= expired) then oldest = -1 end
+  local place, above, windowEnd = #list - 2, math.huge, newest
+  if place >= 1 and list[1] <= expired then oldest = 0 end
+  while place >= 1 and list[place] > last do
+    local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
+    if not (ordinal < above and ordinal % 1 == 0 and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS}) then error() end
+    above = ordinal
+    place = place - 3
+  end
+  if place >= 1 and list[place] > newest then windowEnd = list[place] end
+  local before = windowEnd - span
+  -- Sums tell as much of numbers that are not negative as each of them does.
+  local ordinals, allTaken, allGiven = 0, 0, 0
   while place >= 1 do
     local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
-    if not (ordinal >= 0 and ordinal < above and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS} and ordinal % 1 == 0) then error() end
+    if not (ordinal < above and taken >= 0 and given >= 0) then error() end
+    if ordinal <= before then break end
+    above, ordinals, allTaken, allGiven = ordinal, ordinals + ordinal, allTaken + taken, allGiven + given
+    place = place - 3
+  end
+  if not (allTaken + allGiven <= ${MOST_UNITS} and ordinals % 1 == 0 and ordinals >= 0) then error() end
+  above = math.huge
+  while place >= 1 do
+    local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
+    if not (ordinal >= 0 and ordinal < above and ordinal % 1 == 0 and taken >= 0 and given >= 0 and taken + given <= ${MOST_UNITS}) then error() end
     if ordinal < oldest then break end
     above = ordinal
     place = place - 3
   end
-  return list
+  return list, windowEnd, allTaken - allGiven
 end
 
 function sliding(policy, label, atMost, count, entries, place)
@@ -116,11 +123,10 @@ function sliding(policy, label, atMost, count, entries, place)
   end
   -- Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
   local last = math.max(newest, math.floor(now / width))
-  local sums, own = known[1], sends and known[2]
-  local fine, list, windowEnd, total = not sums or #sums <= ${LONGEST_LIST}, nil, nil, nil
-  if fine then fine, list, windowEnd, total = pcall(readSums, sums, newest, last, span) end
-  if fine then fine = not own or #own <= ${LONGEST_LIST} end
-  if fine then fine, own = pcall(readOwn, own, newest, oldest, (now - ttl) / width - 1) end
+  local expired = (now - ttl) / width - 1
+  local fine, list, windowEnd, total = pcall(readCells, known[1], newest, math.min(oldest, newest - span + 1), last, span, expired)
+  local own = {}
+  if fine and sends then fine, own = pcall(readCells, known[2], newest, oldest, last, 1, expired) end
   if not fine then
     -- Sums and parts belong together.
     lose(hash, hash)
@@ -179,9 +185,10 @@ function sliding(policy, label, atMost, count, entries, place)
     if opened or ownOpened then call('PEXPIRE', hash, math.ceil(ttl + width)) end
   end
 
-  local first, final = 1, #list
-  while first < final and list[first] <= newest - span do first = first + 3 end
-  while first < final and list[final - 2] > last do final = final - 3 end
+  local final = #list
+  while final >= 1 and list[final - 2] > last do final = final - 3 end
+  local first = final + 1
+  while first > 3 and list[first - 3] > newest - span do first = first - 3 end
   local text = textOf(list, first, final)
   if news then announce(totalNews, policy, labelOf(label, policy, hash), text) end
   return granted, text, hash
