@@ -9,8 +9,8 @@ const LONGEST_STATUS = 32_768
 const LONGEST_STATUSES = 8 * 1024 * 1024
 /** Bytes of the names of hot keys in one reply: a node that starts does well without the last ones. */
 const LONGEST_HOT = 2 * 1024 * 1024
-/** Bytes of a policy's and a key's name. */
-const LONGEST_MEMBER = 65_536
+/** Bytes of a policy's and a key's name: 64 K UTF-16 units, each of which may be escaped, and more. */
+const LONGEST_MEMBER = 524_288
 /** Bytes of the names of changed blocks in one reply. The rest comes with the next one. */
 const LONGEST_BLOCKS = 4 * 1024 * 1024
 

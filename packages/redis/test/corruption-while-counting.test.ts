@@ -55,7 +55,7 @@ async function corrupt(namespace: string, { which, how, text, score }: Corruptio
   else if (how === 'member') {
     const type = await admin.type(key)
     if (type === 'zset') {
-      const members = await admin.zrange(key, 0, -1)
+      const members = await admin.zrangebyscore(key, '-inf', '+inf')
       await admin.zadd(key, score, text, score, members[which % members.length] ?? text)
     } else if (type === 'hash') {
       const fields = await admin.hkeys(key)
