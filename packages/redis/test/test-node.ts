@@ -6,6 +6,7 @@ import {
   type StoreConnection,
   type StorePolicy,
   systemClock,
+  type WeirError,
 } from '@weir/core'
 import { until } from '@weir/tooling/redis-servers'
 
@@ -17,6 +18,7 @@ export const POLICY: StorePolicy = { id: 'fixed', width: 3_600_000, cells: 1, li
 export class TestNode {
   readonly id = `test-node-${++started}`
   readonly announcements: Announcement[] = []
+  readonly warnings: WeirError[] = []
   readonly connection: StoreConnection
   readonly ordinal = Math.floor(Date.now() / POLICY.width) as Ordinal
 
@@ -25,6 +27,7 @@ export class TestNode {
       id: this.id,
       clock: systemClock,
       announced: (announcement) => this.announcements.push(announcement),
+      warned: (error) => this.warnings.push(error),
     })
   }
 
