@@ -3,7 +3,7 @@ import { type BucketKeys, sequenceKey } from './keys.ts'
 import type { Link } from './link.ts'
 import type { Script } from './script.ts'
 import { Sequence } from './sequence.ts'
-import { parseArray, parseNumber, parseTime, replyError } from './wire.ts'
+import { parseArray, parseSequence, parseTime, replyError } from './wire.ts'
 
 /** For how long a bucket remembers a node that is not heard of, milliseconds. Forgetting it only costs a repetition. */
 const SEQUENCE_TTL = 600_000
@@ -75,7 +75,7 @@ export class Bucket {
       const [seconds, microseconds, before, ...rest] = reply
       const moment = { time: parseTime(seconds, microseconds), middle }
       if (before === undefined) throw replyError('too short')
-      if (this.#sequence.answered(sequence, before === '' ? 0 : parseNumber(before))) this.#options.lost()
+      if (this.#sequence.answered(sequence, parseSequence(before))) this.#options.lost()
       const step = this.#last === undefined ? 0 : moment.time - this.#last.time - (moment.middle - this.#last.middle)
       this.#last = moment
       // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.

@@ -10,6 +10,7 @@ import {
   offenceKey,
   windowKey,
 } from './keys.ts'
+import { LONGEST_TIME } from './wire.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
 const MOST_WORK = 40
@@ -91,7 +92,7 @@ export class Chunk {
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1)
     this.#entries.push(policyPlace.number, found ? 0 : label, atMost ?? -1, cells.length)
-    for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, taken, given)
+    for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, units(taken), units(given))
     if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
     else {
       const all = cells.map(({ ordinal }) => intervalKeys(this.#keys, policyPlace.name, ordinal))
@@ -111,7 +112,7 @@ export class Chunk {
     }
     if (group.names.has(name)) return false
     group.names.add(name)
-    group.taken.push(String(taken))
+    group.taken.push(String(units(taken)))
     group.places.push(place)
     const { counterPrefix, cellPrefix, suffix } = group.common
     group.counters.push(counterPrefix + name + suffix)
@@ -121,11 +122,11 @@ export class Chunk {
   }
 
   addBlock(place: number, { policy, kind, remaining, growth }: BlockChange, label: string, name: string): void {
-    const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
+    const wanted = kind === 'lift' ? 0 : time(remaining)
     const { number, name: policyName } = this.#policy(policy)
     const block: unknown[] = [number, label, kind, wanted]
     if (growth !== undefined) {
-      block.push(finite(growth.factor), finite(growth.max), growth.memory)
+      block.push(finite(growth.factor), time(growth.max), time(growth.memory))
       this.#offences.push(offenceKey(this.#keys, policyName, name))
     }
     this.#blocks.push(block)
@@ -151,7 +152,7 @@ export class Chunk {
     if (place === undefined) {
       const { width, cells, limit, hot, ttl } = policy
       const name = escapePolicy(policy.id)
-      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), ttl]) }
+      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), time(ttl)]) }
       this.#policyPlaces.set(policy, place)
     }
     return place
@@ -161,6 +162,15 @@ export class Chunk {
 /** JSON has no infinity. */
 function finite(value: number): number {
   return Math.min(value, Number.MAX_VALUE)
+}
+
+/** A thousand nodes' sum of what one has counted must be a number that the scripts take for one. */
+function units(count: number): number {
+  return Math.min(count, Number.MAX_SAFE_INTEGER)
+}
+
+function time(milliseconds: number): number {
+  return Math.max(0, Math.min(milliseconds, LONGEST_TIME))
 }
 
 /** Divides a request into script calls, by bucket; those of one bucket follow each other. */

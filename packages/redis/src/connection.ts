@@ -6,6 +6,7 @@ import type { Keys } from './keys.ts'
 import { Link } from './link.ts'
 import type { CheckedOptions } from './options.ts'
 import type { Template } from './template.ts'
+import { Unreadable } from './unreadable.ts'
 import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
 /** Part of the deadline within which a server that is being probed must answer. */
@@ -21,6 +22,7 @@ export class RedisConnection implements StoreConnection {
   readonly #timeout: number
   readonly #link: Link
   readonly #context: ExchangeContext
+  readonly #unreadable: Unreadable
   #losses = 0
   #closed = false
   /** The last exchange got no answer at all. */
@@ -36,6 +38,7 @@ export class RedisConnection implements StoreConnection {
     const channel = options.publish ? `${options.namespace}:1:${template.db}` : undefined
     const link = new Link({ template, clock, timeout, channel, received: (message) => this.#received(message) })
     this.#link = link
+    this.#unreadable = new Unreadable(clock, (error) => node.warned?.(error))
     const lost = (): void => {
       this.#losses++
     }
@@ -47,6 +50,8 @@ export class RedisConnection implements StoreConnection {
       reference: undefined,
       heardAt: Number.NEGATIVE_INFINITY,
       generation: () => String(this.#losses),
+      lost: (names) => this.#unreadable.report(names),
+      blocksLost: lost,
     }
   }
 

@@ -12,16 +12,18 @@ import type {
 import { ordinalAt } from '@weir/core/sync'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import type { Keys } from './keys.ts'
+import { type Keys, MOST_HOT } from './keys.ts'
 import { EXCHANGE } from './lua-exchange.ts'
 import { HEARTBEAT } from './lua-heartbeat.ts'
 import { script } from './script.ts'
-import { parseArray, parseMember, parseNumber, parseResult, parseStatuses, replyError } from './wire.ts'
+import { parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
+/** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
+const MOST_PAGES = 256
 
 /** What the exchanges of one node share. */
 export interface ExchangeContext {
@@ -35,6 +37,10 @@ export interface ExchangeContext {
   /** When any server was last heard of, on the node's monotonic clock. */
   heardAt: number
   generation(): string
+  /** A script says what it could not read. */
+  lost(names: unknown): void
+  /** A bucket has lost blocks that this node has heard of. */
+  blocksLost(): void
 }
 
 /**
@@ -118,17 +124,13 @@ export class Exchange {
       const { rest, setBack } = await this.#call(bucket, chunk)
       const { blockPlaces } = chunk
       const entryPlaces = chunk.entryPlaces()
-      const blocks = blockPlaces.map((_, i) => Math.max(0, parseNumber(rest[i]) - setBack))
-      const results = entryPlaces.map((at, i) => {
-        const result = parseResult(rest[blockPlaces.length + i], this.#request.entries[at]?.cells ?? [])
-        return setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result
-      })
-      // All or nothing: a reply that is not understood is of no use.
+      // Each stands for itself: what is not understood has failed, and is sent again.
       blockPlaces.forEach((at, i) => {
-        this.#blocks[at] = blocks[i]
+        this.#blocks[at] = understood(() => Math.max(0, parseRemaining(rest[i]) - setBack))
       })
       entryPlaces.forEach((at, i) => {
-        this.#results[at] = results[i]
+        const result = understood(() => parseResult(rest[blockPlaces.length + i], this.#request.entries[at]?.cells ?? []))
+        this.#results[at] = result && setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result
       })
     }
   }
@@ -137,8 +139,10 @@ export class Exchange {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
     const answer = await bucket.call(exchangeScript, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
-    if (rest.length !== chunk.results) throw replyError('too few results')
+    const { results } = chunk
+    if (rest.length !== results && rest.length !== results + 1) throw replyError('too few results')
     this.#answeredBy(bucket, moment)
+    if (rest.length > results) this.#context.lost(rest[results])
     return answer
   }
 
@@ -184,7 +188,7 @@ export class Exchange {
     const states: BlockState[] = []
     const { ttl, status, watch } = request
     let wantsHot = hot !== undefined
-    for (;;) {
+    for (let page = 0; page < MOST_PAGES; page++) {
       const { cursor } = bucket
       const { nodes: registryKey, status: statusKey, ahead: aheadKey } = bucket.keys
       const { moment, rest, setBack } = await bucket.call(
@@ -193,26 +197,34 @@ export class Exchange {
         (common) => JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
         this.#nodesTime,
       )
-      const [nodes, versionText, next, hotMembers, blocks, watched, statuses, ahead] = rest
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, lost] = rest
+      // What the heartbeat can't do without.
+      const version = parseWhole(versionText)
+      const next = parseWhole(nextText)
+      this.#answeredBy(bucket, moment)
+      this.#context.lost(lost)
+      // All else stands for itself.
       if (registry) {
-        this.#context.nodes = parseNumber(nodes)
-        this.#watched = parseNumber(watched) === 1
-        this.#ahead = ahead === '' || ahead === undefined ? undefined : parseNumber(ahead)
+        this.#context.nodes = understood(() => parseWhole(nodes)) ?? this.#context.nodes
+        this.#watched = watched === 1
+        this.#ahead = ahead === '' || ahead === undefined ? undefined : understood(() => parseNumber(ahead))
         if (watch) this.#statuses = parseStatuses(statuses)
       }
-      const version = parseNumber(versionText)
-      if (wantsHot) for (const member of parseArray(hotMembers)) this.#wantTotal(member, moment, hot)
-      wantsHot = false
-      const found = parseArray(blocks)
-      for (let i = 0; i + 1 < found.length; i += 2) {
-        const { policyId, key } = parseMember(found[i])
-        states.push({ policyId, key, remaining: Math.max(0, parseNumber(found[i + 1]) - setBack) })
+      if (wantsHot && Array.isArray(hotMembers)) {
+        for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))
       }
-      this.#answeredBy(bucket, moment)
+      wantsHot = false
+      const found = Array.isArray(blocks) ? blocks : []
+      for (let i = 0; i + 1 < found.length && i < 2 * PAGE; i += 2) {
+        const state = understood(() => ({ ...parseMember(found[i]), remaining: Math.max(0, parseRemaining(found[i + 1]) - setBack) }))
+        if (state !== undefined) states.push({ policyId: state.policyId, key: state.key, remaining: state.remaining })
+      }
       // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
-      bucket.cursor = version < cursor ? 0 : parseNumber(next)
+      if (version < cursor) this.#context.blocksLost()
+      bucket.cursor = version < cursor ? 0 : next
       if (bucket.cursor === version || bucket.cursor === cursor) return states
     }
+    return states
   }
 
   #wantTotal(member: unknown, moment: Moment, hot: SyncEntry[] | undefined): void {
@@ -232,8 +244,9 @@ export class Exchange {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
-              const { cells } = parseResult(rest[i], asked)
-              if (cells.length > 0) totals.push({ type: 'total', policyId: policy.id, key, cells })
+              const cells = understood(() => parseResult(rest[i], asked))?.cells ?? []
+              // One that nobody has counted is no news: anybody can name keys in the list.
+              if (cells.some(({ taken }) => taken > 0)) totals.push({ type: 'total', policyId: policy.id, key, cells })
             })
           }
         }),

@@ -1,3 +1,9 @@
+import { FAR } from './lua-prelude.ts'
+import { MOST_UNITS } from './wire.ts'
+
+/** Bytes: some thousand nodes' parts. */
+const LONGEST_CELL = 262_144
+
 /** The part of the exchange's script that keeps the counts of fixed windows. */
 export const FIXED: string = `local search, sub, format = string.find, string.sub, string.format
 
@@ -18,17 +24,18 @@ local function textOfOrdinal(ordinal)
   return text
 end
 
--- A count as a number. What is none comes from somebody else, and counts as nothing.
+-- A count as a number, or nothing when it is none.
 local function countOf(text)
   local value = tonumber(text)
-  return value and value >= 0 and value < 1e300 and value or 0
+  return value and value >= 0 and value <= ${MOST_UNITS} and value or nil
 end
 
--- Counts are kept as 'taken', or 'taken:given'.
+-- Counts are kept as 'taken', or 'taken:given'. Nothing when they can't be read.
 local function parse(text)
   local colon = search(text, ':', 1, true)
   if not colon then return countOf(text), 0 end
-  return countOf(sub(text, 1, colon - 1)), countOf(sub(text, colon + 1))
+  local taken, given = countOf(sub(text, 1, colon - 1)), countOf(sub(text, colon + 1))
+  if given then return taken, given end
 end
 
 local function textOfCounts(taken, given)
@@ -42,15 +49,20 @@ local mine = ' ' .. request.node .. ':'
 local HOT_MARK = ' :hot'
 
 -- All nodes' counts and own ones, and where in the text they are: up to the first space, and from first to before behind.
+-- Nothing when the cell can't be read.
 local function read(cell)
-  local space = cell and search(cell, ' ', 1, true)
-  if not space then return 0, 0, 0, 0 end
+  if not cell then return 0, 0, 0, 0 end
+  local space = #cell <= ${LONGEST_CELL} and search(cell, ' ', 1, true)
+  if not space then return end
   local allTaken, allGiven = parse(sub(cell, 1, space - 1))
+  if not allTaken then return end
   local place = search(cell, mine, space, true)
   if not place then return allTaken, allGiven, 0, 0, space end
   local first = place + #mine
   local behind = search(cell, ' ', first, true) or #cell + 1
   local taken, given = parse(sub(cell, first, behind - 1))
+  -- The sum holds each part, but for the rounding of fractions.
+  if not taken or taken > allTaken * (1 + 1e-9) + 1e-9 then return end
   return allTaken, allGiven, taken, given, space, first, behind
 end
 
@@ -59,7 +71,7 @@ local function expiryOf(policy, ordinal)
   local width = policy[2]
   local ends = (ordinal + 1) * width
   local running = ends > now and ends <= now + width
-  return format('%d', math.ceil(policy[6] + (running and ends - now or width))), running
+  return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 
 -- Tells the others if a key's total has passed a mark. True when the key is hot now, and was not yet.
@@ -82,11 +94,22 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
     if taken >= policy[5] or taken >= policy[4] then
       if passed(policy, label, counter, nil, ordinal, 0, taken, taken, 0) then text = text .. HOT_MARK end
     end
-    call('SET', key, text, 'PX', expiry)
+    -- If something is there after all, MGET left it out for its type: an empty text can't be read either.
+    if not call('SET', key, text, 'PX', expiry, 'NX') then
+      return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
+    end
     call('SET', counter, takenText, 'PX', expiry)
     return taken, 0
   end
   local allTaken, allGiven, ownTaken, ownGiven, space, first, behind = read(cell)
+  if not allTaken then
+    lose(key, key)
+    allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)
+    -- Nodes whose counts were in it hear that the total is too small, and send theirs again.
+    local ordinalText = textOfOrdinal(ordinal)
+    announce(totalNews, policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
+    return allTaken, allGiven
+  end
   if taken <= ownTaken and given <= ownGiven then return allTaken, allGiven end
   if taken < ownTaken then taken = ownTaken end
   if given < ownGiven then given = ownGiven end
@@ -107,15 +130,20 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   -- What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
   if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
-  else
+  elseif space then
     call('SET', key, text, 'PX', expiry)
+  elseif not call('SET', key, text, 'PX', expiry, 'NX') then
+    return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
   end
   -- Adding shows when something is amiss.
   local shown = false
   if space and running and before % 1 == 0 and after % 1 == 0 and after < 1e15 then
     shown = redis.pcall('INCRBY', counter, format('%d', after - before))
   end
-  if shown ~= after then call('SET', counter, textOfCount(after), 'PX', expiry) end
+  if shown ~= after then
+    if type(shown) == 'table' then lose(counter) end
+    call('SET', counter, textOfCount(after), 'PX', expiry)
+  end
   return allTaken, allGiven
 end
 
@@ -131,7 +159,7 @@ local function plain(entries)
     for i = 1, count do
       local text, counter = entries[place + i], KEYS[at + i]
       local taken, given = write(policy, 0, counter, KEYS[at + count + i], cells[i], ordinal, expiry, running, tonumber(text), 0, text)
-      local left = anyBlocks and blocked(policy, labelOf(0, policy, counter, ordinalText)) or 0
+      local left = blocks and blocks.left(policy[1] .. '\\n' .. labelOf(0, policy, counter, ordinalText)) or 0
       if left == 0 and given == 0 and taken % 1 == 0 and taken < 1e15 then
         reply[#reply + 1] = taken
       else
@@ -149,6 +177,8 @@ local function fixed(policy, label, atMost, count, entries, place)
   if atMost >= 0 then
     for i = 1, count do
       local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])
+      -- What can't be read is lost.
+      if not allTaken then allTaken, allGiven, ownTaken, ownGiven = 0, 0, 0, 0 end
       local more = math.max(0, entries[place + 3 * i - 2] - ownTaken)
       local total = allTaken - allGiven + more - math.max(0, entries[place + 3 * i - 1] - ownGiven)
       if more > 0 and total > atMost then granted = false end

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { parseAnnouncements, parseMember, parseResult } from '../src/wire.ts'
+import { SEED } from './fixtures.ts'
 import { POLICY } from './test-node.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -12,6 +13,8 @@ vi.setConfig({ testTimeout: 60_000 })
 /** A server that gets through the handshake and then answers every script call with what it is told to. */
 let server: Server
 let nonsense: Buffer = Buffer.from('+OK\r\n')
+/** What heartbeats are answered, when it is something else. */
+let heartbeats: (() => Buffer) | undefined
 const sockets = new Set<Socket>()
 
 beforeAll(async () => {
@@ -21,7 +24,9 @@ beforeAll(async () => {
     socket.on('error', () => {})
     socket.on('data', (data) => {
       for (const command of String(data).split(/(?=\*\d+\r\n\$)/))
-        socket.write(/evalsha|eval/i.test(command) ? nonsense : handshake(command))
+        socket.write(
+          !/evalsha|eval/i.test(command) ? handshake(command) : /"registry"/.test(command) ? (heartbeats?.() ?? nonsense) : nonsense,
+        )
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -123,4 +128,161 @@ test('messages, members and results that are no such thing are told apart, witho
     }),
     { numRuns: 2_000 },
   )
+})
+
+/** A value as a server sends it. */
+function resp(content: string | number | readonly string[]): string {
+  if (typeof content === 'number') return `:${content}\r\n`
+  if (typeof content === 'string') return `$${Buffer.byteLength(content)}\r\n${content}\r\n`
+  return `*${content.length}\r\n${content.join('')}`
+}
+
+const ENTRIES = 6
+const HEAD = [resp('1800000000'), resp('5'), resp('')]
+/** Two blocks, and totals in both forms: what an honest server answers. */
+const RESULTS = [
+  resp(0),
+  resp('1500.5'),
+  ...Array.from({ length: ENTRIES }, (_, i) => (i % 2 === 0 ? resp(i + 1) : resp(`1|0|5,${i + 1},0`))),
+]
+const BEAT = [
+  resp(3),
+  resp(7),
+  resp(7),
+  resp([resp('fixed\nk\n5'), resp('fixed\nl\n5')]),
+  resp([resp('fixed\nk'), resp('1000'), resp('fixed\nl'), resp(0)]),
+  resp(1),
+  resp([resp('other'), resp('12'), resp('fine')]),
+  resp(''),
+  resp([]),
+]
+const mutations = (length: number) =>
+  fc.uniqueArray(fc.tuple(fc.nat(length - 1), value), { maxLength: length, selector: ([place]) => place })
+const mutated = (parts: readonly string[], list: readonly [number, string][]): string[] =>
+  parts.map((part, i) => list.find(([place]) => place === i)?.[1] ?? part)
+
+test(`an honest reply of which parts are replaced: these parts fail alone, all others count (FC_SEED=${SEED})`, async () => {
+  const store = redisStore(
+    { host: '127.0.0.1', port: (server.address() as AddressInfo).port, protocol: 2 },
+    { namespace: 'mutated', timeout: 2_000 },
+  )
+  const warnings: WeirError[] = []
+  const connection = store.open({ id: 'mutants', clock: systemClock, announced: () => {}, warned: (error) => warnings.push(error) })
+  const policy = { ...POLICY, id: 'fixed' }
+  const entries = Array.from({ length: ENTRIES }, (_, i) => ({
+    policy,
+    key: `k${i}`,
+    cells: [{ ordinal: 5 as never, taken: 1, given: 0 }],
+  }))
+  const blocks = ['k0', 'k1'].map((key) => ({ policy, key, kind: 'set', remaining: 1 }) as const)
+  await fc.assert(
+    fc.asyncProperty(
+      mutations(RESULTS.length),
+      mutations(BEAT.length),
+      fc.option(fc.array(value, { maxLength: 4 })),
+      async (wrong, wrongBeat, lost) => {
+        const more = lost === null ? [] : [resp(lost)]
+        nonsense = Buffer.from(resp([...HEAD, ...mutated(RESULTS, wrong), ...more]))
+        const beatAnswer = Buffer.from(resp([...HEAD, ...mutated(BEAT, wrongBeat)]))
+        heartbeats = () => beatAnswer
+        const request = { ttl: 1000, cursor: undefined, policies: [policy], watch: true as const }
+        const reply = await connection.sync({ entries, blocks, heartbeat: request })
+        const wrongPlaces = new Set(wrong.map(([place]) => place))
+        ;[...reply.blocks, ...reply.results].forEach((result, place) => {
+          if (!wrongPlaces.has(place)) expect(result).toBeDefined()
+          if (result === undefined) return
+          if (typeof result === 'number') expect(result).toBeGreaterThanOrEqual(0)
+          else {
+            const [cell] = result.cells
+            if (!wrongPlaces.has(place)) expect(cell).toEqual({ ordinal: 5, taken: place - 1, given: 0 })
+            for (const { ordinal, taken, given } of result.cells) {
+              expect(
+                Number.isSafeInteger(ordinal) && ordinal >= 0 && taken >= 0 && taken <= 2 ** 63 && given >= 0 && given <= 2 ** 63,
+              ).toBe(true)
+            }
+          }
+        })
+        const beat = reply.heartbeat
+        const wrongInBeat = new Set(wrongBeat.map(([place]) => place))
+        // Without versions of the block list a heartbeat is none.
+        if (!wrongInBeat.has(1) && !wrongInBeat.has(2)) expect(beat).toBeDefined()
+        if (beat === undefined) return
+        expect(Number.isSafeInteger(beat.nodes) && beat.nodes >= 1).toBe(true)
+        if (!wrongInBeat.has(0)) expect(beat.nodes).toBe(3)
+        // Where versions are wrong it is asked again, and answered the same.
+        if (!wrongInBeat.has(4)) expect([...new Set(beat.blocks.map(({ key, remaining }) => `${key} ${remaining}`))]).toEqual(['k 1000'])
+        if (!wrongInBeat.has(6)) expect(beat.statuses).toEqual([{ node: 'other', age: 12, status: 'fine' }])
+        for (const { remaining } of beat.blocks) expect(remaining).toBeGreaterThanOrEqual(0)
+        for (const { age } of beat.statuses ?? []) expect(age).toBeGreaterThanOrEqual(0)
+        if (beat.ahead !== undefined) expect(beat.ahead).toBeTypeOf('number')
+      },
+    ),
+    { numRuns: 300, seed: SEED },
+  )
+  heartbeats = undefined
+  await connection.close()
+  expect(warnings.length).toBeLessThanOrEqual(100)
+  for (const { message } of warnings) expect(message).toMatch(/^[^\p{Cc}]{0,500}$/u)
+})
+
+test('a server whose list of blocks never ends is not asked for ever', async () => {
+  const store = redisStore(
+    { host: '127.0.0.1', port: (server.address() as AddressInfo).port, protocol: 2 },
+    { namespace: 'endless', timeout: 2_000 },
+  )
+  const connection = store.open({ id: 'endless', clock: systemClock, announced: () => {} })
+  let next = 0
+  const answer = (): Buffer => {
+    next++
+    return Buffer.from(resp([...HEAD, resp(1), resp(1e15), resp(next), resp([]), resp([]), resp(0), resp([]), resp(''), resp([])]))
+  }
+  heartbeats = answer
+  const { heartbeat } = await connection.sync({ entries: [], blocks: [], heartbeat: { ttl: 1000, cursor: undefined, policies: [POLICY] } })
+  heartbeats = undefined
+  expect(heartbeat?.cursor).toBe(String(next))
+  expect(next).toBeLessThan(300)
+  await connection.close()
+})
+
+test('announcements of all lengths and kinds are read in bounded time, each key of them alone', () => {
+  const line = fc.oneof(
+    text,
+    fc.constantFrom('5,1,0', '5;1,2,3', '5;', '-1,1,0', '5,-1,0', '5,1e300,0', '5,NaN,0', '1e300;1', '1000', '-5', 'Infinity'),
+  )
+  fc.assert(
+    fc.property(fc.constantFrom('t', 'b', 'x', ''), fc.array(line, { maxLength: 30 }), (type, lines) => {
+      let announcements: ReturnType<typeof parseAnnouncements>
+      try {
+        announcements = parseAnnouncements([type, 'node', 'policy', ...lines].join('\n'))
+      } catch (error) {
+        expect(error).toBeInstanceOf(WeirError)
+        return
+      }
+      for (const announcement of announcements) {
+        if (announcement.type === 'block') expect(announcement.remaining >= 0 && announcement.remaining <= 5e12).toBe(true)
+        else {
+          for (const { ordinal, taken, given } of announcement.cells) {
+            expect(Number.isSafeInteger(ordinal) && ordinal >= 0 && taken >= 0 && taken <= 2 ** 63 && given >= 0 && given <= 2 ** 63).toBe(
+              true,
+            )
+          }
+        }
+      }
+    }),
+    { numRuns: 5_000, seed: SEED },
+  )
+  const good = 'good\n5,1,0'
+  expect(parseAnnouncements(`t\nn\np\nbad\nx\n${good}`)).toEqual([
+    { type: 'total', policyId: 'p', key: 'good', cells: [{ ordinal: 5, taken: 1, given: 0 }] },
+  ])
+  for (const long of [
+    `t\nn\np\n${`${good}\n`.repeat(501).trim()}`,
+    `t\nn\np\n${'x'.repeat(3_000_000)}\n5,1,0`,
+    '\n'.repeat(1_000_000),
+    `t\nn\np${'\n'.repeat(1_000_000)}`,
+  ]) {
+    expect(() => parseAnnouncements(long)).toThrow(WeirError)
+  }
+  const manyCells = `t\nn\np\nk\n5;${'1,'.repeat(900_000)}1`
+  expect(parseAnnouncements(manyCells)).toEqual([])
 })

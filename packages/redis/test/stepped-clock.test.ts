@@ -5,11 +5,11 @@ import { redisStore } from '../src/index.ts'
 
 /** The server's clock can't be stepped, so what the scripts read of it is. */
 vi.mock('../src/lua-prelude.ts', async (original) => {
-  const { PRELUDE } = await original<typeof import('../src/lua-prelude.ts')>()
-  const [before, after] = PRELUDE.split("local clock = call('TIME')\n")
+  const prelude = await original<typeof import('../src/lua-prelude.ts')>()
+  const [before, after] = prelude.PRELUDE.split("local clock = call('TIME')\n")
   if (after === undefined) throw new Error('The scripts read the clock in another way now.')
   const step = "clock[1] = clock[1] + (tonumber(call('GET', 'clock-step')) or 0)\n"
-  return { PRELUDE: `${before}local clock = call('TIME')\n${step}${after}` }
+  return { ...prelude, PRELUDE: `${before}local clock = call('TIME')\n${step}${after}` }
 })
 
 const HOUR = 3_600

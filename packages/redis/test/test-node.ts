@@ -1,5 +1,13 @@
-import { type Store, systemClock } from '@weir/core'
-import type { Announcement, HeartbeatReply, Ordinal, StoreConnection, StorePolicy } from '@weir/core/sync'
+import {
+  type Announcement,
+  type HeartbeatReply,
+  type Ordinal,
+  type Store,
+  type StoreConnection,
+  type StorePolicy,
+  systemClock,
+  type WeirError,
+} from '@weir/core'
 import { until } from '@weir/tooling/redis-servers'
 
 let started = 0
@@ -10,6 +18,7 @@ export const POLICY: StorePolicy = { id: 'fixed', width: 3_600_000, cells: 1, li
 export class TestNode {
   readonly id = `test-node-${++started}`
   readonly announcements: Announcement[] = []
+  readonly warnings: WeirError[] = []
   readonly connection: StoreConnection
   readonly ordinal = Math.floor(Date.now() / POLICY.width) as Ordinal
 
@@ -18,6 +27,7 @@ export class TestNode {
       id: this.id,
       clock: systemClock,
       announced: (announcement) => this.announcements.push(announcement),
+      warned: (error) => this.warnings.push(error),
     })
   }
 

@@ -1,3 +1,4 @@
+import type { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
@@ -30,6 +31,11 @@ export interface StoreNode {
   readonly clock: Clock
   /** Called with what other nodes, or the store, announce. Must not throw; may be called at any time until closed. */
   announced(announcement: Announcement): void
+  /**
+   * Called with something that people should know of, though nothing failed: it becomes a `warning` of the throttler. The
+   * store sees to it that one cause is told once. Must not throw.
+   */
+  warned?(error: WeirError): void
 }
 
 /** One node's connection to a store. */

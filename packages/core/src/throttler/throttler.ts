@@ -329,7 +329,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Reports something that a request must not suffer from, once per code and subject. For faces. */
   warn(error: WeirError, subject = ''): void {
-    if (!this.#warned.first(`${error.code}:${subject}`)) return
+    if (this.#warned.first(`${error.code}:${subject}`)) this.#report(error)
+  }
+
+  #report(error: WeirError): void {
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
     else warnProcess(error.code, error.message)
   }

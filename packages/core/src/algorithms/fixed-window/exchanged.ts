@@ -348,6 +348,9 @@ export abstract class FixedWindowMeter extends GatedMeter {
       this.setOthers(base, others)
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
+    // All nodes together have less than the store has acknowledged of this one: it has lost the key's counts. What an old
+    // announcement would make of it is one exchange too many.
+    if (cell.taken < (this.table.fields[base + SENT] as number)) this.wantExchange(slot, now, RESEND)
     this.recheck(slot)
   }
 

@@ -134,11 +134,15 @@ export class SlidingCells {
     return this.#list.some(({ given, givenSent }) => given > givenSent)
   }
 
-  /** The buckets with own units that the store has not acknowledged, as they are sent. */
-  toSend(): Cell[] {
+  /**
+   * The buckets with own units that the store has not acknowledged, as they are sent.
+   *
+   * @param again - also those that it has
+   */
+  toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
     for (const bucket of this.#list) {
-      if (bucket.taken > bucket.takenSent || bucket.given > bucket.givenSent) {
+      if (bucket.taken > bucket.takenSent || bucket.given > bucket.givenSent || (again && bucket.taken > 0)) {
         bucket.flight = bucket.taken - bucket.takenSent
         cells.push({ ordinal: bucket.ordinal, taken: bucket.taken, given: bucket.given })
       }

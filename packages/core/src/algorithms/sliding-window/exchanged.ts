@@ -14,6 +14,8 @@ import type { WindowShape } from './wait.ts'
 const SCAN_STEP = 5_000
 /** c of the countdown, for all but small limits. */
 export const DIVISOR = 1.5
+/** Sums of fractions differ by less than this part. */
+const ROUNDING = 1e-9
 /** The clock's uncertainty is allowed for up to this part of a bucket. */
 const MOST_MARGIN = 0.1
 
@@ -162,7 +164,9 @@ export abstract class SlidingWindowMeter extends GatedMeter {
 
   #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
     this.#absorb(baseOf(slot), key)
-    const cells = key.cells.toSend()
+    const cells = key.cells.toSend(key.resend)
+    key.resent = key.resend
+    key.resend = false
     if (cells.length === 0) {
       if (!key.capped) return
       // Nothing to tell, but something to hear: what the others admitted during an outage.
@@ -194,6 +198,10 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       bucket.givenSent = Math.max(bucket.givenSent, given)
     }
     for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
+    if (!key.resent && this.#isLost(key, entry.cells, result.cells)) {
+      key.resend = true
+      this.wantExchange(slot, now, RESEND)
+    }
     const learned = Math.max(0, key.cells.others() - before)
     this.#measure(key, learned, now)
     const own = key.ownTaken - key.cells.unsent()
@@ -206,6 +214,16 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
     this.lookAtNews(slot, key, now)
+  }
+
+  /** Whether all nodes together have less than the store has acknowledged of this one. */
+  #isLost(key: SlidingKey, sent: readonly Cell[], totals: readonly Cell[]): boolean {
+    const newest = (sent.at(-1) as Cell).ordinal
+    let acknowledged = 0
+    for (const { ordinal, takenSent } of key.cells) if (ordinal > newest - this.storePolicy.cells && ordinal <= newest) acknowledged += takenSent
+    let total = 0
+    for (const { taken } of totals) total += taken
+    return total < acknowledged * (1 - ROUNDING)
   }
 
   /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
@@ -248,6 +266,11 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (key.cells.own() === 0 && (!key.synced || key.syncedAt < now - this.policy.interval)) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     const before = key.cells.others()
+    // Where all nodes together have less than the store has acknowledged of this one, it has lost the key's counts.
+    if (cells.some(({ ordinal, taken }) => taken < (key.cells.find(ordinal)?.takenSent ?? 0))) {
+      key.resend = true
+      this.wantExchange(slot, now, RESEND)
+    }
     for (const cell of cells) this.#learn(key, cell, key.cells.find(cell.ordinal)?.flight ?? 0, false)
     // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
     const grown = key.cells.others() - before

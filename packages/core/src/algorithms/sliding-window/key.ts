@@ -28,6 +28,9 @@ export class SlidingKey {
   ownTaken = 0
   ownThen = 0
   hello = false
+  /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
+  resend = false
+  resent = false
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false

@@ -1,0 +1,49 @@
+import { type Clock, WeirError } from '@weir/core'
+
+/** Names that are remembered, and so told of, within `FORGET_AFTER`: what is written to the server must not fill memory or logs. */
+const MOST_NAMES = 100
+/** Milliseconds after which a name is told of again. */
+const FORGET_AFTER = 3_600_000
+const LONGEST_NAME = 200
+
+/** Values in Redis that can't be read: each is told of once. The scripts have dropped them, and nodes send theirs again. */
+export class Unreadable {
+  readonly #clock: Clock
+  readonly #warn: (error: WeirError) => void
+  readonly #told = new Set<string>()
+  #since = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock, warn: (error: WeirError) => void) {
+    this.#clock = clock
+    this.#warn = warn
+  }
+
+  /** @param names - as a script gives them, if it was a script */
+  report(names: unknown): void {
+    if (!Array.isArray(names) || names.length === 0) return
+    const now = this.#clock.monotonic()
+    if (now - this.#since >= FORGET_AFTER) {
+      this.#told.clear()
+      this.#since = now
+    }
+    for (const name of names.slice(0, MOST_NAMES)) {
+      if (this.#told.size >= MOST_NAMES) return
+      const shown = typeof name === 'string' ? clean(name) : ''
+      if (shown === '' || this.#told.has(shown)) continue
+      this.#told.add(shown)
+      const rest = this.#told.size === MOST_NAMES ? ' More of them are not named within the hour.' : ''
+      this.#warn(
+        new WeirError(
+          'WEIR_STORE_VALUE',
+          `Redis held something in ${shown} that Weir can't read. It was taken for lost; nodes write theirs anew. Does another program write to these keys?${rest}`,
+        ),
+      )
+    }
+  }
+}
+
+/** On one line, without control characters, and of bounded length. */
+function clean(name: string): string {
+  const shown = name.slice(0, LONGEST_NAME + 1).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
+  return shown.length > LONGEST_NAME ? `${shown.slice(0, LONGEST_NAME - 1)}…` : shown
+}

@@ -1,0 +1,220 @@
+import { createThrottler, type Ordinal, type StorePolicy, type Throttler, type WeirError } from '@weir/core'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { freshNamespace, SEED } from './fixtures.ts'
+import { TestNode } from './test-node.ts'
+
+let server: RedisServer
+let admin: Redis
+beforeAll(async () => {
+  server = await RedisServer.start()
+  admin = new Redis(server.port)
+})
+afterAll(async () => {
+  admin.disconnect()
+  await server.stop()
+})
+
+const WIDTH = 86_400_000_000
+const RUNNING = Math.floor(Date.now() / WIDTH)
+const POLICIES: readonly StorePolicy[] = [
+  { id: 'fixed', width: WIDTH, cells: 1, limit: 20, hot: 5, ttl: WIDTH },
+  { id: 'sliding', width: WIDTH, cells: 4, limit: 20, hot: 5, ttl: 8 * WIDTH },
+]
+const KEYS = ['x', 'y:1', '__proto__', 'z'.repeat(300)]
+
+/** Nothing of it can be taken for a value of the scripts: what can is a lie, and no test can tell it from the truth. */
+const junk = fc.oneof(
+  fc.constantFrom('', 'junk', 'inf', 'nan', '1e308', '-1e308', '0'.repeat(40), '5', '\u0000\u001b'),
+  fc.string({ unit: 'binary' }).map((text) => `!${text}`),
+)
+const corruption = fc.record({
+  which: fc.nat(),
+  how: fc.constantFrom('string', 'hash', 'list', 'set', 'sorted set', 'stream', 'member', 'gone', 'for ever'),
+  text: junk,
+  score: fc.constantFrom('+inf', '-inf', '1e300', '0.5'),
+})
+type Corruption = typeof corruption extends fc.Arbitrary<infer T> ? T : never
+
+/** Gives the name of the key that was corrupted. */
+async function corrupt(namespace: string, { which, how, text, score }: Corruption): Promise<string | undefined> {
+  const keys = (await admin.keys(`${namespace}:*`)).sort()
+  const key = keys[which % keys.length]
+  if (key === undefined) return undefined
+  if (how === 'for ever') await admin.persist(key)
+  else if (how !== 'member') await admin.del(key)
+  if (how === 'string') await admin.set(key, text)
+  else if (how === 'hash') await admin.hset(key, 'field', text)
+  else if (how === 'list') await admin.rpush(key, text)
+  else if (how === 'set') await admin.sadd(key, text)
+  else if (how === 'sorted set') await admin.zadd(key, score, text)
+  else if (how === 'stream') await admin.xadd(key, '*', 'field', text)
+  else if (how === 'member') {
+    const type = await admin.type(key)
+    if (type === 'zset') {
+      const members = await admin.zrangebyscore(key, '-inf', '+inf')
+      await admin.zadd(key, score, text, score, members[which % members.length] ?? text)
+    } else if (type === 'hash') {
+      const fields = await admin.hkeys(key)
+      await admin.hset(key, text, text, fields[which % fields.length] ?? text, text)
+    } else await admin.set(key, text)
+  }
+  return key
+}
+
+const step = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ node: fc.nat(2), key: fc.nat(KEYS.length - 1), policy: fc.nat(1), units: fc.integer({ min: 1, max: 5 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ node: fc.nat(2), block: fc.constantFrom('excess', 'set', 'restore', 'lift'), key: fc.nat(KEYS.length - 1) }),
+  },
+  { weight: 2, arbitrary: fc.record({ node: fc.nat(2), beat: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ corruption }) },
+)
+
+test(`random values of a live store are corrupted while three nodes count: none fails, and totals are whole again (FC_SEED=${SEED})`, {
+  timeout: 120_000,
+}, async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+      const namespace = freshNamespace()
+      const store = redisStore(server.url, { namespace })
+      const nodes = [new TestNode(store), new TestNode(store), new TestNode(store)]
+      const corrupted = new Map<string, number>()
+      const taken = nodes.map(() => POLICIES.map(() => KEYS.map(() => 0)))
+      const cursors: (string | undefined)[] = []
+      const heartbeat = (node: number) => ({
+        ttl: 600_000,
+        cursor: cursors[node],
+        policies: POLICIES,
+        status: 'fine',
+        watch: true as const,
+      })
+      const entry = (node: number, policy: number, key: number) => ({
+        policy: POLICIES[policy] as StorePolicy,
+        key: KEYS[key] as string,
+        cells: [{ ordinal: RUNNING as Ordinal, taken: taken[node]?.[policy]?.[key] ?? 0, given: 0 }],
+      })
+      try {
+        for (const one of steps) {
+          if ('corruption' in one) {
+            const key = await corrupt(namespace, one.corruption)
+            if (key !== undefined) corrupted.set(key, (corrupted.get(key) ?? 0) + 1)
+            continue
+          }
+          const { connection } = nodes[one.node] as TestNode
+          if ('units' in one) {
+            const counts = taken[one.node]?.[one.policy] as number[]
+            counts[one.key] = (counts[one.key] as number) + one.units
+            const { results } = await connection.sync({ entries: [entry(one.node, one.policy, one.key)], blocks: [] })
+            const own = results[0]?.cells.find(({ ordinal }) => ordinal === RUNNING)?.taken
+            // Nobody's counts are made more of, and one's own are always there.
+            const most = nodes.reduce((sum, _, node) => sum + (taken[node]?.[one.policy]?.[one.key] ?? 0), 0)
+            expect(own).toBeGreaterThanOrEqual(counts[one.key] as number)
+            expect(own).toBeLessThanOrEqual(most)
+          } else if ('block' in one) {
+            const change = { policy: POLICIES[0] as StorePolicy, key: KEYS[one.key] as string, kind: one.block, remaining: 60_000 } as const
+            const { blocks } = await connection.sync({
+              entries: [],
+              blocks: [{ ...change, growth: { factor: 2, max: 120_000, memory: 60_000 } }],
+            })
+            expect(blocks[0]).toBeGreaterThanOrEqual(0)
+            expect(blocks[0]).toBeLessThanOrEqual(120_000)
+          } else {
+            const reply = await connection.sync({ entries: [], blocks: [], heartbeat: heartbeat(one.node) })
+            expect(reply.heartbeat).toBeDefined()
+            expect(reply.heartbeat?.blocks.every(({ remaining }) => remaining >= 0 && remaining <= 120_000)).toBe(true)
+            cursors[one.node] = one.beat ? reply.heartbeat?.cursor : undefined
+          }
+        }
+        // Nodes send their counts again, as after any loss. One's part may turn out to be lost when the others have sent theirs.
+        const totals: unknown[] = []
+        for (let round = 0; round < 3; round++) {
+          for (let node = 0; node < nodes.length; node++) {
+            const entries = POLICIES.flatMap((_, policy) => KEYS.map((_key, key) => entry(node, policy, key)))
+            const { results } = await (nodes[node] as TestNode).connection.sync({ entries, blocks: [], heartbeat: heartbeat(node) })
+            totals[round] = results.map((result) => result?.cells.find(({ ordinal }) => ordinal === RUNNING)?.taken ?? 0)
+          }
+        }
+        expect(totals[2]).toEqual(
+          POLICIES.flatMap((_, policy) =>
+            KEYS.map((_key, key) => nodes.reduce((sum, _node, node) => sum + (taken[node]?.[policy]?.[key] ?? 0), 0)),
+          ),
+        )
+        const told = nodes.flatMap(({ warnings }) => warnings)
+        for (const node of nodes) expect(new Set(node.warnings.map(({ message }) => message)).size).toBe(node.warnings.length)
+        for (const { message } of told) {
+          // A part of a value is named after its key.
+          const key = /in (\S+)(?: .*)? that Weir/u.exec(message)?.[1] ?? message
+          expect([...corrupted.keys()].some((name) => key.startsWith(name.slice(0, 199)))).toBe(true)
+        }
+      } finally {
+        await Promise.all(nodes.map((node) => node.close()))
+      }
+    }),
+    { numRuns: 40, seed: SEED },
+  )
+})
+
+function start(namespace: string, warnings: WeirError[], degraded: unknown[]): Throttler {
+  const throttler = createThrottler({
+    store: redisStore(server.url, { namespace }),
+    policies: [{ name: 'fixed', limit: 100, interval: '1w' }],
+    heartbeat: 100,
+  })
+  throttler.on('warning', ({ error }) => warnings.push(error))
+  throttler.on('degraded', ({ cause }) => degraded.push(cause))
+  onTestFinished(() => throttler.close())
+  return throttler.start()
+}
+
+test('throttlers go on when what they count is corrupted: none is degraded, limits hold, and the total is whole again', async () => {
+  const namespace = freshNamespace()
+  const warnings: WeirError[] = []
+  const degraded: unknown[] = []
+  const nodes = [1, 2, 3].map(() => start(namespace, warnings, degraded))
+  await expect.poll(() => nodes.map((node) => node.snapshot().nodes), { timeout: 10_000 }).toEqual([3, 3, 3])
+  const [a, b, c] = nodes as [Throttler, Throttler, Throttler]
+  let admitted = 0
+  const take = (node: Throttler, units: number): void => {
+    for (let i = 0; i < units; i++) if (node.check('key').allowed) admitted++
+  }
+  const shown = async (): Promise<number> => Number(await admin.get((await admin.keys(`${namespace}:*:c:*`))[0] ?? ''))
+  take(a, 30)
+  take(b, 30)
+  await expect.poll(shown, { timeout: 10_000 }).toBe(60)
+  const [cell = ''] = await admin.keys(`${namespace}:*:n:*`)
+  await admin.set(cell, 'junk')
+  // What is left is so little that a few units are told at once; and who hears that its own are missing sends them again.
+  take(c, 20)
+  await expect.poll(shown, { timeout: 10_000 }).toBe(80)
+  for (const key of await admin.keys(`${namespace}:*`)) {
+    await admin.del(key)
+    await admin.rpush(key, 'junk')
+  }
+  for (let round = 0; nodes.some((node) => node.check('key').allowed && ++admitted > 0); round++) {
+    if (round === 200) throw new Error('The limit is never reached.')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
+  expect(degraded).toEqual([])
+  // The overshoot of three nodes that tell each other of their last units.
+  expect(admitted).toBeGreaterThanOrEqual(100)
+  expect(admitted).toBeLessThanOrEqual(103)
+  // The one that was corrupted twice may have been met by two nodes.
+  const messages = warnings.map(({ message }) => message).filter((message) => !message.includes(cell))
+  expect(new Set(messages).size).toBe(messages.length)
+  expect(warnings.length - messages.length).toBeLessThanOrEqual(2)
+  expect(warnings.map(({ code }) => code)).toEqual(warnings.map(() => 'WEIR_STORE_VALUE'))
+  // One that starts now hears of it.
+  const late = start(namespace, warnings, degraded)
+  await expect.poll(() => late.state, { timeout: 10_000 }).toBe('synced')
+  await expect.poll(() => late.snapshot().nodes, { timeout: 10_000 }).toBe(4)
+  expect(degraded).toEqual([])
+})
