@@ -44,5 +44,7 @@ const results = [...rows.values()].flatMap(({ results }) => results)
 const through = results.filter(({ held }) => !held).length
 const seconds = (from: number): string => ((performance.now() - from) / 1_000).toFixed(0)
 console.log(tableOf([...rows.values()], all))
-console.log(`${results.length - through} held, ${through} got through (${seconds(began)} s, ${seconds(made)} s of them attacks; seed ${seed})`)
+console.log(
+  `${results.length - through} held, ${through} got through (${seconds(began)} s, ${seconds(made)} s of them attacks; seed ${seed})`,
+)
 process.exit(through === 0 ? 0 : 1)

@@ -1,4 +1,5 @@
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { flood, requestText } from '../harness/wire.ts'
 

@@ -1,4 +1,5 @@
-import { ADAPTERS, attack, type Target } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS, type Target } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 
@@ -54,7 +55,12 @@ function casesOf(target: Target): Case[] {
   const direct: Case = { what: 'no proxy is trusted', proxied: false }
   if (target.startsWith('express') || target.startsWith('fastify')) {
     const one = (trust: unknown, name: string): Case => ({ what: `behind a proxy, ${name} is trusted`, trust, proxied: true })
-    return [direct, one('127.0.0.1', 'its address'), one('127.0.0.0/8', 'its network'), ...(target.startsWith('express') ? [one(1, 'one')] : [])]
+    return [
+      direct,
+      one('127.0.0.1', 'its address'),
+      one('127.0.0.0/8', 'its network'),
+      ...(target.startsWith('express') ? [one(1, 'one')] : []),
+    ]
   }
   if (target.startsWith('koa')) {
     return [direct, { what: 'behind a proxy, one is trusted', trust: { proxy: true, maxIpsCount: 1 }, proxied: true }]

@@ -13,7 +13,12 @@ export const keyFlood = attack<{ readonly overflow: string; readonly window: str
     const { storeOf } = await import('../harness/serve.ts')
     const { overflow, window } = given.args
     const policy = { limit: 3, interval: '1h', cooldown: '1h', window }
-    const throttler = createThrottler({ policies: [policy as never], maxKeys: 1_000, overflow: overflow as never, ...(await storeOf(given)) })
+    const throttler = createThrottler({
+      policies: [policy as never],
+      maxKeys: 1_000,
+      overflow: overflow as never,
+      ...(await storeOf(given)),
+    })
     const answer = (): unknown => {
       for (let i = 0; i < 4; i++) throttler.check('greedy')
       throttler.block('banned', '1h')

@@ -1,4 +1,5 @@
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { flood, requestText } from '../harness/wire.ts'
 
@@ -13,7 +14,22 @@ export const methods = attack<{ readonly key: string }>({
   },
 
   async run({ start, result }) {
-    const names = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'MKCOL', 'LOCK', 'M-SEARCH', 'QUERY', 'TRACE', 'LINK']
+    const names = [
+      'GET',
+      'HEAD',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'OPTIONS',
+      'PROPFIND',
+      'MKCOL',
+      'LOCK',
+      'M-SEARCH',
+      'QUERY',
+      'TRACE',
+      'LINK',
+    ]
     const victim = await start({ key: 'all' })
     const fields = { 'X-HTTP-Method-Override': 'OPTIONS', 'X-Method-Override': 'HEAD' }
     const replies = await flood(victim.port, 60, (i) => requestText(names[i % names.length] as string, '/', i % 2 === 0 ? fields : {}), 1)

@@ -1,6 +1,7 @@
-import { connect } from 'node:net'
 import { once } from 'node:events'
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { connect } from 'node:net'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import { serve, storeOf } from '../harness/serve.ts'
 import { parseReply, requestText } from '../harness/wire.ts'
 

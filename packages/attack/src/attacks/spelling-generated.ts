@@ -1,4 +1,5 @@
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import type { Random } from '../harness/random.ts'
 import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
@@ -18,7 +19,9 @@ export const spellingGenerated = attack<{ readonly framework: Readonly<Record<st
     const { header } = await import('@weir/core')
     const policies = MATCHES.map((match, i) => ({ name: `p${i}`, key: header('x-try'), match: `POST ${match}`, limit: 1, interval: '1h' }))
     // In Express 4 and in path-to-regexp 6 parentheses stand for themselves only when escaped.
-    const routes = ROUTES.map((route) => (target === 'fastify4' || target === 'fastify5' || target === 'node' ? route : route.replace(/[!()]/g, '\\$&')))
+    const routes = ROUTES.map((route) =>
+      target === 'fastify4' || target === 'fastify5' || target === 'node' ? route : route.replace(/[!()]/g, '\\$&'),
+    )
     const escaped = target === 'node' ? routes.map((route) => route.replace(/[()]/g, '\\$&')) : routes
     return serve(target as never, { options: { policies }, routes: escaped, framework })
   },
@@ -44,7 +47,31 @@ export const spellingGenerated = attack<{ readonly framework: Readonly<Record<st
   },
 })
 
-const NOISE = ['/', '//', '\\', '.', '/.', '/..', '/x/..', ';', ';x=1', '#', '#x', '?', '?q', '%2f', '%5c', '%2e', '%00', '%20', '\t', '|', '%3b', '%23', '%3f']
+const NOISE = [
+  '/',
+  '//',
+  '\\',
+  '.',
+  '/.',
+  '/..',
+  '/x/..',
+  ';',
+  ';x=1',
+  '#',
+  '#x',
+  '?',
+  '?q',
+  '%2f',
+  '%5c',
+  '%2e',
+  '%00',
+  '%20',
+  '\t',
+  '|',
+  '%3b',
+  '%23',
+  '%3f',
+]
 
 /** One to three changes of a path, each of which some router undoes. */
 export function spell(random: Random, path: string): string {
@@ -58,7 +85,8 @@ export function spell(random: Random, path: string): string {
         const marks = [...text.matchAll(/[^\w/]/g)].map(({ index }) => index)
         const place = marks.length > 0 && random.chance(0.6) ? random.pick(marks) : Math.min(at, text.length - 1)
         const hex = text.charCodeAt(place).toString(16).padStart(2, '0')
-        if (text.charCodeAt(place) < 256) text = `${text.slice(0, place)}%${random.chance(0.5) ? hex.toUpperCase() : hex}${text.slice(place + 1)}`
+        if (text.charCodeAt(place) < 256)
+          text = `${text.slice(0, place)}%${random.chance(0.5) ? hex.toUpperCase() : hex}${text.slice(place + 1)}`
         break
       }
       case 2:
@@ -84,5 +112,5 @@ export function spell(random: Random, path: string): string {
 }
 
 function several(list: readonly string[]): string {
-  return list.length === 0 ? '' : `${list.length}, such as ${list.slice(0, 6).join('  ')}`
+  return list.length === 0 ? '' : `${list.length}, such as ${[...new Set(list)].slice(0, 6).join('  ')}`
 }

@@ -1,4 +1,5 @@
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 
@@ -8,13 +9,57 @@ const LIMIT = 2
 const SPELLINGS: readonly string[] = [
   ...['/login', '/login/', '//login', '/login//', '/./login', '/x/../login', '/login/.', '/login/x/..', '/../login', '/%2e/login'],
   ...['/LOGIN', '/Login/', '/%6cogin', '/%6Cogin', '/logi%6e', '/%4Cogin', '/lo%67in/', '/login%2f', '/%2flogin', '/login%2F'],
-  ...['/login?', '/login?x', '/login?x=/', '/login#', '/login#x', '/login;', '/login;x', '/login;x=1', '/;x/login', '/login%3b', '/login%3bx'],
+  ...[
+    '/login?',
+    '/login?x',
+    '/login?x=/',
+    '/login#',
+    '/login#x',
+    '/login;',
+    '/login;x',
+    '/login;x=1',
+    '/;x/login',
+    '/login%3b',
+    '/login%3bx',
+  ],
   ...['/login\\', '/login\\#', '\\login', '/\\login', '/x/..\\login', '/x\\..\\login', '\\\\login', '/login\\?', '/login/\\', '/.\\login'],
   ...['http://h/login', 'http://h/login\\', 'http://h\\login', 'http://h//login', 'HTTP://h/login', 'http://h/login#x', 'http://h?/login'],
-  ...['http://h/x/../login', 'http://u:p@h/login', 'http://h:80/login', 'http:/login', 'http:login', 'http:///login', 'x://h/login', 'x:/login'],
+  ...[
+    'http://h/x/../login',
+    'http://u:p@h/login',
+    'http://h:80/login',
+    'http:/login',
+    'http:login',
+    'http:///login',
+    'x://h/login',
+    'x:/login',
+  ],
   ...['//h/login', '///login', '/h/../login', 'login', './login', '?/login', '#/login', '/login%00', '/login%20', '/login\t', '/log\tin'],
-  ...['/login%0a', '/login%23', '/login%3f', '/login%5c', '/login%c0%af', '/login\u00a0', '/login\u00ad', '/\u017flogin', '/login|', '/login"'],
-  ...['/login^', '/login`', '/login{}', '/login<>', '/login%', '/login%zz', '/%u006cogin', '/login%2e', '/login%2e/', '/login..', '/login/..;/login'],
+  ...[
+    '/login%0a',
+    '/login%23',
+    '/login%3f',
+    '/login%5c',
+    '/login%c0%af',
+    '/login\u00a0',
+    '/login\u00ad',
+    '/\u017flogin',
+    '/login|',
+    '/login"',
+  ],
+  ...[
+    '/login^',
+    '/login`',
+    '/login{}',
+    '/login<>',
+    '/login%',
+    '/login%zz',
+    '/%u006cogin',
+    '/login%2e',
+    '/login%2e/',
+    '/login..',
+    '/login/..;/login',
+  ],
 ]
 
 /** A handler that is reached more often than its policy's limit was not counted. The rule of a router decides, not ours. */
@@ -35,9 +80,14 @@ export const spellingNamed = attack<{ readonly framework: Readonly<Record<string
       const wire = new Wire(victim.port)
       for (const spelling of SPELLINGS) {
         const replies = []
-        for (let i = 0; i < LIMIT + 2; i++) replies.push(await wire.request('POST', spelling, { 'x-try': String(SPELLINGS.indexOf(spelling)) }))
+        for (let i = 0; i < LIMIT + 2; i++)
+          replies.push(await wire.request('POST', spelling, { 'x-try': String(SPELLINGS.indexOf(spelling)) }))
         const admitted = reached(replies)
-        result(`POST ${spelling} ${optionsText(framework)}`, admitted <= LIMIT && victim.up, admitted > LIMIT ? `${admitted} of limit ${LIMIT}` : '')
+        result(
+          `POST ${spelling} ${optionsText(framework)}`,
+          admitted <= LIMIT && victim.up,
+          admitted > LIMIT ? `${admitted} of limit ${LIMIT}` : '',
+        )
       }
       wire.close()
     }

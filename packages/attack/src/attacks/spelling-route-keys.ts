@@ -1,4 +1,5 @@
-import { ADAPTERS, attack } from '../harness/attack.ts'
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
 import { serve } from '../harness/serve.ts'
 import { reached, Wire } from '../harness/wire.ts'
 import { spell } from './spelling-generated.ts'

@@ -1,5 +1,5 @@
 import { ATTACKS } from '../attacks/index.ts'
-import type { Given } from './attack.ts'
+import type { Given } from './given.ts'
 
 /** The attacked process. It is told by its arguments what to expose, and answers questions on its channel. */
 const [, , name, given] = process.argv as [string, string, string, string]

@@ -1,5 +1,6 @@
 import { RedisServer } from '@weir/tooling/redis-servers'
-import type { Attack, Context, StoreKind, Target } from './attack.ts'
+import type { Attack, Context } from './attack.ts'
+import type { StoreKind, Target } from './given.ts'
 import { Random } from './random.ts'
 import { Victim } from './victim.ts'
 

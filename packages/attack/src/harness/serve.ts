@@ -5,7 +5,7 @@ import type { Store, Throttler } from '@weir/core'
 import type Express from 'express'
 import type Fastify from 'fastify'
 import type KoaApp from 'koa'
-import type { Adapter, Given } from './attack.ts'
+import type { Adapter, Given } from './given.ts'
 
 /** A service behind an adapter, in the attacked process. Its handlers name themselves in the field `x-handler`. */
 export interface ServeOptions {

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { Given, StartOptions } from './attack.ts'
+import type { Given, StartOptions } from './given.ts'
 
 /** How long a process may take to start, or to answer a question. */
 const PATIENCE = 30_000
