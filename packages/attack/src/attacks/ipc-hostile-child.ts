@@ -82,7 +82,12 @@ async function parent(given: Given<Args>): Promise<{ answer: (question: never) =
   return { answer: answer as never }
 }
 
+function policiesOf(limit: number): never[] {
+  return ['fixed', 'sliding'].map((window) => ({ name: window, limit, interval: '1h', window }) as never)
+}
+
 function answerOf(child: ChildProcess, asked: number): Promise<unknown> {
+  if (!child.connected) return Promise.reject(new Error('a child ended'))
   return new Promise((resolve, reject) => {
     const listen = (message: { asked?: number; value?: unknown; error?: string } | null): void => {
       if (message?.asked !== asked) return
@@ -97,7 +102,8 @@ function answerOf(child: ChildProcess, asked: number): Promise<unknown> {
 
 async function honest(): Promise<{ answer: () => unknown }> {
   const { createThrottler, ipcStore } = await import('@weir/core')
-  const policies = [{ limit: 5, interval: '1h' as const }]
+  // The same policies as those of the hostile child: what it says is about them.
+  const policies = policiesOf(5)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   let asked = 0
   const answer = async (): Promise<Honest> => {
@@ -138,7 +144,9 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
       return undefined
     }
   }
-  const policies = ['fixed', 'sliding'].map((window) => ({ name: window, limit: 4, interval: '1h', window }) as never)
+  // What it says comes back to it; a real one would not care.
+  process.on('uncaughtException', () => {})
+  const policies = policiesOf(4)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   const answer = async (question: 'genuine' | { order: string; seed?: number; time?: number }): Promise<unknown> => {
     if (question === 'genuine') {
@@ -149,7 +157,6 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
       }
       return samples.length
     }
-    if ((question as unknown) === 'samples') return shapes(samples)
     let sent = 0
     if (question.order === 'fuzz') {
       const random = new Random(question.seed ?? 1)

@@ -67,7 +67,6 @@ export const numbers = attack<Args>({
       const decision = throttler.check('d')
       for (let i = 0; i < 50; i++) throttler.refund(decision)
       for (const units of NUMBERS) throttler.refund(decision, units)
-      throttler.refund({ ...decision, cost: 1e9, allowed: true })
       admitted = 0
       for (let i = 0; i < 30; i++) if (throttler.check('d').allowed) admitted++
       expect(`after a refund fifty times: ${admitted} admitted`, admitted <= LIMIT)
@@ -103,7 +102,7 @@ export const numbers = attack<Args>({
             } else if (what === 'refund') {
               throttler.refund(last, number)
               counted = 0
-            } else if (what === 'peek') last = { ...throttler.peek('k', number), allowed: false }
+            } else if (what === 'peek') throttler.peek('k', number)
             else if (what === 'update') throttler.update([{ limit: LIMIT, interval: '1h', ...policy } as never])
             else if (what === 'block') throttler.block('k', Math.min(number, 50) as never)
             else throttler.unblock('k')
