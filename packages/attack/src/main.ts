@@ -37,7 +37,7 @@ const made = performance.now()
 await runJobs(jobs, settings, (job, results) => {
   rows.set(job, { job, results })
   for (const { tried, held, figure } of results)
-    if (!held) console.log(`GOT THROUGH ${job.attack.name} (${job.target}, ${job.store}): ${shown(tried)} ${shown(figure)}`)
+    if (!held) console.log(`GOT THROUGH ${job.attack.name} (${job.target}, ${job.store}): ${shown(tried)} ${shown(figure, 2_000)}`)
 })
 
 const results = [...rows.values()].flatMap(({ results }) => results)

@@ -5,7 +5,7 @@ import type { Throttler } from '@weir/core'
 import { attack } from '../harness/attack.ts'
 import { ADAPTERS, type Adapter, type Given } from '../harness/given.ts'
 import type { Victim } from '../harness/victim.ts'
-import { Wire } from '../harness/wire.ts'
+import { requestText, Wire } from '../harness/wire.ts'
 
 export type Who = 'nobody said' | 'none' | 'function' | 'slow' | 'password'
 interface Args {
@@ -85,11 +85,11 @@ async function peeped(victim: Victim): Promise<string[]> {
     `${PLACE}/events?x`,
     `${PLACE}/events;x`,
   ]) {
-    const reply = await wire.request('GET', place, { ...PROXIED, Connection: 'close' }, '')
-    if (reply.headers['content-type']?.includes('event-stream') || /event: (hello|view)/.test(reply.body)) got.push(`events by ${place}`)
+    const before = await victim.ask<number>('opened')
+    // A stream that opens has no end.
+    const { body } = await wire.send(requestText('GET', place, PROXIED), 400)
+    if ((await victim.ask<number>('opened')) > before || /event: (hello|view)/.test(body)) got.push(`events by ${place}`)
   }
-  const streams = await victim.ask<number>('streams')
-  if (streams > 0 && got.length === 0) got.push(`${streams} streams`)
   for (const action of ['block', 'unblock', 'find']) {
     const reply = await wire.request(
       'POST',
@@ -192,11 +192,13 @@ export async function dashboardVictim({
   const options = { maxClients: who === 'slow' ? 3 : 50, ...(authorize !== undefined && { authorize, actions: true }) }
   const listener = await mounted(target as Adapter, throttler, options as never)
   let streams = 0
+  let opened = 0
   const server = createServer((request, response) => {
     const { writeHead } = response
     response.writeHead = ((...args: [number, Record<string, string>?]) => {
       if (JSON.stringify(args).includes('event-stream')) {
         streams++
+        opened++
         response.once('close', () => streams--)
       }
       return (writeHead as (...all: unknown[]) => typeof response).apply(response, args)
@@ -211,6 +213,7 @@ export async function dashboardVictim({
   }
   const answer = (question: string): unknown => {
     if (question === 'streams') return streams
+    if (question === 'opened') return opened
     if (question === 'heap') return heap()
     return throttler.peek('k').reason === 'blocked'
   }

@@ -135,7 +135,10 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   }) as never
   // In parcels, so that the channel is never far behind.
   let parcel = 0
+  const said: string[] = []
   const say = (message: unknown): Promise<void> | undefined => {
+    said.push(JSON.stringify(message)?.slice(0, 600) ?? '')
+    if (said.length > 5) said.shift()
     try {
       if (++parcel % 20 !== 0) return void send(message ?? null, () => {})
       return new Promise((resolve) => send(message ?? null, () => resolve()))
@@ -146,6 +149,8 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   }
   // What it says comes back to it; a real one would not care.
   process.on('uncaughtException', () => {})
+  // When the parent is gone, what it was told last can be replayed.
+  process.once('exit', () => console.error(`last said: ${said.join(' ')}`))
   const policies = policiesOf(4)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   const answer = async (question: 'genuine' | { order: string; seed?: number; time?: number }): Promise<unknown> => {

@@ -50,7 +50,7 @@ export const numbers = attack<Args>({
       throttler.charge(first, 1e308)
       throttler.charge(first, 1e308)
       expect('admitted after charge(1e308) twice', !throttler.check('a').allowed)
-      expect('a snapshot without a finite number', !/null|NaN/.test(JSON.stringify(throttler.snapshot().policies)))
+      expect('a number of the snapshot is not finite', finite(throttler.snapshot({ top: 5 })))
       throttler.refund(first, 1e308)
       expect('a refund of 1e308 gives more than was taken', !throttler.check('a').allowed || first.cost <= 1)
       for (const cost of [2 ** 53 + 2, 1e300, LIMIT + 1]) {
@@ -141,3 +141,9 @@ export const numbers = attack<Args>({
     }
   },
 })
+
+/** Whether all numbers in a value are. */
+function finite(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  return typeof value !== 'object' || value === null || Object.values(value).every(finite)
+}

@@ -17,10 +17,9 @@ export const fuzzIpc = attack<Args>({
     type Honest = { readonly admitted: number; readonly fresh: number; readonly state: string }
     const after = victim.up ? await victim.ask<Honest>('honest', 10_000).catch(() => undefined) : undefined
     const held = victim.up && after !== undefined && after.admitted === 0 && after.fresh <= 5 && after.state === 'synced'
-    result(
-      `${sent} messages`,
-      held,
-      victim.up ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.admitted} more`}` : victim.ended,
-    )
+    const why = victim.up
+      ? `sibling: ${after === undefined ? 'gone' : `${after.state}, ${after.admitted} more`}`
+      : `${victim.ended} ${victim.output.match(/last said: .*/)?.[0] ?? ''}`
+    result(`${sent} messages`, held, why)
   },
 })

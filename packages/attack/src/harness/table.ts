@@ -26,7 +26,7 @@ export function tableOf(rows: readonly Row[], all: boolean): string {
 }
 
 /** Text of an attack is data: nothing in it reaches the terminal raw. */
-export function shown(text: string): string {
+export function shown(text: string, longest: number = LONGEST): string {
   const safe = JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
-  return safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe
+  return safe.length > longest ? `${safe.slice(0, longest)}…` : safe
 }
