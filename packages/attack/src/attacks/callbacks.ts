@@ -56,13 +56,16 @@ export const callbacks = attack<null>({
   },
 
   async run({ start, result, short }) {
+    let together = await start(null)
     for (const way of WAYS) {
       // All at once; if the process ends, each alone, to see whose doing it was, where there is time for that.
-      const together = await start(null)
       const judged = await Promise.all(FUNCTIONS.map((what) => judge(together, { what, way }).catch((error) => String(error))))
       await settled()
-      if (together.up) for (const [i, why] of judged.entries()) result(`${FUNCTIONS[i]} ${way}`, why === undefined, why)
-      else if (short) result(`${FUNCTIONS.length} functions, ${way}`, false, together.ended)
+      if (together.up) {
+        for (const [i, why] of judged.entries()) result(`${FUNCTIONS[i]} ${way}`, why === undefined, why)
+        continue
+      }
+      if (short) result(`${FUNCTIONS.length} functions, ${way}`, false, together.ended)
       else {
         for (const what of FUNCTIONS) {
           const alone = await start(null)
@@ -72,7 +75,7 @@ export const callbacks = attack<null>({
           await alone.kill()
         }
       }
-      await together.kill()
+      together = await start(null)
     }
   },
 })

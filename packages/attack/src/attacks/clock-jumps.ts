@@ -10,6 +10,7 @@ export const clockJumps = attack<{ readonly window: string }>({
   name: 'clock-jumps',
   targets: ['core'],
   stores: ['redis', 'memory', 'none'],
+  short: { stores: ['redis'] },
 
   async victim(given) {
     const { createThrottler, systemClock } = await import('@weir/core')

@@ -55,7 +55,7 @@ export const corruptRedis = attack<Args>({
       const admitted = question === 'look' ? 0 : count(question === 'use' ? 'mine' : 'fresh')
       const other = question === 'look' ? count(`other${degraded}${Math.floor(performance.now())}`) : 0
       await new Promise((resolve) => setTimeout(resolve, 300))
-      for (let i = 0; i < 60 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 50))
+      for (let i = 0; i < 40 && throttler.state !== 'synced'; i++) await new Promise((resolve) => setTimeout(resolve, 50))
       return { admitted, other, state: throttler.state, degraded, warnings }
     }
     return { answer: answer as never }

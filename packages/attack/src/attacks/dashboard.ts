@@ -60,12 +60,11 @@ export const dashboardClients = attack<Args>({
   async run({ start, result }) {
     const victim = await start({ who: 'slow' })
     const wires = Array.from({ length: 20 }, () => new Wire(victim.port))
-    const opened = wires.map((wire) => wire.request('GET', `${PLACE}/events`, { 'x-who': 'operator' }, '').then(({ status }) => status))
+    for (const wire of wires) void wire.request('GET', `${PLACE}/events`, { 'x-who': 'operator' })
     // An open stream has no end, so it is counted from inside.
     await new Promise((resolve) => setTimeout(resolve, 600))
     const streams = await victim.ask<number>('streams')
     for (const wire of wires) wire.close()
-    await Promise.all(opened)
     result('20 at once, authorize takes 100 ms, maxClients 3', victim.up && streams <= 3 && streams > 0, `${streams} open`)
   },
 })

@@ -13,6 +13,7 @@ type Case = { readonly what: string; readonly trust?: unknown; readonly proxied:
 export const forgedAddresses = attack<{ readonly trust?: unknown }>({
   name: 'forged-addresses',
   targets: ADAPTERS,
+  short: { targets: ['express5', 'fastify5', 'koa3', 'node'] },
 
   async victim({ target, args: { trust } }) {
     return serve(target as never, { options: { key: 'ip', limit: LIMIT, interval: '1h' }, trust })

@@ -16,13 +16,14 @@ export const pipelining = attack<null>({
   short: { stores: ['none'] },
 
   async victim(given) {
-    return serve(given.target as never, { options: { key: 'all', limit: LIMIT, interval: '1h', ...(await storeOf(given)) } })
+    const { header } = await import('@weir/core')
+    return serve(given.target as never, { options: { key: header('x-how'), limit: LIMIT, interval: '1h', ...(await storeOf(given)) } })
   },
 
   async run({ start, result, random }) {
+    const victim = await start(null)
     for (const how of ['one packet', 'crumbs', 'connections'] as const) {
-      const victim = await start(null)
-      const text = Buffer.from(requestText('GET', '/').repeat(how === 'connections' ? 1 : SENT))
+      const text = Buffer.from(requestText('GET', '/', { 'x-how': how }).repeat(how === 'connections' ? 1 : SENT))
       const packets: Buffer[] = []
       if (how === 'crumbs') for (let at = 0; at < text.length; ) packets.push(text.subarray(at, (at += 1 + random.below(400))))
       else packets.push(text)
@@ -31,9 +32,7 @@ export const pipelining = attack<null>({
       const statuses = lists.flat()
       const admitted = statuses.filter((status) => status === 200).length
       const held = admitted <= LIMIT && statuses.length === SENT && statuses.every((status) => status === 200 || status === 429)
-      // Of several nodes more may be admitted; here is one.
       result(`${SENT} requests, ${how}`, held, `${admitted} of limit ${LIMIT}, ${statuses.length} answers`)
-      await victim.kill()
     }
   },
 })
