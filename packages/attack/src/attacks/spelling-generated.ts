@@ -78,7 +78,7 @@ export function spell(random: Random, path: string): string {
   let text: string = path
   for (let changes = random.chance(0.6) ? 1 : 2 + random.below(2); changes > 0; changes--) {
     const at = random.below(text.length + 1)
-    switch (random.below(8)) {
+    switch (random.below(9)) {
       case 0:
       case 1: {
         // Escapes one character, more often one that need not be a letter.
@@ -103,6 +103,11 @@ export function spell(random: Random, path: string): string {
         break
       case 6:
         text = random.pick(['http://h', 'HTTP://h:80', 'http://u@h', 'https://h', '//h', 'ws://h', 'http:']) + text
+        break
+      case 7:
+        // Some parsers turn these into slashes, but only in targets that are not plain.
+        text = text.replace(/(?<=.)\//g, () => random.pick(['/', '\\'])) + random.pick(['', '\\', '\\\\', '/'])
+        text = random.chance(0.5) ? `${text}#` : `http://h${text}`
         break
       default:
         text = `${random.pick(['/x/..', '/.', '//', '\\', '/x\\..'])}${text}`

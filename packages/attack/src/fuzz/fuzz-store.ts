@@ -1,5 +1,5 @@
 import { attack } from '../harness/attack.ts'
-import { mutated } from '../harness/mutate.ts'
+import { mutated, withTime } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
 
 const LIMIT = 5
@@ -45,7 +45,7 @@ export const fuzzStore = attack<null>({
               const reply = await connection.sync(request)
               replies++
               if (!lies || random.chance(0.3)) return reply
-              const lie = mutated(random, reply)
+              const lie = withTime(mutated(random, reply), reply)
               say('reply', lie)
               return lie as never
             },

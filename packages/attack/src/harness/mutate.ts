@@ -108,3 +108,12 @@ export function mutatedBytes(random: Random, bytes: Buffer): Buffer {
   }
   return copy
 }
+
+/**
+ * A store's reply that was changed, with its time as it was where what it says now is a time too. Who holds the store may say what
+ * time it is, and so which interval this is: that is trusted.
+ */
+export function withTime(lie: unknown, reply: { readonly time: number }): unknown {
+  const time = (lie as { readonly time?: unknown } | null | undefined)?.time
+  return typeof time === 'number' && time > 0 && time <= 8.64e15 ? { ...(lie as object), time: reply.time } : lie
+}
