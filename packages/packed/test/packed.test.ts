@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Packed, packPublicPackages } from '@weir/tooling/pack'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import { mustRun } from '@weir/tooling/run'
-import { publicPackages } from '@weir/tooling/workspace'
+import { mustRun, run } from '@weir/tooling/run'
+import { publicPackages, ROOT } from '@weir/tooling/workspace'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compile, type Flavour, flavours, install, runProgram, snippetOf, writeProject } from './project.ts'
 
@@ -37,11 +37,28 @@ const find = (name: string): Packed => {
 }
 
 describe.each(names)('the tarball of %s', (name) => {
-  it('holds the build, the licence and nothing else', () => {
+  it('holds the build, the licence, a README and nothing else', async () => {
     const strangers = find(name).files.filter(
       (file) => !/^(dist\/(esm|cjs)\/.+|grafana\/.+\.(json|yaml)|LICENSE|README\.md|package\.json)$/.test(file),
     )
     expect(strangers).toEqual([])
+    expect(find(name).files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
+    expect(await mustRun('tar', ['-xOzf', find(name).tarball, 'package/LICENSE'])).toBe(readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
+  })
+
+  it('holds the same files when npm packs it', async () => {
+    const [report] = JSON.parse(await mustRun('npm', ['pack', '--json', '--dry-run', '--ignore-scripts'], { cwd: find(name).directory }))
+    const files = report.files.map(({ path }: { path: string }) => path)
+    expect(files.sort()).toEqual([...find(name).files].sort())
+  })
+
+  it('is published by pnpm only, which writes the manifest that users get', async () => {
+    const { manifest } = find(name)
+    expect(manifest.scripts?.['prepublishOnly']).toBe('weir-only-pnpm')
+    const command = join(find(name).directory, 'node_modules', '.bin', 'weir-only-pnpm')
+    const by = (agent: string) => run(command, [], { env: { ...process.env, npm_config_user_agent: agent } })
+    expect((await by('pnpm/12.0.0 npm/? node/v20.20.0 linux x64')).status).toBe(0)
+    expect(await by('npm/11.0.0 node/v20.20.0 linux x64')).toMatchObject({ status: 1, output: expect.stringContaining('pnpm publish') })
   })
 
   it('has a manifest without workspace versions and without the way to sources', async () => {

@@ -1,0 +1,61 @@
+import { attack } from '../harness/attack.ts'
+
+const LIMIT = 5
+const DAY = 86_400_000
+/** Of the node's own clock, milliseconds. The store's clock stays. */
+const JUMPS = [1_000, -2_000, 60_000, -DAY, 2 * DAY, 3_600_000, -3_600_000, 1e12, -1e12, 0] as const
+
+/** While the store answers, a wrong clock of a node opens nothing and blocks nobody for longer. */
+export const clockJumps = attack<{ readonly window: string }>({
+  name: 'clock-jumps',
+  targets: ['core'],
+  stores: ['redis', 'memory', 'none'],
+  short: { stores: ['redis'] },
+
+  async victim(given) {
+    const { createThrottler, systemClock } = await import('@weir/core')
+    const { storeOf } = await import('../harness/serve.ts')
+    let jump = 0
+    const clock = { ...systemClock, now: () => Date.now() + jump }
+    // So that no interval ends meanwhile by the true clock.
+    const policy = { limit: LIMIT, interval: DAY * 30, window: given.args.window } as never
+    const throttler = createThrottler({ policies: [policy], clock, heartbeat: 100, ...(await storeOf(given)) }).start()
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    const answer = async (by: number): Promise<unknown> => {
+      jump += by
+      let admitted = 0
+      let odd = ''
+      for (let round = 0; round < 3; round++) {
+        for (let i = 0; i < 10; i++) {
+          const { allowed, remaining, retryAfter, resetAfter } = throttler.check('k')
+          if (allowed) admitted++
+          if (!(remaining >= 0 && resetAfter >= 0 && !(retryAfter < 0))) odd = `${remaining} ${resetAfter} ${retryAfter}`
+        }
+        await new Promise((resolve) => setTimeout(resolve, 60))
+      }
+      return { admitted, state: throttler.state, odd }
+    }
+    return { answer: answer as never }
+  },
+
+  async run({ start, result, store }) {
+    for (const window of ['fixed', 'sliding']) {
+      const victim = await start({ window })
+      let admitted = 0
+      let odd = ''
+      for (const jump of JUMPS) {
+        const seen = await victim.ask<{ admitted: number; odd: string }>(jump)
+        admitted += seen.admitted
+        odd ||= seen.odd
+      }
+      // Without a shared clock each jump may be a new interval, but is no more than one.
+      const most = store === 'redis' ? LIMIT : LIMIT * (1 + JUMPS.length)
+      result(
+        `${JUMPS.length} jumps of a second to 30 years, ${window}`,
+        victim.up && admitted <= most && odd === '',
+        `${admitted} of at most ${most} ${odd}`,
+      )
+      await victim.kill()
+    }
+  },
+})

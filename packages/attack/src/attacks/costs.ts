@@ -1,0 +1,86 @@
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
+import { serve } from '../harness/serve.ts'
+import { reached, Wire } from '../harness/wire.ts'
+
+const LIMIT = 10
+/** As a function of the user's answers them; `valueNamed` gives what JSON has no form for. */
+const COSTS = [
+  ...[
+    '0',
+    '-0',
+    '-1',
+    '-1e308',
+    'NaN',
+    'Infinity',
+    '-Infinity',
+    '1e308',
+    '5e-324',
+    '9007199254740993',
+    '11',
+    '10',
+    '1',
+    '0.5',
+    '1e-9',
+    '2.5',
+  ],
+  ...['null', 'undefined', '"3"', '"x"', '[]', '[5]', '{}', 'true', '10n', 'Symbol("x")'],
+] as const
+
+/** Whatever a cost function answers, no key is admitted more than its limit, and what never fits says so. */
+export const costs = attack<null>({
+  name: 'costs',
+  targets: ADAPTERS,
+  stores: ['none', 'memory'],
+  short: { stores: ['none'] },
+
+  async victim(given) {
+    const { storeOf } = await import('../harness/serve.ts')
+    const { header } = await import('@weir/core')
+    const values = new Map<string, unknown>(COSTS.map((text) => [text, valueNamed(text)]))
+    const cost = (request: { headers?: Record<string, string>; req?: { headers: Record<string, string> } }): unknown =>
+      values.get(String((request.headers ?? request.req?.headers)?.['x-cost']))
+    return serve(given.target as never, {
+      options: { key: header('x-cost'), limit: LIMIT, interval: '1h', cost, ...(await storeOf(given)) },
+    })
+  },
+
+  async run({ start, result }) {
+    const victim = await start(null)
+    const wire = new Wire(victim.port)
+    for (const text of COSTS) {
+      const replies = []
+      for (let i = 0; i < 24; i++) replies.push(await wire.request('GET', '/', { 'x-cost': text }))
+      const value = valueNamed(text)
+      const good = typeof value === 'number' && value > 0 && Number.isFinite(value)
+      const most = good ? Math.floor(LIMIT / value) : LIMIT
+      const admitted = reached(replies)
+      const retry = replies.some(({ status, headers }) => status === 429 && headers['retry-after'] !== undefined)
+      const never = good && value > LIMIT
+      const held = victim.up && admitted <= most && !(never && retry) && replies.every(({ status }) => status > 0 && status < 500)
+      result(
+        `cost ${text}`,
+        held,
+        `${admitted} of at most ${Math.min(most, 24)}${never && retry ? ', Retry-After though it never fits' : ''}`,
+      )
+    }
+    wire.close()
+  },
+})
+
+function valueNamed(text: string): unknown {
+  switch (text) {
+    case 'null':
+      return null
+    case 'undefined':
+      return undefined
+    case 'true':
+      return true
+    case '10n':
+      return 10n
+    case 'Symbol("x")':
+      return Symbol('x')
+    default:
+      return /^["[{]/.test(text) ? JSON.parse(text) : Number(text)
+  }
+}

@@ -1,0 +1,45 @@
+import { attack } from '../harness/attack.ts'
+
+const MOST = 600
+
+/** Keys that are given to `check`, `block` and the like are bounded too, and stay distinct. */
+export const longKeys = attack<null>({
+  name: 'long-keys',
+  targets: ['core'],
+  stores: ['none', 'redis'],
+  short: { stores: ['none'] },
+
+  async victim(given) {
+    const { createThrottler } = await import('@weir/core')
+    const { storeOf } = await import('../harness/serve.ts')
+    const policies = [{ limit: 1, interval: '1h' as const }]
+    const throttler = createThrottler({ policies, ...(await storeOf(given)) })
+    const heap = (): number => {
+      globalThis.gc?.()
+      globalThis.gc?.()
+      return process.memoryUsage().heapUsed
+    }
+    const answer = (size: number): unknown => {
+      const before = heap()
+      const count = 300
+      let distinct = 0
+      let again = 0
+      // Flat strings of their own, as a parser would make them.
+      const key = (i: number): string => Buffer.concat([Buffer.alloc(size, 'k'), Buffer.from(`${size} ${i}`)]).toString('latin1')
+      for (let i = 0; i < count; i++) if (throttler.check(key(i)).allowed) distinct++
+      for (let i = 0; i < count; i++) if (throttler.check(key(i)).allowed) again++
+      return { distinct, again, bytes: (heap() - before) / count }
+    }
+    return { answer }
+  },
+
+  async run({ start, result, short }) {
+    const victim = await start(null, { heap: 1_500 })
+    await victim.ask(10)
+    for (const size of short ? [10_000, 100_000] : [10_000, 1_000_000]) {
+      const { distinct, again, bytes } = await victim.ask<{ distinct: number; again: number; bytes: number }>(size)
+      result(`300 keys of ${size / 1000} KB`, bytes <= MOST, `${Math.round(bytes)} B a key, at most ${MOST}`)
+      result(`300 keys of ${size / 1000} KB that differ at their ends`, distinct === 300 && again === 0, `${distinct} told apart`)
+    }
+  },
+})

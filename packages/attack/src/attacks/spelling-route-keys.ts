@@ -1,0 +1,32 @@
+import { attack } from '../harness/attack.ts'
+import { ADAPTERS } from '../harness/given.ts'
+import { serve } from '../harness/serve.ts'
+import { reached, Wire } from '../harness/wire.ts'
+import { spell } from './spelling-generated.ts'
+
+/** By default the key is the route, so one route must not be several, however it is spelled. */
+export const spellingRouteKeys = attack<null>({
+  name: 'spelling-route-keys',
+  targets: ADAPTERS,
+
+  async victim({ target }) {
+    return serve(target as never, { options: { limit: 1, interval: '1h', maxKeys: 100_000 }, routes: ['/login', '/api/pay'] })
+  },
+
+  async run({ start, result, short, random }) {
+    const count = short ? 200 : 3_000
+    const victim = await start(null)
+    const wire = new Wire(victim.port)
+    for (const route of ['/login', '/api/pay']) {
+      const through: string[] = []
+      for (let i = 0; i < count; i++) {
+        const spelling = i === 0 ? route : spell(random, route)
+        const reply = await wire.request('GET', spelling)
+        if (reached([reply]) === 1) through.push(spelling)
+      }
+      const figure = through.length === 1 ? 'one key' : `${through.length} keys, such as ${through.slice(1, 7).join('  ')}`
+      result(`${count} spellings of ${route}`, through.length === 1 && through[0] === route, figure)
+    }
+    wire.close()
+  },
+})
