@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Cell, createThrottler, type PolicyOptions, type StoreNode, type SyncEntry, WeirError } from '../src/index.ts'
+import { createThrottler, fixedWindow, type PolicyOptions, slidingWindow, WeirError } from '../src/index.ts'
+import { backgroundStore, type Cell, type StoreNode, type SyncEntry } from '../src/sync/index.ts'
 import { World } from './support/world.ts'
 
 /** A throttler whose store keeps one node's counts of one key, until the test takes them away. */
@@ -13,7 +14,7 @@ async function start(policy: PolicyOptions) {
     clock,
     policies: [policy],
     heartbeat: 100,
-    store: {
+    store: backgroundStore({
       kind: 'forgetful',
       open(opened) {
         node = opened
@@ -35,7 +36,7 @@ async function start(policy: PolicyOptions) {
           },
         }
       },
-    },
+    }),
   })
   onTestFinished(async () => {
     const closed = throttler.close()
@@ -50,7 +51,12 @@ async function start(policy: PolicyOptions) {
 test.each(['fixed', 'sliding'] as const)(
   'in a %s window counts are sent again once, when an announced total lacks them',
   async (window) => {
-    const { world, throttler, sent, node } = await start({ name: 'p', limit: 10, interval: '1h', window })
+    const { world, throttler, sent, node } = await start({
+      name: 'p',
+      limit: 10,
+      interval: '1h',
+      algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(),
+    })
     for (let i = 0; i < 6; i++) throttler.check('key')
     await world.run(3_600_000 / 6)
     const last = sent.at(-1) as SyncEntry
@@ -73,7 +79,7 @@ test.each(['fixed', 'sliding'] as const)(
 )
 
 test('a sliding window’s counts are sent again when a reply lacks them, but not for ever', async () => {
-  const { world, throttler, sent, cells } = await start({ name: 'p', limit: 100, interval: '1h', window: 'sliding', buckets: 6 })
+  const { world, throttler, sent, cells } = await start({ name: 'p', limit: 100, interval: '1h', algorithm: slidingWindow({ buckets: 6 }) })
   for (let i = 0; i < 40; i++) throttler.check('key')
   await world.run(600_000)
   expect(cells.size).toBe(1)

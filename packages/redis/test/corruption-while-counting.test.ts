@@ -1,4 +1,5 @@
-import { createThrottler, type Ordinal, type StorePolicy, type Throttler, type WeirError } from '@weir/core'
+import { createThrottler, type Throttler, type WeirError } from '@weir/core'
+import type { Ordinal, StorePolicy } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'

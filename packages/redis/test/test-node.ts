@@ -1,13 +1,5 @@
-import {
-  type Announcement,
-  type HeartbeatReply,
-  type Ordinal,
-  type Store,
-  type StoreConnection,
-  type StorePolicy,
-  systemClock,
-  type WeirError,
-} from '@weir/core'
+import { type Store, systemClock, type WeirError } from '@weir/core'
+import type { Announcement, HeartbeatReply, Ordinal, StoreConnection, StorePolicy } from '@weir/core/sync'
 import { until } from '@weir/tooling/redis-servers'
 
 let started = 0

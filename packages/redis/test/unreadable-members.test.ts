@@ -1,4 +1,4 @@
-import type { BlockChange, Cell, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core'
+import type { BlockChange, Cell, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-import type { BlockChange, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core'
+import type { BlockChange, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster, Redis } from 'ioredis'

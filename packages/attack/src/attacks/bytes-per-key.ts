@@ -18,7 +18,7 @@ export const bytesPerKey = attack<{ readonly source: Source }>({
   targets: ADAPTERS,
 
   async victim({ target, args: { source } }) {
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     const keys = { header: header('x-key'), query: 'route', segments: 'route', cookie: cookieOf }
     const options = { key: keys[source], limit: 1_000, interval: '1h' }
     const { port } = await serve(target as never, { options })

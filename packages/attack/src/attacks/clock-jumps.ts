@@ -1,4 +1,5 @@
 import { attack } from '../harness/attack.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 const DAY = 86_400_000
@@ -18,7 +19,7 @@ export const clockJumps = attack<{ readonly window: string }>({
     let jump = 0
     const clock = { ...systemClock, now: () => Date.now() + jump }
     // So that no interval ends meanwhile by the true clock.
-    const policy = { limit: LIMIT, interval: DAY * 30, window: given.args.window } as never
+    const policy = { limit: LIMIT, interval: DAY * 30, ...(await ruleOf(given.args.window)) } as never
     const throttler = createThrottler({ policies: [policy], clock, heartbeat: 100, ...(await storeOf(given)) }).start()
     await new Promise((resolve) => setTimeout(resolve, 300))
     const answer = async (by: number): Promise<unknown> => {

@@ -36,7 +36,7 @@ export const costs = attack<null>({
 
   async victim(given) {
     const { storeOf } = await import('../harness/serve.ts')
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     const values = new Map<string, unknown>(COSTS.map((text) => [text, valueNamed(text)]))
     const cost = (request: { headers?: Record<string, string>; req?: { headers: Record<string, string> } }): unknown =>
       values.get(String((request.headers ?? request.req?.headers)?.['x-cost']))

@@ -40,7 +40,7 @@ export const expensiveRequests = attack<null>({
   short: { targets: ['express5', 'fastify5', 'koa3'] },
 
   async victim({ target }) {
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: 1, interval: '1h' },
       { name: 'routes', limit: 1e6, interval: '1h', match: ['/api/:a/:b', '/*rest'] },

@@ -61,7 +61,7 @@ export async function ipcVictim(given: Given<Args>): Promise<{ answer: (question
 }
 
 async function parent(given: Given<Args>): Promise<{ answer: (question: never) => unknown }> {
-  const { serveIpc } = await import('@weir/core')
+  const { serveIpc } = await import('@weir/core/ipc')
   serveIpc()
   const children = new Map<string, ChildProcess>()
   for (const role of ['honest', 'hostile', 'stranger'] as const) {
@@ -101,7 +101,8 @@ function answerOf(child: ChildProcess, asked: number): Promise<unknown> {
 }
 
 async function honest(): Promise<{ answer: () => unknown }> {
-  const { createThrottler, ipcStore } = await import('@weir/core')
+  const { createThrottler } = await import('@weir/core')
+  const { ipcStore } = await import('@weir/core/ipc')
   // The same policies as those of the hostile child: what it says is about them.
   const policies = policiesOf(5)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
@@ -126,7 +127,8 @@ async function stranger(): Promise<{ answer: () => unknown }> {
 
 /** Listens to what its own store says, whatever that looks like, and says something like it. */
 async function hostile(): Promise<{ answer: (question: never) => unknown }> {
-  const { createThrottler, ipcStore } = await import('@weir/core')
+  const { createThrottler } = await import('@weir/core')
+  const { ipcStore } = await import('@weir/core/ipc')
   const samples: unknown[] = []
   const send = process.send?.bind(process) as (message: unknown, done: () => void) => boolean
   process.send = ((message: object, ...rest: unknown[]) => {

@@ -1,4 +1,5 @@
 import { attack } from '../harness/attack.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 /** Untrusted clients with new keys must neither push a blocked key out, nor open its count anew, nor grow the table. */
 export const keyFlood = attack<{ readonly overflow: string; readonly window: string }>({
@@ -12,7 +13,7 @@ export const keyFlood = attack<{ readonly overflow: string; readonly window: str
     const { createThrottler } = await import('@weir/core')
     const { storeOf } = await import('../harness/serve.ts')
     const { overflow, window } = given.args
-    const policy = { limit: 3, interval: '1h', cooldown: '1h', window }
+    const policy = { limit: 3, interval: '1h', cooldown: '1h', ...(await ruleOf(window)) }
     const throttler = createThrottler({
       policies: [policy as never],
       maxKeys: 1_000,

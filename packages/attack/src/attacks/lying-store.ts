@@ -1,5 +1,6 @@
 import { attack } from '../harness/attack.ts'
 import { HOSTILE_VALUES, pathsOf, replaced, withTime } from '../harness/mutate.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 interface Args {
@@ -34,11 +35,12 @@ export const lyingStore = attack<Args>({
 
   async victim({ args: { window } }) {
     const { createThrottler, memoryStore } = await import('@weir/core')
+    const { backgroundStore } = await import('@weir/core/sync')
     const answer = async (kind: Kind): Promise<Found> => {
       const inner = memoryStore()
       let lies = true
       let asked = 0
-      const store = {
+      const store = backgroundStore({
         kind: 'lying',
         open(node: Parameters<typeof inner.open>[0]) {
           const connection = inner.open(node)
@@ -50,8 +52,8 @@ export const lyingStore = attack<Args>({
             close: () => connection.close(),
           }
         },
-      }
-      const policy = { limit: LIMIT, interval: '1h', window } as never
+      })
+      const policy = { limit: LIMIT, interval: '1h', ...(await ruleOf(window)) } as never
       const throttler = createThrottler({ policies: [policy], store, heartbeat: 100 }).start()
       let admitted = 0
       const odd = new Set<string>()

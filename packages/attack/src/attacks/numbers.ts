@@ -1,5 +1,6 @@
 import { attack } from '../harness/attack.ts'
 import { Random } from '../harness/random.ts'
+import { KINDS_OF_RULE, type KindOfRule, ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 10
 const NUMBERS = [
@@ -39,10 +40,13 @@ export const numbers = attack<Args>({
   async victim(given) {
     const { createThrottler } = await import('@weir/core')
     const { storeOf } = await import('../harness/serve.ts')
-    const make = async (policy: object): Promise<import('@weir/core').Throttler> =>
-      createThrottler({ policies: [{ limit: LIMIT, interval: '1h', ...policy } as never], ...(await storeOf(given)) })
+    const make = async (kind: KindOfRule): Promise<import('@weir/core').Throttler> => {
+      const store = await storeOf(given)
+      const rule = await ruleOf(kind, 'store' in store)
+      return createThrottler({ policies: [{ limit: LIMIT, interval: '1h', ...rule } as never], ...store })
+    }
 
-    const named = async (policy: object): Promise<string[]> => {
+    const named = async (policy: KindOfRule): Promise<string[]> => {
       const odd: string[] = []
       const expect = (what: string, holds: boolean): void => void (holds || odd.push(what))
       const throttler = await make(policy)
@@ -74,7 +78,8 @@ export const numbers = attack<Args>({
       return odd
     }
 
-    const random = async (policy: object): Promise<Found> => {
+    const random = async (policy: KindOfRule): Promise<Found> => {
+      const rule = await ruleOf(policy, 'store' in (await storeOf(given)))
       const odd = new Set<string>()
       const dice = new Random(given.args.seed)
       let calls = 0
@@ -103,7 +108,7 @@ export const numbers = attack<Args>({
               throttler.refund(last, number)
               counted = 0
             } else if (what === 'peek') throttler.peek('k', number)
-            else if (what === 'update') throttler.update([{ limit: LIMIT, interval: '1h', ...policy } as never])
+            else if (what === 'update') throttler.update([{ limit: LIMIT, interval: '1h', ...rule } as never])
             else if (what === 'block') throttler.block('k', Math.min(number, 50) as never)
             else throttler.unblock('k')
           } catch (error) {
@@ -117,24 +122,17 @@ export const numbers = attack<Args>({
       }
       return { calls, odd: [...odd].slice(0, 3) }
     }
-    const answer = async ({ how, policy }: { how: 'named' | 'random'; policy: object }): Promise<Found> =>
+    const answer = async ({ how, policy }: { how: 'named' | 'random'; policy: KindOfRule }): Promise<Found> =>
       how === 'named' ? { calls: 1, odd: await named(policy) } : random(policy)
     return { answer: answer as never }
   },
 
   async run({ start, result, random }) {
     const victim = await start({ seed: random.below(1e9) })
-    const policies = [
-      {},
-      { window: 'sliding' },
-      { window: 'sliding', enforcement: 'published' },
-      { enforcement: 'published' },
-      { cooldown: '1m' },
-    ]
-    for (const policy of policies) {
+    for (const policy of KINDS_OF_RULE) {
       for (const how of ['named', 'random'] as const) {
         const { calls, odd } = await victim.ask<Found>({ how, policy })
-        const tried = `${how === 'named' ? 'named numbers' : `${calls} calls`} ${JSON.stringify(policy)}`
+        const tried = `${how === 'named' ? 'named numbers' : `${calls} calls`} ${policy}`
         if (odd.length === 0) result(tried, true)
         for (const one of odd) result(tried, false, one)
       }

@@ -16,7 +16,7 @@ export const pipelining = attack<null>({
   short: { stores: ['none'] },
 
   async victim(given) {
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     return serve(given.target as never, { options: { key: header('x-how'), limit: LIMIT, interval: '1h', ...(await storeOf(given)) } })
   },
 

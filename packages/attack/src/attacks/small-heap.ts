@@ -10,7 +10,7 @@ export const smallHeap = attack<{ readonly key: 'header' | 'route' }>({
   short: { targets: ['express5', 'fastify4'] },
 
   async victim({ target, args: { key } }) {
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     const options = { key: key === 'header' ? header('x-key') : 'route', limit: 1_000, interval: '1h' }
     return serve(target as never, { options })
   },

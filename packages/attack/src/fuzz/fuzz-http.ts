@@ -15,7 +15,7 @@ export const fuzzHttp = attack<null>({
   targets: ADAPTERS,
 
   async victim({ target }) {
-    const { header } = await import('@weir/core')
+    const { header } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: LIMIT, interval: '1h' },
       { name: 'routes', limit: 1e9, interval: '1h' },

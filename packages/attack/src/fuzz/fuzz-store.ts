@@ -21,6 +21,7 @@ export const fuzzStore = attack<null>({
 
   async victim() {
     const { createThrottler, memoryStore } = await import('@weir/core')
+    const { backgroundStore } = await import('@weir/core/sync')
     const heap = (): number => {
       globalThis.gc?.()
       return process.memoryUsage().heapUsed
@@ -31,7 +32,7 @@ export const fuzzStore = attack<null>({
       let lies = true
       let replies = 0
       let last = ''
-      const store = {
+      const store = backgroundStore({
         kind: 'lying',
         open(node: Parameters<typeof inner.open>[0]) {
           const announced = (genuine: unknown): void => {
@@ -52,7 +53,7 @@ export const fuzzStore = attack<null>({
             close: () => connection.close(),
           }
         },
-      }
+      })
       // Told at once, as the process may end by it: what was said last can be replayed.
       const say = (what: string, value: unknown): void => {
         last = `${what} ${JSON.stringify(value, (_, part) => (['symbol', 'bigint', 'function', 'undefined', 'number'].includes(typeof part) ? String(part) : part))?.slice(0, 300)}`

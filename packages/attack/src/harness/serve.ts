@@ -99,7 +99,7 @@ async function koaApp(adapter: Adapter, { options, routes, trust, framework, sta
 
 /** A service that routes by the WHATWG URL of its requests, as many do. */
 async function nodeApp({ options, routes, status = 200 }: ServeOptions): Promise<App> {
-  const { createGuard, nodeReader } = await import('@weir/core')
+  const { createGuard, nodeReader } = await import('@weir/core/http')
   type Args = readonly [IncomingMessage, ServerResponse]
   const guard = createGuard<IncomingMessage, Args>(options as never, nodeReader as never)
   const matchers = routes?.map((route) => ({ route, regexp: new RegExp(`^${route.replace(/:\w+/g, '[^/]+')}$`) }))
@@ -110,7 +110,7 @@ async function nodeApp({ options, routes, status = 200 }: ServeOptions): Promise
       const refusal = await guard.refuse(request, decision)
       for (const name in refusal.headers) response.setHeader(name, refusal.headers[name] as string)
       response.statusCode = refusal.status
-      if (await guard.handle(refusal, [request, response])) return
+      if ((await guard.handle(refusal, [request, response], response)) !== 'failed') return
       response.setHeader('Content-Type', refusal.type)
       response.end(refusal.body)
       return

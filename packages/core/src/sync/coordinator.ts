@@ -164,7 +164,12 @@ class BackgroundCoordinator implements Coordinator {
     }
     this.#link.state = 'connecting'
     this.#loop.start(
-      openStore(this.#point, { id: this.nodeId, clock: this.#clock, announced: (announcement) => this.#link.heard(announcement), warned: (error) => this.#warn(error, error.message) }),
+      openStore(this.#point, {
+        id: this.nodeId,
+        clock: this.#clock,
+        announced: (announcement) => this.#link.heard(announcement),
+        warned: (error) => this.#warn(error, error.message),
+      }),
     )
   }
 

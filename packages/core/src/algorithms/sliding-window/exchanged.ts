@@ -220,7 +220,8 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   #isLost(key: SlidingKey, sent: readonly Cell[], totals: readonly Cell[]): boolean {
     const newest = (sent.at(-1) as Cell).ordinal
     let acknowledged = 0
-    for (const { ordinal, takenSent } of key.cells) if (ordinal > newest - this.storePolicy.cells && ordinal <= newest) acknowledged += takenSent
+    for (const { ordinal, takenSent } of key.cells)
+      if (ordinal > newest - this.storePolicy.cells && ordinal <= newest) acknowledged += takenSent
     let total = 0
     for (const { taken } of totals) total += taken
     return total < acknowledged * (1 - ROUNDING)
