@@ -1,3 +1,4 @@
+import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
 
 const LIMIT = 5
@@ -41,8 +42,9 @@ export const corruptRedis = attack<Args>({
   async victim(given) {
     const { createThrottler } = await import('@weir/core')
     const { storeOf } = await import('../harness/serve.ts')
-    const policies = ['fixed', 'sliding'].map(
-      (window) => ({ name: window, limit: LIMIT, interval: '1h', cooldown: '10m', window }) as never,
+    const kinds = ['fixed', 'sliding']
+    const policies = await Promise.all(
+      kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', cooldown: '10m', ...(await ruleOf(kind)) }) as never),
     )
     const throttler = createThrottler({ policies, ...(await storeOf(given)), heartbeat: 100 }).start()
     let degraded = 0

@@ -1,3 +1,4 @@
+import { ruleOf } from '../harness/rule.ts'
 import { type ChildProcess, fork } from 'node:child_process'
 import { attack } from '../harness/attack.ts'
 import type { Given } from '../harness/given.ts'
@@ -82,8 +83,8 @@ async function parent(given: Given<Args>): Promise<{ answer: (question: never) =
   return { answer: answer as never }
 }
 
-function policiesOf(limit: number): never[] {
-  return ['fixed', 'sliding'].map((window) => ({ name: window, limit, interval: '1h', window }) as never)
+async function policiesOf(limit: number): Promise<never[]> {
+  return Promise.all(['fixed', 'sliding'].map(async (kind) => ({ name: kind, limit, interval: '1h', ...(await ruleOf(kind)) }) as never))
 }
 
 function answerOf(child: ChildProcess, asked: number): Promise<unknown> {
@@ -104,7 +105,7 @@ async function honest(): Promise<{ answer: () => unknown }> {
   const { createThrottler } = await import('@weir/core')
   const { ipcStore } = await import('@weir/core/ipc')
   // The same policies as those of the hostile child: what it says is about them.
-  const policies = policiesOf(5)
+  const policies = await policiesOf(5)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   let asked = 0
   const answer = async (): Promise<Honest> => {
@@ -153,7 +154,7 @@ async function hostile(): Promise<{ answer: (question: never) => unknown }> {
   process.on('uncaughtException', () => {})
   // When the parent is gone, what it was told last can be replayed.
   process.once('exit', () => console.error(`last said: ${said.join(' ')}`))
-  const policies = policiesOf(4)
+  const policies = await policiesOf(4)
   const throttler = createThrottler({ policies, store: ipcStore(), heartbeat: 100 }).start()
   const answer = async (question: 'genuine' | { order: string; seed?: number; time?: number }): Promise<unknown> => {
     if (question === 'genuine') {

@@ -21,10 +21,11 @@ export const logInjection = attack<{ readonly logger: Kind }>({
     const write = (...said: unknown[]): void => console.log(said.filter((part) => typeof part === 'string').join(' '))
     const loggers = { none: undefined, lines: { debug: write, info: write, warn: write }, console }
     const ways = [{ key: boom }, { skip: boom }, { cost: boom }, { match: boom }, { key: () => TEXT }, { handler: boom }, { message: boom }]
-    const store = {
+    const { backgroundStore } = await import('@weir/core/sync')
+    const store = backgroundStore({
       kind: 'broken',
       open: () => ({ sync: () => Promise.reject(new Error(TEXT)), close: () => Promise.resolve() }),
-    }
+    })
     const ports: number[] = []
     for (const way of [...ways, { store }]) {
       const options = { limit: 1, interval: '1h', cooldown: '1h', ...way, ...(logger !== 'none' && { logger: loggers[logger] }) }

@@ -1,3 +1,4 @@
+import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
 import { mutatedBytes } from '../harness/mutate.ts'
 
@@ -12,7 +13,10 @@ export const fuzzPublish = attack<null>({
   async victim(given) {
     const { createThrottler } = await import('@weir/core')
     const { storeOf } = await import('../harness/serve.ts')
-    const policies = ['fixed', 'sliding'].map((window) => ({ name: window, limit: LIMIT, interval: '1h', cooldown: '1s', window }) as never)
+    const kinds = ['fixed', 'sliding']
+    const policies = await Promise.all(
+      kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', cooldown: '1s', ...(await ruleOf(kind)) }) as never),
+    )
     const throttler = createThrottler({ policies, maxKeys: 2_000, heartbeat: 100, ...(await storeOf(given)) }).start()
     let asked = 0
     const answer = async (question: 'use' | 'look'): Promise<unknown> => {

@@ -1,3 +1,4 @@
+import { ruleOf } from '../harness/rule.ts'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { attack } from '../harness/attack.ts'
@@ -14,7 +15,8 @@ export const fuzzRedisReplies = attack<{ readonly port: number }>({
   async victim({ namespace, args: { port } }) {
     const { createThrottler } = await import('@weir/core')
     const { redisStore } = await import('@weir/redis')
-    const policies = ['fixed', 'sliding'].map((window) => ({ name: window, limit: LIMIT, interval: '1h', window }) as never)
+    const kinds = ['fixed', 'sliding']
+    const policies = await Promise.all(kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', ...(await ruleOf(kind)) }) as never))
     const throttler = createThrottler({
       policies,
       heartbeat: 100,

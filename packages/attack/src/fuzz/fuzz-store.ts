@@ -1,3 +1,4 @@
+import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
 import { mutated, withTime } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
@@ -67,8 +68,9 @@ export const fuzzStore = attack<null>({
       const deadline = Date.now() + time
       while (Date.now() < deadline) {
         lies = true
-        const policies = ['fixed', 'sliding'].map(
-          (window) => ({ name: window, limit: LIMIT, interval: '1h', cooldown: '1h', window }) as never,
+        const kinds = ['fixed', 'sliding']
+        const policies = await Promise.all(
+          kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', cooldown: '1h', ...(await ruleOf(kind)) }) as never),
         )
         const throttler = createThrottler({ policies, store, heartbeat: 100, random: () => random.next() }).start()
         let passed = 0

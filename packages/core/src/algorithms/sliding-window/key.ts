@@ -7,7 +7,7 @@ export class SlidingKey {
   readonly cells: SlidingCells = new SlidingCells()
   readonly share: Share = new Share()
   /** Its limit when it was last looked at. */
-  limit = Number.POSITIVE_INFINITY
+  limit: number = Number.POSITIVE_INFINITY
   /** What of the oldest bucket was released early when the key was last looked at. */
   early = 0
   /** Reached its limit: refused until enough of it is free again. */

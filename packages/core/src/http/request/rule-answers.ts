@@ -62,11 +62,14 @@ export class RuleAnswers<Req> {
 
   match(rule: Rule<Req>, answer: unknown): boolean {
     if (typeof answer === 'boolean') return answer
-    if (!(answer instanceof NoAnswer)) return Boolean(answer)
     if (!rule.matchReported) {
       rule.matchReported = true
-      const message = `The match function of policy ${show(rule.name)} ${answer.problem}. The policy applies to such requests.`
-      this.#warn('WEIR_REQUEST_FUNCTION', message, rule.name)
+      const problem = problemOf(answer, 'It must return true or false')
+      this.#warn(
+        'WEIR_REQUEST_FUNCTION',
+        `The match function of policy ${show(rule.name)} ${problem}. The policy applies to such requests.`,
+        rule.name,
+      )
     }
     return true
   }
