@@ -1,4 +1,6 @@
+import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
+import { WeirError } from '../src/report/errors.ts'
 import { offer, scene, thrownBy } from './support/nodes.ts'
 
 function logger() {
@@ -40,4 +42,25 @@ test('something that is no logger is refused', () => {
     code: 'WEIR_INVALID_OPTION',
     message: expect.stringContaining('logger'),
   })
+})
+
+test('what an error says reaches a log on one line and without escapes, however deep it is', async () => {
+  const { world, node, store } = scene()
+  const log = logger()
+  const raw = '\u001b[31mred\nWARN forged line'
+  const throttler = node({ limit: 2, interval: '1m' }, { logger: log })
+  throttler.warn(new WeirError('WEIR_INVALID_KEY', raw, { cause: new Error(raw, { cause: raw }) }))
+  throttler.start()
+  await world.run(10)
+  store.failure = Object.assign(new Error(raw, { cause: new Error(raw) }), { name: raw, code: raw })
+  store.health = 'refusing'
+  await world.run(3_000)
+  const errors = log.lines.map(({ fields }) => (fields as { err?: Error }).err)
+  expect(errors.filter(Boolean)).toHaveLength(2)
+  for (const error of errors) {
+    const shown = inspect(error)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+    expect(shown).not.toMatch(/\u001b/)
+    expect(shown).not.toMatch(/^WARN/m)
+  }
 })

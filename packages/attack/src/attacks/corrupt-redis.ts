@@ -1,5 +1,5 @@
-import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 interface Args {

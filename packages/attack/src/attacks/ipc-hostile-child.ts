@@ -1,9 +1,9 @@
-import { ruleOf } from '../harness/rule.ts'
 import { type ChildProcess, fork } from 'node:child_process'
 import { attack } from '../harness/attack.ts'
 import type { Given } from '../harness/given.ts'
 import { HOSTILE, mutated, pathsOf, replaced } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 /** `parent` serves; `honest` and `hostile` have a store; `stranger` has none. */
 export type Role = 'parent' | 'honest' | 'hostile' | 'stranger'

@@ -1,6 +1,6 @@
-import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
 import { mutatedBytes } from '../harness/mutate.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 

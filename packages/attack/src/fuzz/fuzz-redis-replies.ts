@@ -1,8 +1,8 @@
-import { ruleOf } from '../harness/rule.ts'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { attack } from '../harness/attack.ts'
 import { mutatedBytes } from '../harness/mutate.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 
@@ -16,7 +16,9 @@ export const fuzzRedisReplies = attack<{ readonly port: number }>({
     const { createThrottler } = await import('@weir/core')
     const { redisStore } = await import('@weir/redis')
     const kinds = ['fixed', 'sliding']
-    const policies = await Promise.all(kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', ...(await ruleOf(kind)) }) as never))
+    const policies = await Promise.all(
+      kinds.map(async (kind) => ({ name: kind, limit: LIMIT, interval: '1h', ...(await ruleOf(kind)) }) as never),
+    )
     const throttler = createThrottler({
       policies,
       heartbeat: 100,

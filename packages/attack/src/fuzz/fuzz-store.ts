@@ -1,7 +1,7 @@
-import { ruleOf } from '../harness/rule.ts'
 import { attack } from '../harness/attack.ts'
 import { mutated, withTime } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
+import { ruleOf } from '../harness/rule.ts'
 
 const LIMIT = 5
 interface Found {

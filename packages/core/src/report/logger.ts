@@ -1,9 +1,10 @@
 import { invalidOption } from './errors.ts'
 import type { EventName, Listener } from './events.ts'
+import { printable, reasonOf, stackOf } from './show.ts'
 
 /**
  * The part of pino's interface that is used; a logger of pino, of Fastify, or `console` will do. Nothing waits for its
- * functions, and what one throws disturbs nobody. Messages are one line, safe to print; errors are handed over as they are.
+ * functions, and what one throws disturbs nobody. Messages are one line, safe to print, and so is what errors say; `cause` of events holds them as they were.
  */
 export interface Logger {
   debug(fields: object, message: string): void
@@ -13,11 +14,30 @@ export interface Logger {
 
 /** Writes changes of state to a logger, and nothing else: what a log holds does not grow with the traffic. */
 export function logEvents(logger: Logger, node: () => string, on: <E extends EventName>(name: E, listener: Listener<E>) => void): void {
-  on('degraded', ({ cause }) => logger.warn({ node: node(), err: cause }, 'weir: the store is away; limits are kept by what is known'))
+  on('degraded', ({ cause }) =>
+    logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is away; limits are kept by what is known'),
+  )
   on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
   on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
   on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
-  on('warning', ({ error }) => logger.warn({ node: node(), err: error, code: error.code }, `weir: ${error.message}`))
+  on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
+}
+
+/**
+ * An error as a log may hold it. `console` and other loggers print messages, stacks and causes raw: what users or a server put into
+ * them could begin a line of its own, or turn a terminal's colours.
+ */
+function logged(error: unknown): Error {
+  const safe = new Error(reasonOf(error))
+  safe.stack = stackOf(error)
+  try {
+    const { name, code } = (error instanceof Error ? error : {}) as { name?: unknown; code?: unknown }
+    if (typeof name === 'string') safe.name = printable(name, 50)
+    if (typeof code === 'string') Object.assign(safe, { code: printable(code, 50) })
+  } catch {
+    // What can't be read is left out.
+  }
+  return safe
 }
 
 /** @throws WeirError `WEIR_INVALID_OPTION` */

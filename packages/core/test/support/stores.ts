@@ -23,6 +23,8 @@ export class TestStore implements Store {
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
+  /** What it refuses with. */
+  failure: unknown = new Error('The store refuses.')
   /** Milliseconds from request to reply. */
   roundTrip = 0
   /** Milliseconds after which an exchange without an answer is given up. */
@@ -55,7 +57,7 @@ export class TestStore implements Store {
   async #sync(connection: StoreConnection, node: string, request: SyncRequest): Promise<SyncReply> {
     this.requests.push({ at: this.#world.time, node, request })
     const { health } = this
-    if (health === 'refusing') throw new Error('The store refuses.')
+    if (health === 'refusing') throw this.failure
     if (health === 'hanging') {
       await this.#wait(this.deadline)
       throw new Error('The store did not answer.')

@@ -21,6 +21,8 @@ for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 /** Scheme and host as proxies and honest clients send them: no user, nothing that parsers disagree about. */
 const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
+/** What `url.parse` of Node.js, by which Express and Koa go, takes for an origin: any scheme but one that has no host. */
+const ANY_ORIGIN = /^(?!javascript:)[a-z][\w.+-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
 /** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
 const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
 /** What the legacy `url.parse` of Node.js drops at both ends; with HTTP/2, targets may hold any of them. */
@@ -53,7 +55,7 @@ export interface Readings {
  */
 export function readings(target: string, parseurl: boolean): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
-  const path = target === '*' ? '/*' : target.replace(ORIGIN, '')
+  const path = target === '*' ? '/*' : target.replace(parseurl ? ANY_ORIGIN : ORIGIN, '')
   if (path.charCodeAt(0) !== 47) return undefined
   const all = new Set<string>()
   read(path, all)
