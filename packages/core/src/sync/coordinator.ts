@@ -1,4 +1,5 @@
-import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
+import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -44,7 +45,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   readonly nodeId: string
-  readonly exchange: Exchange
+  readonly exchange: StoreExchange
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
@@ -103,6 +104,7 @@ class BackgroundCoordinator implements Coordinator {
     })
     const loop = this.#loop
     this.exchange = {
+      fixedWindow: SHARED_FIXED_WINDOW,
       time: link.time,
       localTime: this.#localTime,
       connected: true,

@@ -1,4 +1,4 @@
-import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -26,7 +26,7 @@ export interface Coordinator {
   readonly nodeId: string
   readonly state: ThrottlerState
   /** What meters see of it. */
-  readonly exchange: Exchange
+  readonly exchange: StoreExchange
   /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */
