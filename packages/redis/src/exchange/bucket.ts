@@ -1,7 +1,7 @@
 import { type Clock, WeirError } from '@weir/core'
-import { type BucketKeys, sequenceKey } from './keys.ts'
-import type { Link } from './link.ts'
-import type { Script } from './script.ts'
+import type { Link } from '../connection/link.ts'
+import { type BucketKeys, sequenceKey } from '../keys/keys.ts'
+import type { Script } from '../scripts/script.ts'
 import { Sequence } from './sequence.ts'
 import { parseArray, parseNumber, parseTime, replyError } from './wire.ts'
 

@@ -1,6 +1,6 @@
 import { WeirError } from '@weir/core'
 import type { Announcement, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
-import { unescapeText } from './keys.ts'
+import { unescapeText } from '../keys/keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
 

@@ -1,6 +1,6 @@
 import { type Clock, WeirError } from '@weir/core'
+import { run, type Script } from '../scripts/script.ts'
 import { Keeper } from './keeper.ts'
-import { run, type Script } from './script.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
 import type { Client, ClusterClient, Template } from './template.ts'
 

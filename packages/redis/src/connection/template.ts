@@ -1,6 +1,6 @@
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import type { ScriptRunner } from '../scripts/script.ts'
 import { invalidOption } from './options.ts'
-import type { ScriptRunner } from './script.ts'
 
 /** An instance of ioredis 5 or 6: a `Redis` (one server, or Sentinels) or a `Cluster`. */
 export interface IoredisInstance {

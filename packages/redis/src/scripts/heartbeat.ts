@@ -1,5 +1,5 @@
-import { MOST_HOT } from './keys.ts'
-import { PRELUDE } from './lua-prelude.ts'
+import { MOST_HOT } from '../keys/keys.ts'
+import { PRELUDE } from './prelude.ts'
 
 /**
  * A node's sign of life in one bucket.

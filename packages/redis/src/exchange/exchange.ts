@@ -10,12 +10,12 @@ import type {
   TotalAnnouncement,
 } from '@weir/core/sync'
 import { ordinalAt } from '@weir/core/sync'
+import type { Keys } from '../keys/keys.ts'
+import { EXCHANGE } from '../scripts/exchange.ts'
+import { HEARTBEAT } from '../scripts/heartbeat.ts'
+import { script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import type { Keys } from './keys.ts'
-import { EXCHANGE } from './lua-exchange.ts'
-import { HEARTBEAT } from './lua-heartbeat.ts'
-import { script } from './script.ts'
 import { parseArray, parseMember, parseNumber, parseResult, parseStatuses, replyError } from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)

@@ -9,7 +9,7 @@ import {
   nameOf,
   offenceKey,
   windowKey,
-} from './keys.ts'
+} from '../keys/keys.ts'
 
 /** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
 const MOST_WORK = 40

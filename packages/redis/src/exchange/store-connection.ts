@@ -1,11 +1,11 @@
 import { type TimerHandle, WeirError } from '@weir/core'
 import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import { Link } from '../connection/link.ts'
+import type { CheckedOptions } from '../connection/options.ts'
+import type { Template } from '../connection/template.ts'
+import type { Keys } from '../keys/keys.ts'
 import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
-import type { Keys } from './keys.ts'
-import { Link } from './link.ts'
-import type { CheckedOptions } from './options.ts'
-import type { Template } from './template.ts'
 import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
 
 /** Part of the deadline within which a server that is being probed must answer. */

@@ -1,7 +1,7 @@
-import { MOST_HOT } from './keys.ts'
-import { FIXED } from './lua-fixed.ts'
-import { PRELUDE } from './lua-prelude.ts'
-import { SLIDING } from './lua-sliding.ts'
+import { MOST_HOT } from '../keys/keys.ts'
+import { FIXED } from './fixed-window.ts'
+import { PRELUDE } from './prelude.ts'
+import { SLIDING } from './sliding-window.ts'
 
 /**
  * Counts and blocks of one bucket.
