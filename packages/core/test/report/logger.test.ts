@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import { offer, scene, thrownBy } from '../support/nodes.ts'
+
+function logger() {
+  const lines: { level: string; fields: object; message: string }[] = []
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, fields, message })
+  }
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn') }
+}
+
+test('a logger is told of changes of state, and of nothing else', async () => {
+  const { world, node, store } = scene()
+  const log = logger()
+  const throttler = node({ name: 'user', limit: 2, interval: '1m', cooldown: '1m' }, { logger: log, maxKeys: 2 })
+  throttler.start()
+  await world.run(10)
+  offer(throttler, 'a', 1_000)
+  throttler.check('b')
+  throttler.check('c')
+  throttler.check('b', Number.NaN)
+  store.health = 'refusing'
+  await world.run(3_000)
+  store.health = 'up'
+  node({ limit: 2, interval: '1m' }).start()
+  await world.run(3_000)
+  expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'weir: the table of keys is full'],
+    ['warn', expect.stringContaining('counts as 1')],
+    ['warn', 'weir: the store is away; limits are kept by what is known'],
+    ['info', 'weir: the store answers again'],
+    ['debug', 'weir: the number of nodes changed'],
+  ])
+  expect(log.lines[0]?.fields).toEqual({ node: throttler.nodeId, policy: 'user', maxKeys: 2 })
+  expect(log.lines[2]?.fields).toEqual({ node: throttler.nodeId, err: expect.any(Error) })
+})
+
+test('something that is no logger is refused', () => {
+  expect(thrownBy(() => scene().node({ limit: 1, interval: '1m' }, { logger: { info() {} } as never }))).toMatchObject({
+    code: 'WEIR_INVALID_OPTION',
+    message: expect.stringContaining('logger'),
+  })
+})
