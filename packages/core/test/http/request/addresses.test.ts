@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
-import { addressKeys } from '../../../src/http/request/address.ts'
+import { addressKeys, parseAddress } from '../../../src/http/request/address.ts'
 
 const key = addressKeys()
 
@@ -70,4 +70,34 @@ describe('the key of an address', () => {
   test('a single address is kept with 128 bits', () => {
     expect(addressKeys(128)('2001:db8::1')).toBe('2001:db8::1/128')
   })
+})
+
+/** Addresses as clients, gateways and people write them, nonsense near them included. */
+const spelling = fc.oneof(
+  fc.ipV6(),
+  fc.ipV4(),
+  fc.ipV4Extended(),
+  fc.ipV4().map((address) => `::ffff:${address}`),
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdefx:.'), maxLength: 20 }),
+)
+
+test('an address is what ipaddr.js makes of it, whatever its spelling', () => {
+  fc.assert(
+    fc.property(spelling, (text) => {
+      const found = parseAddress(text)
+      if (!ipaddr.isValid(text)) {
+        // The URL parser reads a few forms more. What it makes of them is an address, so it mints no key of the sender's choice.
+        expect(found === undefined || ipaddr.isValid(found.text)).toBe(true)
+        return
+      }
+      // It takes the IPv4-compatible addresses of old (RFC 4291, section 2.5.5.1) for IPv4-mapped ones.
+      fc.pre(!/^::\d+\./.test(text))
+      const expected = ipaddr.process(text)
+      expect(found).toEqual({
+        family: expected.kind(),
+        text: expected instanceof ipaddr.IPv6 ? expected.toRFC5952String() : String(expected),
+      })
+    }),
+    { numRuns: 2_000 },
+  )
 })
