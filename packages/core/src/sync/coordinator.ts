@@ -1,5 +1,6 @@
 import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -46,6 +47,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 class BackgroundCoordinator implements Coordinator {
   readonly nodeId: string
   readonly exchange: StoreExchange
+  readonly strictly: (host: StrictHost) => StrictDecisions = (host) => new StrictDecisions(host)
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
