@@ -17,7 +17,7 @@ export const bundle: Bench = async () => {
           .map(([part, bytes]) => `${part} ${bytes}`)
           .join(', '),
       })),
-      goals: compared.map(({ name, over, bytes, goal }) => ({
+      goals: compared.map(({ name, over, bytes, most, goal = most }) => ({
         what: over === undefined ? `${name}, gzip` : `${name}, added, gzip`,
         value: bytes,
         most: goal,

@@ -14,10 +14,10 @@ export interface BundleSize {
 /** How much of a bundle is allowed, in bytes, minified and compressed, with all libraries. */
 export interface Allowed {
   readonly name: string
-  /** What is to be reached. */
-  readonly goal: number
-  /** What it must not grow beyond unnoticed until then. */
+  /** It must not grow beyond that unnoticed. */
   readonly most: number
+  /** What is still to be reached, where that is less. */
+  readonly goal?: number
   /** The bundle that it is counted on top of, for what something adds. */
   readonly over?: string
 }
@@ -25,15 +25,16 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 38 * KB },
-  { name: 'fastify', goal: 26 * KB, most: 39 * KB },
-  { name: 'koa', goal: 26 * KB, most: 38 * KB },
-  { name: 'express + memoryStore()', goal: 40 * KB, most: 56 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 65 * KB },
+  { name: 'express', goal: 26 * KB, most: 34 * KB },
+  { name: 'fastify', goal: 26 * KB, most: 36 * KB },
+  { name: 'koa', goal: 26 * KB, most: 34 * KB },
+  { name: 'express + memoryStore()', most: 52 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 62 * KB },
+  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', most: 4 * KB },
+  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 4 * KB },
+  // Without a store they bring what else comes with it: the gates, and the exchange of a key's counts.
   { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 6 * KB },
   { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 5 * KB },
-  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', goal: 4 * KB, most: 4 * KB },
-  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', goal: 4 * KB, most: 4 * KB },
 ]
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
