@@ -15,7 +15,7 @@ const DECLARED: readonly (readonly [section: string, file: string, name: string]
   ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
   ['Stores', 'packages/core/src/ipc-store.ts', 'interface IpcStoreOptions'],
   ['Stores', 'packages/core/src/ipc-serve.ts', 'interface ServeIpcOptions'],
-  ['Stores', 'packages/redis/src/options.ts', 'interface RedisStoreOptions'],
+  ['Stores', 'packages/redis/src/connection/options.ts', 'interface RedisStoreOptions'],
 ]
 /** Rows for what stands in no declaration of options. */
 const BESIDE = ['throttler']

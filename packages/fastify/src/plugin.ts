@@ -112,7 +112,7 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   // Fastify's own: where and how the plugin is registered.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
   // Of a throttler Fastify passes on a copy, which has none of its methods.
-  if (Object.hasOwn(input, 'nodeId') && !Object.hasOwn(input, 'throttler')) {
+  if (Object.hasOwn(input, 'clock') && Object.keys(input).length === 1) {
     throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
   }
   if (!HOOKS.includes(hook)) {

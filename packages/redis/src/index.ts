@@ -1,3 +1,3 @@
-export type { RedisStoreOptions } from './options.ts'
+export type { RedisStoreOptions } from './connection/options.ts'
+export type { ClusterTarget, IoredisInstance, RedisTarget } from './connection/template.ts'
 export { redisStore } from './redis-store.ts'
-export type { ClusterTarget, IoredisInstance, RedisTarget } from './template.ts'

@@ -1,8 +1,8 @@
 import { backgroundStore, type Store } from '@weir/core/sync'
-import { RedisConnection } from './connection.ts'
-import { Keys } from './keys.ts'
-import { checkOptions, type RedisStoreOptions } from './options.ts'
-import { type RedisTarget, templateOf } from './template.ts'
+import { checkOptions, type RedisStoreOptions } from './connection/options.ts'
+import { type RedisTarget, templateOf } from './connection/template.ts'
+import { RedisConnection } from './exchange/store-connection.ts'
+import { Keys } from './keys/keys.ts'
 
 /** Hash tags in a Cluster: enough for a dozen primaries, few enough for a heartbeat to visit all each second. */
 const CLUSTER_BUCKETS = 16

@@ -3,8 +3,8 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { systemClock, WeirError } from '@weir/core'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { parseAnnouncements, parseMember, parseResult } from '../src/exchange/wire.ts'
 import { redisStore } from '../src/index.ts'
-import { parseAnnouncements, parseMember, parseResult } from '../src/wire.ts'
 import { SEED } from './fixtures.ts'
 import { POLICY } from './test-node.ts'
 

@@ -3,7 +3,7 @@ import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { MOST_HOT } from '../src/keys.ts'
+import { MOST_HOT } from '../src/keys/keys.ts'
 import { POLICY, TestNode } from './test-node.ts'
 
 let server: RedisServer

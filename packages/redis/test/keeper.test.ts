@@ -1,7 +1,7 @@
 import { manualClock } from '@weir/testing'
 import { expect, test } from 'vitest'
-import { Keeper } from '../src/keeper.ts'
-import type { Client } from '../src/template.ts'
+import { Keeper } from '../src/connection/keeper.ts'
+import type { Client } from '../src/connection/template.ts'
 
 const PATIENCE = 500
 

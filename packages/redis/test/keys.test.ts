@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BucketKeys, escapeKey, escapePolicy, intervalKeys, Keys, nameOf, unescapeText } from '../src/keys.ts'
+import { type BucketKeys, escapeKey, escapePolicy, intervalKeys, Keys, nameOf, unescapeText } from '../src/keys/keys.ts'
 
 function counterKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
   const { counterPrefix, suffix } = intervalKeys(bucket, policy, ordinal)
   return counterPrefix + name + suffix
 }
 
-import { evenTags, slotOf } from '../src/slots.ts'
+import { evenTags, slotOf } from '../src/keys/slots.ts'
 
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),

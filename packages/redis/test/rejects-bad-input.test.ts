@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { parseAnnouncements, parseMember, parseResult, parseTime } from '../src/exchange/wire.ts'
 import { type RedisTarget, redisStore } from '../src/index.ts'
-import { parseAnnouncements, parseMember, parseResult, parseTime } from '../src/wire.ts'
 
 test.each([
   ['no target', undefined],

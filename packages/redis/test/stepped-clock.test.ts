@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 
 /** The server's clock can't be stepped, so what the scripts read of it is. */
-vi.mock('../src/lua-prelude.ts', async (original) => {
-  const prelude = await original<typeof import('../src/lua-prelude.ts')>()
+vi.mock('../src/scripts/prelude.ts', async (original) => {
+  const prelude = await original<typeof import('../src/scripts/prelude.ts')>()
   const [before, after] = prelude.PRELUDE.split("local clock = call('TIME')\n")
   if (after === undefined) throw new Error('The scripts read the clock in another way now.')
   const step = "clock[1] = clock[1] + (tonumber(call('GET', 'clock-step')) or 0)\n"

@@ -3,7 +3,7 @@ import { RedisServer } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { type BucketKeys, intervalKeys, Keys, MOST_HOT, windowKey } from '../src/keys.ts'
+import { type BucketKeys, intervalKeys, Keys, MOST_HOT, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace } from './fixtures.ts'
 import { TestNode } from './test-node.ts'
 

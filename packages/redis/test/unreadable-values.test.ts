@@ -4,7 +4,7 @@ import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { escapePolicy, intervalKeys, Keys, offenceKey, sequenceKey, windowKey } from '../src/keys.ts'
+import { escapePolicy, intervalKeys, Keys, offenceKey, sequenceKey, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace } from './fixtures.ts'
 import { TestNode } from './test-node.ts'
 

@@ -1,11 +1,15 @@
-export { type Balancing, type BalancingContext, moving, type Picker, roundRobin, sticky, uniform, zipf } from './balancing.ts'
-export { type Distribution, exponentialAbove, logNormal, uniformBetween, WeightedIndex, zipfWeights } from './distribution.ts'
-export { type FaceContractOptions, faceContract } from './face-contract.ts'
-export type { FaceAdapter, FaceServer } from './face-contract-context.ts'
-export { crashes, doubling, type Fault, type FaultPlan, faults, type OutageMode, outages, restarts } from './fault.ts'
-export { type FaultProxy, type FaultProxyOptions, faultProxy } from './fault-proxy.ts'
-export { type Figures, figuresOf } from './figures.ts'
-export type { IntervalMeasure } from './ledger.ts'
+export type { FaceAdapter, FaceServer } from './adapter-contract/context.ts'
+export { type FaceContractOptions, faceContract } from './adapter-contract/face-contract.ts'
+export {
+  restoreTarget,
+  type SpelledRoute,
+  type SpellingOptions,
+  type SpellingResult,
+  spelledAnswer,
+  spellingPolicies,
+  trySpellings,
+} from './adapter-contract/spellings.ts'
+export { type Balancing, type BalancingContext, moving, type Picker, roundRobin, sticky, uniform, zipf } from './load/balancing.ts'
 export {
   type Arrivals,
   bursts,
@@ -20,27 +24,29 @@ export {
   type TraceRequest,
   together,
   trace,
-} from './load.ts'
-export { type Lies, lyingStore, mutated, NONSENSE } from './lying-store.ts'
-export { ManualClock, manualClock, NodeClock, type NodeClockOptions } from './manual-clock.ts'
-export type { NetworkOptions } from './network.ts'
-export type { ProxyFaults } from './proxy-faults.ts'
-export { SeededRandom } from './random.ts'
-export { FixedReference, type Reference, SlidingReference } from './reference.ts'
-export { describeScenario, type NodeContext, type NodeDecision, type Scenario, type SimulatedNode } from './scenario.ts'
-export { type Expectation, expectSimulation, shorten } from './shrink.ts'
-export { type SimulationResult, simulate } from './simulate.ts'
-export { SimulatedStore, type SimulatedStoreOptions, type StoreStatistics, type SyncObserver, simulatedStore } from './simulated-store.ts'
+} from './load/load.ts'
+export { type Figures, figuresOf } from './measure/figures.ts'
+export type { IntervalMeasure } from './measure/ledger.ts'
+export { FixedReference, type Reference, SlidingReference } from './measure/reference.ts'
+export { type Summary, summarize } from './measure/summary.ts'
+export { crashes, doubling, type Fault, type FaultPlan, faults, type OutageMode, outages, restarts } from './network/fault.ts'
+export { type FaultProxy, type FaultProxyOptions, faultProxy } from './network/fault-proxy.ts'
+export type { NetworkOptions } from './network/network.ts'
+export type { ProxyFaults } from './network/proxy-faults.ts'
+export { type Distribution, exponentialAbove, logNormal, uniformBetween, WeightedIndex, zipfWeights } from './random/distribution.ts'
+export { SeededRandom } from './random/random.ts'
+export { describeScenario, type NodeContext, type NodeDecision, type Scenario, type SimulatedNode } from './simulation/scenario.ts'
+export { type Expectation, expectSimulation, shorten } from './simulation/shrink.ts'
+export { type SimulationResult, simulate } from './simulation/simulate.ts'
+export type { StoreContractFixture } from './store-contract/fixture.ts'
+export { type StoreContractOptions, storeContract, type TestRunner } from './store-contract/store-contract.ts'
+export { type Lies, lyingStore, mutated, NONSENSE } from './stores/lying-store.ts'
 export {
-  restoreTarget,
-  type SpelledRoute,
-  type SpellingOptions,
-  type SpellingResult,
-  spelledAnswer,
-  spellingPolicies,
-  trySpellings,
-} from './spellings.ts'
-export { type StoreContractOptions, storeContract, type TestRunner } from './store-contract.ts'
-export type { StoreContractFixture } from './store-contract-fixture.ts'
-export { type Summary, summarize } from './summary.ts'
-export { VirtualTime } from './virtual-time.ts'
+  SimulatedStore,
+  type SimulatedStoreOptions,
+  type StoreStatistics,
+  type SyncObserver,
+  simulatedStore,
+} from './stores/simulated-store.ts'
+export { ManualClock, manualClock, NodeClock, type NodeClockOptions } from './time/manual-clock.ts'
+export { VirtualTime } from './time/virtual-time.ts'

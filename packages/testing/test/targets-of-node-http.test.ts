@@ -4,8 +4,8 @@ import { parse } from 'node:url'
 import type { Decision } from '@weir/core'
 import { createGuard, nodeReader } from '@weir/core/http'
 import { expect, test } from 'vitest'
-import { manualClock } from '../src/manual-clock.ts'
-import { restoreTarget, type SpelledRoute, spelledAnswer, spellingPolicies, trySpellings } from '../src/spellings.ts'
+import { restoreTarget, type SpelledRoute, spelledAnswer, spellingPolicies, trySpellings } from '../src/adapter-contract/spellings.ts'
+import { manualClock } from '../src/time/manual-clock.ts'
 
 const ROUTES: readonly SpelledRoute[] = [
   { match: '/', path: '/' },

@@ -2,8 +2,8 @@ import { createThrottler, memoryStore } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { EventQueue } from '../src/event-queue.ts'
 import { manualClock, NodeClock, VirtualTime } from '../src/index.ts'
+import { EventQueue } from '../src/time/event-queue.ts'
 
 describe('the event queue', () => {
   it('hands out events by time, and by order of queueing among equals, whatever was taken out', () => {

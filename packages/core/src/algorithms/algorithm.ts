@@ -1,5 +1,5 @@
 import type { Meter } from './meter.ts'
-import type { Exchange, Exchanging, SharedSite } from './shared/site.ts'
+import type { Exchange, Exchanging, SharedSite, StoreExchange } from './shared/site.ts'
 
 /**
  * Where a policy's counts are kept and who decides.
@@ -23,6 +23,6 @@ export interface Algorithm {
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
-  readonly background?: (site: SharedSite, exchange: Exchange) => Exchanging
-  readonly spans?: (site: SharedSite, exchange: Exchange) => Exchanging
+  readonly background?: (site: SharedSite, exchange: StoreExchange) => Exchanging
+  readonly spans?: (site: SharedSite, exchange: StoreExchange) => Exchanging
 }

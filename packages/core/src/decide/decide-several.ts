@@ -8,12 +8,14 @@ import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import { StrictDecisions } from './strict.ts'
+import type { StrictDecisions, StrictHost } from './strict.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
+  /** Makes decisions that ask the store; absent without one. */
+  readonly strictly?: ((host: StrictHost) => StrictDecisions) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
@@ -36,7 +38,7 @@ type Keys = readonly (string | undefined)[]
 export class RequestPath<Name extends string> {
   readonly #host: RequestPathHost
   readonly #clock: Clock
-  readonly #strictly: StrictDecisions
+  readonly #strictly: StrictDecisions | undefined
   #limiters: readonly Limiter[] = []
   /** The only policy's limiter, unless all requests share one key. */
   #single: Limiter | undefined
@@ -59,7 +61,7 @@ export class RequestPath<Name extends string> {
     this.#host = host
     this.#clock = host.clock
     const self = this
-    this.#strictly = new StrictDecisions({
+    this.#strictly = host.strictly?.({
       clock: host.clock,
       get limiters() {
         return self.#limiters
@@ -133,8 +135,9 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const asking = this.strict ? this.#strictly.whoMustAsk(keys, costs, applying ?? this.#places, applied) : []
-    if (asking.length > 0) return this.#strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
+    const strictly = this.strict ? this.#strictly : undefined
+    const asking = strictly?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
+    if (strictly !== undefined && asking.length > 0) return strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 

@@ -1,4 +1,6 @@
-import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
+import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -44,7 +46,8 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
-  readonly exchange: Exchange
+  readonly exchange: StoreExchange
+  readonly strictly: (host: StrictHost) => StrictDecisions = (host) => new StrictDecisions(host)
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
@@ -110,6 +113,7 @@ class BackgroundCoordinator implements Coordinator {
     })
     const loop = this.#loop
     this.exchange = {
+      fixedWindow: SHARED_FIXED_WINDOW,
       time: link.time,
       localTime: this.#localTime,
       connected: true,

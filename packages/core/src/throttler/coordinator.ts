@@ -1,4 +1,5 @@
-import type { Exchange, Exchanging } from '../algorithms/shared/site.ts'
+import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import type { StrictDecisions, StrictHost } from '../decide/strict.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
@@ -26,7 +27,9 @@ export interface Coordinator {
   readonly nodeId: string
   readonly state: ThrottlerState
   /** What meters see of it. */
-  readonly exchange: Exchange
+  readonly exchange: StoreExchange
+  /** Makes what lets requests wait for the store's word, where a policy is `strict`. */
+  readonly strictly: (host: StrictHost) => StrictDecisions
   /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */

@@ -119,6 +119,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#state === 'closed'
       },
       roll: (limiter, now) => this.#roll(limiter, now),
+      strictly: this.#coordinator?.strictly,
       warn: (error, subject) => this.warn(error, subject),
     })
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters, now: () => this.#now() })

@@ -1,15 +1,15 @@
 import type { Algorithm } from '../algorithm.ts'
-import { BackgroundFixedWindow } from './background.ts'
 import { LocalFixedWindow } from './local.ts'
-import { PublishedFixedWindow } from './spans.ts'
 
 const FIXED_WINDOW: Algorithm = Object.freeze({
   name: 'fixedWindow()',
   id: 'fixed-window',
   fields: 2,
   local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
-  background: (site, exchange) => new BackgroundFixedWindow(site, exchange),
-  spans: (site, exchange) => new PublishedFixedWindow(site, exchange),
+  // The default stands in every bundle. Its shared meters come with the store, so that applications without one don't carry
+  // them. Other algorithms bring theirs: who does not import them has none of it.
+  background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
+  spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
 } satisfies Algorithm)
 
 /**

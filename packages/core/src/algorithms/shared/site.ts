@@ -29,6 +29,17 @@ export interface Exchange {
   changeBlock(meter: Exchanging, change: BlockChange, until: number): void
 }
 
+/** Makes the meters of an algorithm whose counts travel. */
+export interface SharedMeters {
+  background(site: SharedSite, exchange: Exchange): Exchanging
+  spans(site: SharedSite, exchange: Exchange): Exchanging
+}
+
+/** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
+export interface StoreExchange extends Exchange {
+  readonly fixedWindow: SharedMeters
+}
+
 /** What a walk over the keys of a meter sends. */
 export interface ScanOptions {
   /** Send also what a quiet key has (at close). */

@@ -1,7 +1,8 @@
-import ipaddr from 'ipaddr.js'
+import { BlockList } from 'node:net'
+import { Recent } from '../../keys/recent.ts'
 import { invalidOption } from '../../report/errors.ts'
 import type { Awaitable } from '../../report/user-function.ts'
-import { parseAddress } from './address.ts'
+import { type Address, LONGEST_ADDRESS, parseAddress } from './address.ts'
 
 /** Addresses and networks such as `'10.0.0.0/8'` or `'2001:db8::1'`, or a function of the request, which may answer later. */
 export type AccessList<Req> = readonly string[] | ((request: Req) => Awaitable<boolean>)
@@ -23,21 +24,34 @@ export function accessTest<Req>(
   if (typeof list === 'function') return list
   const allowed = 'a list of addresses and networks such as "10.0.0.0/8" or "2001:db8::1", or a function of the request'
   if (!Array.isArray(list)) throw invalidOption(option, list, allowed)
-  const networks = list.map((entry) => network(entry) ?? fail(option, entry, allowed))
+  // One for each family: a network of one holds no address of the other.
+  const listed: Record<Address['family'], BlockList> = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const entry of list) {
+    const network = networkOf(entry)
+    if (network === undefined) throw invalidOption(option, entry, allowed)
+    listed[network.family].addSubnet(network.text, network.bits, network.family)
+  }
+  const recent = new Recent<boolean>(1000)
   return (request) => {
     const text = ip(request)
-    const address = text === undefined ? undefined : parseAddress(text)
-    return address !== undefined && networks.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits))
+    if (typeof text !== 'string' || text.length > LONGEST_ADDRESS) return false
+    const known = recent.get(text)
+    if (known !== undefined) return known
+    const address = parseAddress(text)
+    const stands = address !== undefined && listed[address.family].check(address.text, address.family)
+    recent.set(text, stands)
+    return stands
   }
 }
 
-function network(entry: unknown): [ipaddr.IPv4 | ipaddr.IPv6, number] | undefined {
+/** An address, or one followed by the bits of it that its network has in common. */
+function networkOf(entry: unknown): (Address & { readonly bits: number }) | undefined {
   if (typeof entry !== 'string') return undefined
-  if (entry.includes('/')) return ipaddr.isValidCIDR(entry) ? ipaddr.parseCIDR(entry) : undefined
-  const address = parseAddress(entry)
-  return address === undefined ? undefined : [address, address.kind() === 'ipv4' ? 32 : 128]
-}
-
-function fail(option: string, entry: unknown, allowed: string): never {
-  throw invalidOption(option, entry, allowed)
+  const [, base = '', given] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(entry) ?? []
+  const address = parseAddress(base)
+  if (address === undefined) return undefined
+  const most = address.family === 'ipv4' ? 32 : 128
+  // A network of IPv4-mapped addresses is one of IPv4, whose bits are the last.
+  const bits = given === undefined ? most : Number(given) - (address.family === 'ipv4' && base.includes(':') ? 96 : 0)
+  return bits >= 0 && bits <= most ? { ...address, bits } : undefined
 }

@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js'
+import { isIP } from 'node:net'
 import { copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
 import { invalidOption } from '../../report/errors.ts'
@@ -14,7 +14,7 @@ const QUAD = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 /** How Node.js writes an IPv4 client of a dual-stack socket. */
 const MAPPED = '::ffff:'
 /** Longest text of an address, with brackets, zone and port; nothing longer is looked at. */
-const LONGEST = 100
+export const LONGEST_ADDRESS = 100
 
 /**
  * Makes the function that turns a client's address into a key.
@@ -33,7 +33,7 @@ export function addressKeys(subnet = 64): (address: string | undefined) => strin
   const recent = new Recent<string>(1000)
   return (address) => {
     if (address === undefined) return UNKNOWN_ADDRESS
-    if (typeof address !== 'string' || address.length > LONGEST) return UNKNOWN_ADDRESS
+    if (typeof address !== 'string' || address.length > LONGEST_ADDRESS) return UNKNOWN_ADDRESS
     const known = recent.get(address)
     if (known !== undefined) return known
     const key = copied(addressKey(address, subnet))
@@ -47,21 +47,64 @@ function addressKey(address: string, subnet: number): string {
   if (address.startsWith(MAPPED) && QUAD.test(address.slice(MAPPED.length))) return address.slice(MAPPED.length)
   const parsed = parseAddress(address)
   if (parsed === undefined) return UNKNOWN_ADDRESS
-  if (parsed.kind() === 'ipv4') return parsed.toString()
-  const parts = (parsed as ipaddr.IPv6).parts.map((part, index) => {
-    const kept = Math.min(16, Math.max(0, subnet - index * 16))
-    return part & (0xffff << (16 - kept))
+  if (parsed.family === 'ipv4') return parsed.text
+  const kept = groupsOf(parsed.text).map((group, place) => {
+    const bits = Math.min(16, Math.max(0, subnet - place * 16))
+    return (group & (0xffff << (16 - bits))).toString(16)
   })
-  return `${new ipaddr.IPv6(parts).toRFC5952String()}/${subnet}`
+  return `${canonicalIPv6(kept.join(':'))}/${subnet}`
 }
 
-/**
- * An address in any spelling, IPv4-mapped ones unmapped, without port and zone; undefined when it is none.
- */
-export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+/** An address in the one spelling that all its spellings come to. */
+export interface Address {
+  readonly family: 'ipv4' | 'ipv6'
+  /** A dotted quad, or as RFC 5952 says. */
+  readonly text: string
+}
+
+/** An address in any spelling, IPv4-mapped ones unmapped, without port and zone; undefined when it is none. */
+export function parseAddress(text: string): Address | undefined {
   const bare = /^\s*(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+|(\S+))\s*$/.exec(text)
   const host = bare?.[1] ?? bare?.[2] ?? bare?.[3]
-  if (host === undefined) return undefined
-  const address = host.split('%', 1)[0] as string
-  return ipaddr.isValid(address) ? ipaddr.process(address) : undefined
+  return host === undefined ? undefined : parseHost(host.split('%', 1)[0] as string)
+}
+
+function parseHost(host: string): Address | undefined {
+  switch (isIP(host)) {
+    case 4:
+      return { family: 'ipv4', text: host }
+    case 6: {
+      const text = canonicalIPv6(host)
+      const groups = groupsOf(text)
+      const mapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0)
+      return mapped ? { family: 'ipv4', text: quadOf(groups[6] as number, groups[7] as number) } : { family: 'ipv6', text }
+    }
+    default:
+      return oldIPv4(host)
+  }
+}
+
+/** By the rules of `inet_aton`: octal and hexadecimal parts, and fewer than four of them. URLs are read by these. */
+function oldIPv4(host: string): Address | undefined {
+  if (!/^[\da-fx.]*[\da-fx]$/i.test(host) || !URL.canParse(`http://${host}`)) return undefined
+  const { hostname } = new URL(`http://${host}`)
+  return isIP(hostname) === 4 ? { family: 'ipv4', text: hostname } : undefined
+}
+
+/** An IPv6 address in lower case, its longest row of zeros left out (RFC 5952): URLs spell it so. */
+function canonicalIPv6(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1)
+}
+
+/** The eight groups of an address that `canonicalIPv6` has spelled. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail = ''] = address.split('::')
+  const before = head === '' ? [] : head.split(':')
+  const after = tail === '' ? [] : tail.split(':')
+  const zeros = new Array<string>(8 - before.length - after.length).fill('0')
+  return [...before, ...zeros, ...after].map((group) => Number.parseInt(group, 16))
+}
+
+function quadOf(high: number, low: number): string {
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.')
 }

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'vitest'
+import { parseDuration } from '../../src/decide/duration.ts'
+import { thrownBy } from '../support/nodes.ts'
+
+describe('a duration is a number of milliseconds or a string with a unit', () => {
+  test.each([
+    [1, 1],
+    [0.5, 0.5],
+    [86_400_000, 86_400_000],
+    ['500ms', 500],
+    ['10s', 10_000],
+    ['1m', 60_000],
+    ['1 m', 60_000],
+    ['1.5h', 5_400_000],
+    ['1 day', 86_400_000],
+    ['2 weeks', 1_209_600_000],
+  ])('%j is %d ms', (given, expected) => {
+    expect(parseDuration(given, 'interval', 0)).toBe(expected)
+  })
+})
+
+describe('anything else is refused, naming the option, what was given and what is allowed', () => {
+  test.each([
+    ['60', '"60"'],
+    ['1e3', '"1e3"'],
+    ['0x10', '"0x10"'],
+    ['Infinity', '"Infinity"'],
+    ['', '""'],
+    ['  ', '"  "'],
+    ['soon', '"soon"'],
+    ['10 parsecs', '"10 parsecs"'],
+    ['1m 30s', '"1m 30s"'],
+    ['-1m', '"-1m"'],
+    [`${'1'.repeat(200)}ms`, '"1111'],
+    [Number.NaN, 'NaN'],
+    [Number.POSITIVE_INFINITY, 'Infinity'],
+    [-1, '-1'],
+    [9, '9'],
+    ['9ms', '"9ms"'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [true, 'true'],
+    [10n, '10'],
+    [[10], '[10]'],
+    [{ minutes: 1 }, '{"minutes":1}'],
+    [new Date(0), '"1970-01-01T00:00:00.000Z"'],
+    [() => 10, 'function'],
+  ])('%s', (given, shown) => {
+    const error = thrownBy(() => parseDuration(given, 'interval', 10))
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain('"interval"')
+    expect(error.message).toContain(shown)
+    expect(error.message).toContain('at least 10 ms')
+  })
+
+  test('the least value itself is allowed', () => {
+    expect(parseDuration(10, 'interval', 10)).toBe(10)
+  })
+})

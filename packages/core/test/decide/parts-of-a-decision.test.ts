@@ -1,0 +1,151 @@
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { Decision } from '../../src/decide/decision.ts'
+import { HeaderWriter } from '../../src/http/answer/headers.ts'
+import { offer, scene, seeded } from '../support/nodes.ts'
+
+const levels = [
+  { name: 'global', key: 'all', limit: 10, interval: '1m' },
+  { name: 'user', limit: 3, interval: '10s' },
+  { name: 'slow', limit: 8, interval: '1m', algorithm: slidingWindow() },
+] as const
+
+const summary = (decision: Decision): unknown => JSON.parse(JSON.stringify(decision))
+
+function fields(writer: HeaderWriter, decision: Decision): Record<string, string> {
+  const written: Record<string, string> = {}
+  writer.write(decision, written, (target, name, value) => {
+    target[name] = value
+  })
+  return written
+}
+
+test('tell what was true when the decision was made, also when they are asked for later', async () => {
+  const { world, node } = scene()
+  const throttler = node(levels)
+  await world.run(2_000)
+  throttler.check('a')
+  const [early, late] = [throttler.check('a'), throttler.check('b')]
+  const told = early.parts.map(summary)
+  offer(throttler, 'a', 5)
+  offer(throttler, 'b', 5)
+  await world.run(30_000)
+  throttler.update([
+    { name: 'global', key: 'all', limit: 1, interval: '1m' },
+    { name: 'user', limit: 1, interval: '10s' },
+  ])
+  throttler.check('a')
+  expect(early.parts.map(summary)).toEqual(told)
+  expect(late.parts.map(({ policy, key, limit, remaining, cost }) => [policy?.name, key, limit, remaining, cost])).toEqual([
+    ['global', 'all', 10, 7, 1],
+    ['user', 'b', 3, 2, 1],
+    ['slow', 'b', 8, 7, 1],
+  ])
+  expect(late.parts.map(({ resetAfter }) => resetAfter)).toEqual([58_000, 8_000, 60_000])
+  expect(late.resetAfter).toBe(8_000)
+})
+
+test('are the same objects each time, so that what is given back shows in them', () => {
+  const { node } = scene()
+  const throttler = node(levels)
+  const decision = throttler.check('a', 2)
+  const { parts } = decision
+  throttler.refund(decision, 1)
+  expect(decision.parts).toBe(parts)
+  expect(parts.map(({ cost }) => cost)).toEqual([1, 1, 1])
+  expect(decision.cost).toBe(1)
+  throttler.refund(parts[1] as Decision)
+  expect(decision.parts.map(({ cost }) => cost)).toEqual([1, 0, 1])
+})
+
+test('keep the keys and costs that were given, though the lists of them are used again', () => {
+  const { node } = scene()
+  const throttler = node(levels)
+  const keys = ['g', 'u', 's']
+  const costs = [1, 2, 3]
+  const decision = throttler.decide(keys, costs)
+  keys.fill('other')
+  costs.fill(9)
+  expect(decision.parts.map(({ key, cost, remaining }) => [key, cost, remaining])).toEqual([
+    ['g', 1, 9],
+    ['u', 2, 1],
+    ['s', 3, 5],
+  ])
+})
+
+test('only policies that apply have one', () => {
+  const { node } = scene()
+  const throttler = node(levels)
+  for (const places of [
+    [0, 1],
+    [1, 2],
+    [0, 2],
+    [0, 1],
+  ]) {
+    const decision = throttler.decide(['all', 'a', 'a'], [1, 1, 1], places, 2)
+    expect(decision.parts.map(({ policy }) => policy?.name)).toEqual(places.map((place) => levels[place]?.name))
+    const writer = new HeaderWriter(throttler.policies)
+    expect(fields(writer, decision)['RateLimit']?.match(/"\w+"/g)).toEqual(places.map((place) => `"${levels[place]?.name}"`))
+  }
+})
+
+test('change nothing of what header fields, logs and JSON say', async () => {
+  const { world, node } = scene()
+  const throttler = node(levels)
+  await world.run(3_210)
+  for (const style of ['draft-10', 'both'] as const) {
+    const writer = new HeaderWriter(throttler.policies, style)
+    const decision = throttler.check('a')
+    const [written, logged, json] = [fields(writer, decision), inspect(decision), JSON.stringify(decision)]
+    expect(decision.parts).toHaveLength(3)
+    expect([fields(writer, decision), inspect(decision), JSON.stringify(decision)]).toEqual([written, logged, json])
+    expect(fields(new HeaderWriter(throttler.policies, style), asPlain(decision))).toEqual(written)
+  }
+})
+
+/** The decision as anybody could make it, so that its fields are written from its parts. */
+function asPlain(decision: Decision): Decision {
+  const { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun, parts } = decision
+  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun, parts }
+}
+
+// With fractions a level that is put right after another one refused must be as before to the last bit.
+describe.each([
+  ['whole units', 1],
+  ['fractions', 0.1],
+])('agree with a naive model, %s', (_, unit) => {
+  test.each([1, 2, 3])('seed %i', (seed) => {
+    const { node } = scene()
+    const limits = [15, 6, 4].map((limit) => limit * 4 * unit)
+    const throttler = node(limits.map((limit, i) => ({ name: `p${i}`, limit, interval: '1h' })))
+    const random = seeded(seed)
+    const used = new Map<string, number>()
+    const refusals = [0, 0, 0]
+    for (let i = 0; i < 500; i++) {
+      const keys = [0, 1, 2].map((level) => `${level}:${Math.floor(random() * (level === 0 ? 1 : 4 * level))}`)
+      const costs = [0, 1, 2].map(() => Math.ceil(random() * (random() < 0.3 ? 9 : 1)) * unit)
+      const units = keys.map((key) => used.get(key) ?? 0)
+      const fits = units.map((before, level) => before + (costs[level] as number) <= (limits[level] as number))
+      const allowed = fits.every(Boolean)
+      for (const [level, key] of keys.entries()) {
+        if (allowed) used.set(key, (units[level] as number) + (costs[level] as number))
+        else if (fits[level] === false) refusals[level] = (refusals[level] as number) + 1
+      }
+      const decision = throttler.decide(keys, costs)
+      expect(decision.allowed).toBe(allowed)
+      expect(decision.parts.map(({ reason, cost, remaining }) => [reason, cost, remaining])).toEqual(
+        keys.map((key, level) => [
+          fits[level] === true ? 'ok' : 'limit',
+          allowed ? costs[level] : 0,
+          Math.max(0, (limits[level] as number) - (used.get(key) ?? 0)),
+        ]),
+      )
+      const waits = decision.parts.map((part) => part.retryAfter)
+      expect(waits.map((wait) => wait > 0)).toEqual(fits.map((fit) => !fit))
+      expect(decision.retryAfter).toBe(Math.max(...waits))
+    }
+    expect(throttler.snapshot().policies.map(({ refused }) => refused)).toEqual(refusals)
+    expect(Math.min(...refusals)).toBeGreaterThan(10)
+  })
+})

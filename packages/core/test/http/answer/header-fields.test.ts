@@ -1,0 +1,125 @@
+import fc from 'fast-check'
+import { decodeList } from 'structured-field-values'
+import { describe, expect, test } from 'vitest'
+import { HeaderWriter, retryAfterSeconds } from '../../../src/http/answer/headers.ts'
+import { createThrottler } from '../../../src/throttler/throttler.ts'
+import { ManualTime } from '../manual-time.ts'
+
+/** What an independent parser of structured fields (not the library that Weir writes them with) makes of a value. */
+function parse(field: string | undefined): { name: unknown; params: Record<string, unknown> }[] {
+  return decodeList(field ?? '').map((item: { value: unknown; params: Record<string, unknown> | null }) => ({
+    name: item.value,
+    params: item.params ?? {},
+  }))
+}
+
+function throttlerOf(...policies: { name?: string; limit: number; interval: number | `${number}${'s' | 'm' | 'h'}` }[]) {
+  return createThrottler({ policies, clock: new ManualTime(60_000_000) })
+}
+
+function fieldsOf(
+  writer: HeaderWriter,
+  ...args: Parameters<ReturnType<typeof throttlerOf>['decide']> extends infer _
+    ? [throttler: ReturnType<typeof throttlerOf>, keys: string[]]
+    : never
+) {
+  const [throttler, keys] = args
+  const fields: Record<string, string> = {}
+  const decision = throttler.decide(
+    keys,
+    keys.map(() => 1),
+  )
+  writer.write(decision, fields, (target, name, value) => {
+    target[name] = value
+  })
+  return { fields, decision }
+}
+
+describe('draft-10', () => {
+  test('one policy', () => {
+    const throttler = throttlerOf({ name: 'user', limit: 100, interval: '1m' })
+    const { fields } = fieldsOf(new HeaderWriter(throttler.policies), throttler, ['k'])
+    expect(Object.keys(fields)).toEqual(['RateLimit-Policy', 'RateLimit'])
+    expect(parse(fields['RateLimit-Policy'])).toEqual([{ name: 'user', params: { q: 100, w: 60 } }])
+    expect(parse(fields['RateLimit'])).toEqual([{ name: 'user', params: { r: 99, t: 60 } }])
+  })
+
+  test('several policies are a list', () => {
+    const throttler = throttlerOf({ name: 'a', limit: 5, interval: '1s' }, { name: 'b', limit: 7, interval: '1h' })
+    const { fields } = fieldsOf(new HeaderWriter(throttler.policies), throttler, ['k', 'k'])
+    expect(parse(fields['RateLimit-Policy'])).toEqual([
+      { name: 'a', params: { q: 5, w: 1 } },
+      { name: 'b', params: { q: 7, w: 3600 } },
+    ])
+    expect(parse(fields['RateLimit'])?.map(({ name, params }) => [name, params['r']])).toEqual([
+      ['a', 4],
+      ['b', 6],
+    ])
+  })
+
+  test('a window that is no whole number of seconds is left out', () => {
+    const throttler = throttlerOf({ limit: 5, interval: 1500 })
+    const { fields } = fieldsOf(new HeaderWriter(throttler.policies), throttler, ['k'])
+    expect(parse(fields['RateLimit-Policy'])).toEqual([{ name: 'default', params: { q: 5 } }])
+  })
+
+  test('any name, limit and cost gives fields that parse', () => {
+    const name = fc.string({
+      unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCharCode(code)),
+      minLength: 1,
+      maxLength: 64,
+    })
+    fc.assert(
+      fc.property(
+        name,
+        fc.double({ min: 1, max: Number.MAX_SAFE_INTEGER, noNaN: true }),
+        fc.double({ min: 0.001, max: 1e6, noNaN: true }),
+        (policy, limit, cost) => {
+          const throttler = throttlerOf({ name: policy, limit, interval: '1m' })
+          const fields: Record<string, string> = {}
+          new HeaderWriter(throttler.policies, 'both').write(throttler.decide(['k'], [cost]), fields, (target, key, value) => {
+            target[key] = value
+          })
+          const [policyItem] = parse(fields['RateLimit-Policy'])
+          const [limitItem] = parse(fields['RateLimit'])
+          expect(policyItem?.name).toBe(policy)
+          expect(limitItem?.name).toBe(policy)
+          for (const value of [policyItem?.params['q'], limitItem?.params['r'], limitItem?.params['t']]) {
+            expect(Number.isInteger(value)).toBe(true)
+            expect(value).toBeGreaterThanOrEqual(0)
+          }
+        },
+      ),
+    )
+  })
+
+  test('a refused request has nothing left, and is not told to come back before the reset', () => {
+    const throttler = throttlerOf({ limit: 1, interval: '1m' })
+    const writer = new HeaderWriter(throttler.policies)
+    fieldsOf(writer, throttler, ['k'])
+    const { fields, decision } = fieldsOf(writer, throttler, ['k'])
+    const [item] = parse(fields['RateLimit'])
+    expect(item?.params['r']).toBe(0)
+    expect(item?.params['t']).toBeLessThanOrEqual(retryAfterSeconds(decision) as number)
+  })
+})
+
+test('legacy fields count in seconds from now', () => {
+  const throttler = throttlerOf({ limit: 10, interval: '1m' })
+  const { fields } = fieldsOf(new HeaderWriter(throttler.policies, 'legacy'), throttler, ['k'])
+  expect(fields).toEqual({ 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': '60' })
+})
+
+test('both styles, or none', () => {
+  const throttler = throttlerOf({ limit: 10, interval: '1m' })
+  expect(Object.keys(fieldsOf(new HeaderWriter(throttler.policies, 'both'), throttler, ['k']).fields)).toHaveLength(5)
+  expect(fieldsOf(new HeaderWriter(throttler.policies, false), throttler, ['k']).fields).toEqual({})
+  expect(() => new HeaderWriter(throttler.policies, 'draft-6' as 'both')).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+})
+
+test('the longest wait of the policies that refused is the wait', () => {
+  const throttler = throttlerOf({ name: 'short', limit: 1, interval: '1s' }, { name: 'long', limit: 1, interval: '1h' })
+  throttler.decide(['k', 'k'], [1, 1])
+  const decision = throttler.decide(['k', 'k'], [1, 1])
+  expect(retryAfterSeconds(decision)).toBeGreaterThan(1)
+})

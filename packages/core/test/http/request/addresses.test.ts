@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import ipaddr from 'ipaddr.js'
+import { describe, expect, test } from 'vitest'
+import { addressKeys, parseAddress } from '../../../src/http/request/address.ts'
+
+/** A failure prints it. */
+const SEED = Number(process.env['FC_SEED'] ?? Date.now() % 2 ** 31)
+
+const key = addressKeys()
+
+describe('the key of an address', () => {
+  test.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['192.0.2.7:51234', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::FFFF:192.0.2.7', '192.0.2.7'],
+    ['::ffff:c000:207', '192.0.2.7'],
+    ['0:0:0:0:0:ffff:c000:0207', '192.0.2.7'],
+    ['[::ffff:192.0.2.7]:443', '192.0.2.7'],
+    ['0300.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['[2001:db8:1:2::9]:8080', '2001:db8:1:2::/64'],
+    ['2001:DB8:0001:0002::', '2001:db8:1:2::/64'],
+    ['fe80::1%eth0', 'fe80::/64'],
+    ['::1', '::/64'],
+  ])('%s is %s', (address, expected) => {
+    expect(key(address)).toBe(expected)
+  })
+
+  test.each([undefined, '', 'unknown', '_hidden', 'example.org', '192.0.2', '1.2.3.4.5', '::1::', '%', 'x'.repeat(10_000)])(
+    'what is no address shares one key: %s',
+    (address) => {
+      // "192.0.2" is an address by an old rule; whatever it is read as, it must not be a key of the sender's choice.
+      expect(['unknown', '192.0.0.2']).toContain(key(address))
+    },
+  )
+
+  test('every spelling of an IPv6 address within a network has one key', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 8, maxLength: 8 }),
+        fc.integer({ min: 1, max: 128 }),
+        (parts, subnet) => {
+          const keys = addressKeys(subnet)
+          const address = new ipaddr.IPv6(parts)
+          const expected = keys(address.toNormalizedString())
+          expect(keys(address.toRFC5952String())).toBe(expected)
+          expect(keys(address.toNormalizedString().toUpperCase())).toBe(expected)
+          if (!address.isIPv4MappedAddress()) {
+            const [network, bits] = ipaddr.parseCIDR(expected)
+            expect(bits).toBe(subnet)
+            expect(address.match(network, bits)).toBe(true)
+          }
+        },
+      ),
+    )
+  })
+
+  test('an IPv4-mapped address is the IPv4 address in any spelling', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        const mapped = ipaddr.IPv4.parse(address).toIPv4MappedAddress()
+        expect(key(mapped.toNormalizedString())).toBe(key(address))
+        expect(key(`::ffff:${address}`)).toBe(key(address))
+      }),
+    )
+  })
+
+  test.each([0, 129, 64.5, Number.NaN, '64'])('a subnet of %s bits is rejected', (subnet) => {
+    expect(() => addressKeys(subnet as number)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+  })
+
+  test('a single address is kept with 128 bits', () => {
+    expect(addressKeys(128)('2001:db8::1')).toBe('2001:db8::1/128')
+  })
+})
+
+/** Addresses as clients, gateways and people write them, nonsense near them included. */
+const spelling = fc.oneof(
+  fc.ipV6(),
+  fc.ipV4(),
+  fc.ipV4Extended(),
+  fc.ipV4().map((address) => `::ffff:${address}`),
+  fc.string({ unit: fc.constantFrom(...'0123456789abcdefx:.'), maxLength: 20 }),
+)
+
+test('an address is what ipaddr.js makes of it, whatever its spelling', () => {
+  fc.assert(
+    fc.property(spelling, (text) => {
+      const found = parseAddress(text)
+      if (!ipaddr.isValid(text)) {
+        // The URL parser reads a few forms more. What it makes of them is an address, so it mints no key of the sender's choice.
+        expect(found === undefined || ipaddr.isValid(found.text)).toBe(true)
+        return
+      }
+      // It takes the IPv4-compatible addresses of old (RFC 4291, section 2.5.5.1) for IPv4-mapped ones.
+      fc.pre(!/^::\d+\./.test(text))
+      const expected = ipaddr.process(text)
+      expect(found).toEqual({
+        family: expected.kind(),
+        text: expected instanceof ipaddr.IPv6 ? expected.toRFC5952String() : String(expected),
+      })
+    }),
+    { numRuns: 2_000, seed: SEED },
+  )
+})

@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import { offer, scene } from '../support/nodes.ts'
+
+function refusals(node: {
+  snapshot(): { policies: readonly { refusals: readonly { reason: string; source: string; count: number }[] }[] }
+}) {
+  return Object.fromEntries(
+    node.snapshot().policies.flatMap((policy) => policy.refusals.map((one) => [`${one.reason}/${one.source}`, one.count])),
+  )
+}
+
+describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counted by where the knowledge came from', (window) => {
+  test('this node alone', async () => {
+    const { world, node } = scene()
+    const throttler = node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })
+    await world.run(10)
+    offer(throttler, 'a', 13)
+    expect(refusals(throttler)).toEqual({ 'limit/local': 3 })
+    expect(throttler.snapshot().policies[0]?.refused).toBe(3)
+  })
+
+  test('totals that the store returned', async () => {
+    const { world, node, store } = scene()
+    store.announces = false
+    const [one, two] = [
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    ]
+    one.start()
+    two.start()
+    await world.run(10)
+    offer(two, 'a', 1)
+    await world.run(10)
+    offer(one, 'a', 9)
+    await world.run(10)
+    offer(two, 'a', 1)
+    await world.run(10)
+    offer(two, 'a', 5)
+    await world.run(10)
+    const before = refusals(two)['limit/global'] ?? 0
+    expect(offer(two, 'a', 4)).toBe(0)
+    expect(refusals(two)['limit/global']).toBe(before + 4)
+  })
+
+  test('totals that the store announced', async () => {
+    const { world, node } = scene()
+    const [one, two] = [
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+      node({ limit: 10, interval: '1m', algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    ]
+    one.start()
+    two.start()
+    await world.run(1_500)
+    offer(one, 'a', 12)
+    await world.run(10)
+    expect(offer(two, 'a', 2)).toBe(0)
+    expect(refusals(two)).toEqual({ 'limit/announcement': 2 })
+  })
+})
+
+test('blocks: by hand here, and told by the store', async () => {
+  const { world, node } = scene()
+  const [one, two] = [node({ limit: 10, interval: '1m' }), node({ limit: 10, interval: '1m' })]
+  one.start()
+  two.start()
+  await world.run(10)
+  one.block('a', '1m')
+  await world.run(10)
+  offer(one, 'a', 1)
+  offer(two, 'a', 2)
+  expect(refusals(one)).toEqual({ 'blocked/local': 1 })
+  expect(refusals(two)).toEqual({ 'cooldown/announcement': 2 })
+  expect(one.snapshot().policies[0]?.blocks).toEqual({ excess: 0, manual: 1, remote: 0 })
+  expect(two.snapshot().policies[0]?.blocks).toEqual({ excess: 0, manual: 0, remote: 1 })
+})
+
+test('a cooldown that an excess here started', async () => {
+  const { world, node } = scene()
+  const throttler = node({ limit: 2, interval: '1m', cooldown: '1m' })
+  await world.run(10)
+  offer(throttler, 'a', 5)
+  expect(refusals(throttler)).toEqual({ 'cooldown/local': 3 })
+})
+
+test('while the store is away', async () => {
+  const { world, node, store } = scene()
+  const throttler = node({ limit: 2, interval: '1m', degraded: 'closed' })
+  throttler.start()
+  await world.run(10)
+  store.health = 'refusing'
+  await world.run(1_500)
+  offer(throttler, 'a', 3)
+  expect(refusals(throttler)).toEqual({ 'degraded/degraded': 3 })
+})
+
+test.each([
+  ['block', { 'overflow/overflow': 3 }],
+  ['shared', { 'limit/overflow': 1 }],
+] as const)('a full table with overflow: %s', (overflow, expected) => {
+  const { node } = scene()
+  const throttler = node({ limit: 2, interval: '1m' }, { alone: true, maxKeys: 1, overflow })
+  throttler.check('a')
+  for (const key of ['b', 'c', 'd']) throttler.check(key)
+  expect(refusals(throttler)).toEqual(expected)
+  expect(throttler.snapshot().policies[0]?.overflowing).toBe(true)
+})
+
+test('a peek is no refusal', () => {
+  const { node } = scene()
+  const throttler = node({ limit: 1, interval: '1m' }, { alone: true })
+  throttler.check('a')
+  expect(throttler.peek('a').allowed).toBe(false)
+  expect(refusals(throttler)).toEqual({})
+})

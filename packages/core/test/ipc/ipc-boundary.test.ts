@@ -1,0 +1,217 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Account } from '../../src/hub/account.ts'
+import { Hub } from '../../src/hub/hub.ts'
+import { readMessage, readRequest } from '../../src/ipc/check.ts'
+import { pack, seal } from '../../src/ipc/envelope.ts'
+import type { StorePolicy, SyncRequest } from '../../src/store/contract.ts'
+import type { Ordinal } from '../../src/time/intervals.ts'
+import { EPOCH, World } from '../support/world.ts'
+
+const seed = process.env['FC_SEED']
+const runs = { numRuns: 2_000, ...(seed !== undefined && { seed: Number(seed) }) }
+
+const policy: StorePolicy = { id: 'p', width: 60_000, cells: 1, limit: 10, hot: 3, ttl: 120_000 }
+const sliding: StorePolicy = { id: 's', width: 1_000, cells: 4, limit: 10, hot: Number.POSITIVE_INFINITY, ttl: 8_000 }
+const ordinal = Math.floor(EPOCH / 60_000) as Ordinal
+const full: SyncRequest = {
+  time: EPOCH,
+  entries: [
+    { policy, key: 'a', cells: [{ ordinal, taken: 5, given: 1 }] },
+    { policy: sliding, key: 'b', cells: [{ ordinal: Math.floor(EPOCH / 1_000) as Ordinal, taken: 2, given: 0 }], atMost: 10 },
+  ],
+  blocks: [
+    { policy, key: 'c', kind: 'excess', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },
+    { policy: sliding, key: 'd', kind: 'lift', remaining: 0 },
+  ],
+  heartbeat: { ttl: 4_000, cursor: undefined, policies: [policy, sliding], status: '{}', watch: true },
+}
+
+function throughJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
+
+/** What `advanced` serialization can carry, and more. */
+const anything = fc.anything({
+  withBigInt: true,
+  withDate: true,
+  withMap: true,
+  withSet: true,
+  withTypedArray: true,
+  withNullPrototype: true,
+  withSparseArray: true,
+})
+const hostile: fc.Arbitrary<unknown> = fc.oneof(
+  anything,
+  fc.constantFrom<unknown>(
+    { length: 1e9 },
+    new Array(1e9),
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    -1,
+    1e300,
+    7,
+    null,
+    undefined,
+    '',
+    'x'.repeat(5_000),
+    [],
+    [[]],
+  ),
+)
+
+/** A valid request with something else in one of its places. */
+const spoiled = fc
+  .record({ at: fc.nat(), value: hostile, again: fc.nat(), second: hostile })
+  .map(({ at, value, again, second }) => replaced(replaced(throughJson(pack(full)), at, value), again, second))
+
+function replaced(root: unknown, at: number, value: unknown): unknown {
+  const holder = { root }
+  const places: [holder: Record<string, unknown>, name: string][] = []
+  const seen = new Set<object>()
+  const walk = (object: object): void => {
+    if (seen.has(object) || places.length > 2_000 || (Array.isArray(object) && object.length > 1_000)) return
+    seen.add(object)
+    for (const [name, item] of Object.entries(object)) {
+      places.push([object as Record<string, unknown>, name])
+      if (typeof item === 'object' && item !== null) walk(item)
+    }
+  }
+  walk(holder)
+  const [object, name] = places[at % places.length] as [Record<string, unknown>, string]
+  try {
+    object[name] = value
+  } catch {
+    // A value that is frozen stays as it is.
+  }
+  return holder.root
+}
+
+describe('a message of a child or a parent', () => {
+  test('that is ours comes through as it was', () => {
+    const read = readRequest(throughJson(pack(full)), EPOCH)
+    expect(read?.wrong).toBe(undefined)
+    expect(read?.request).toEqual(full)
+    for (const message of [
+      { kind: 'join', node: 'n' },
+      { kind: 'leave', node: 'n' },
+      { kind: 'failure', node: 'n', id: 1, message: 'no' },
+      { kind: 'announcement', announcement: { type: 'block', policyId: 'p', key: 'k', remaining: 1 } },
+    ] as const)
+      expect(readMessage(throughJson(seal(message)))).toEqual(message)
+  })
+
+  test('that is not ours, or is none, is left alone', () => {
+    const circle: { self?: unknown } = {}
+    circle.self = circle
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    const others = [
+      circle,
+      proxy,
+      new Map([['@weir/ipc', 1]]),
+      Object.create({ '@weir/ipc': 1, message: { kind: 'join', node: 'n' } }),
+      1n,
+      new Uint8Array(3),
+      new Date(),
+      () => 0,
+    ]
+    for (const value of others) expect(readMessage(value)).toBe(undefined)
+    fc.assert(
+      fc.property(anything, (value) => readMessage(value) === undefined),
+      runs,
+    )
+    fc.assert(
+      fc.property(anything, (message) => {
+        readMessage({ '@weir/ipc': 1, message })
+      }),
+      runs,
+    )
+  })
+
+  test.each([
+    ['cells of any length', { cells: { length: 1e9 } }],
+    ['a numeric key', { key: 7 }],
+    ['a key that is too long', { key: 'x'.repeat(100_000) }],
+    ['a policy that is not there', { place: 99 }],
+    ['cells that are no triples', { cells: [1, 2] }],
+    ['units that are none', { cells: [1, Number.NaN, 0] }],
+  ])('with %s fails alone', (_, change) => {
+    const { place = 0, key = 'k', cells = [ordinal, 1, 0] } = change as { place?: number; key?: unknown; cells?: unknown }
+    const packed = pack({ entries: [full.entries[0] as never, full.entries[0] as never], blocks: [] })
+    const spoilt = { ...packed, entries: [[place, key, null, cells], packed.entries[0]] }
+    const read = readRequest(spoilt, EPOCH)
+    const world = new World()
+    const reply = read?.complete(new Hub(world.clock()).exchange('n', read.request))
+    expect(reply?.results).toMatchObject([undefined, { cells: [{ taken: 5, given: 1 }] }])
+    expect(read?.wrong).toBe('an entry')
+  })
+
+  test('of any shape leaves a hub that serves others as before', () => {
+    const world = new World()
+    const hub = new Hub(world.clock())
+    const honest = { entries: [{ policy: { ...policy, id: 'honest' }, key: 'k', cells: [{ ordinal, taken: 7, given: 0 }] }], blocks: [] }
+    hub.exchange('honest', honest)
+    const account = new Account(10_000_000)
+    fc.assert(
+      fc.property(fc.oneof(spoiled, anything), (packed) => {
+        const read = readRequest(packed, EPOCH)
+        if (read === undefined) return
+        const reply = read.complete(hub.exchange('liar', read.request, account))
+        expect(reply.results).toHaveLength((packed as { entries: [] }).entries.length)
+        JSON.stringify(reply)
+      }),
+      runs,
+    )
+    expect(
+      hub.exchange('other', {
+        ...honest,
+        entries: [{ ...(honest.entries[0] as never as object), cells: [{ ordinal, taken: 0, given: 0 }] } as never],
+      }).results[0]?.cells[0],
+    ).toEqual({
+      ordinal,
+      taken: 7,
+      given: 0,
+    })
+  })
+})
+
+describe('what a child makes its parent hold', () => {
+  test.each([
+    ['keys', (i: number) => ({ entries: [{ policy, key: `k${i}`, cells: [{ ordinal, taken: 1, given: 0 }] }], blocks: [] })],
+    [
+      'keys of a sliding window',
+      (i: number) => ({ entries: [{ policy: sliding, key: `k${i}`, cells: [{ ordinal: 5 as Ordinal, taken: 1, given: 0 }] }], blocks: [] }),
+    ],
+    ['intervals', (i: number) => ({ entries: [{ policy, key: 'k', cells: [{ ordinal: i as Ordinal, taken: 1, given: 0 }] }], blocks: [] })],
+    [
+      'policies',
+      (i: number) => ({
+        entries: [{ policy: { ...policy, id: `p${i}` }, key: 'k', cells: [{ ordinal, taken: 0, given: 0 }] }],
+        blocks: [],
+      }),
+    ],
+    ['blocks', (i: number) => ({ entries: [], blocks: [{ policy, key: `k${i}`, kind: 'set' as const, remaining: 5_000 }] })],
+  ])('is bounded: %s; others go on, and all of it is released', async (_, make) => {
+    const world = new World()
+    const hub = new Hub(world.clock())
+    const all = new Account(1e9)
+    const [greedy, modest] = [new Account(100_000, all), new Account(100_000, all)]
+    let taken = 0
+    for (let i = 1; i <= 1_000; i++) {
+      const { results, blocks } = hub.exchange('greedy', make(i), greedy)
+      if ([...results, ...blocks].every((part) => part !== undefined)) taken++
+    }
+    expect(taken).toBeGreaterThan(30)
+    expect(taken).toBeLessThan(300)
+    expect(greedy.held).toBeLessThanOrEqual(100_000)
+    expect(hub.size).toBeLessThan(400)
+    const { results, blocks } = hub.exchange('modest', make(2_000), modest)
+    expect([...results, ...blocks]).not.toContain(undefined)
+    for (let passed = 0; passed < 10; passed++) {
+      await world.run(130_000)
+      expect(hub.size).toBeGreaterThanOrEqual(0)
+    }
+    expect([hub.size, greedy.held, modest.held, all.held]).toEqual([0, 0, 0, 0])
+  })
+})

@@ -1,0 +1,66 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { WeirError } from '../../src/report/errors.ts'
+import { offer, scene, thrownBy } from '../support/nodes.ts'
+
+function logger() {
+  const lines: { level: string; fields: object; message: string }[] = []
+  const at = (level: string) => (fields: object, message: string) => {
+    lines.push({ level, fields, message })
+  }
+  return { lines, debug: at('debug'), info: at('info'), warn: at('warn') }
+}
+
+test('a logger is told of changes of state, and of nothing else', async () => {
+  const { world, node, store } = scene()
+  const log = logger()
+  const throttler = node({ name: 'user', limit: 2, interval: '1m', cooldown: '1m' }, { logger: log, maxKeys: 2 })
+  throttler.start()
+  await world.run(10)
+  offer(throttler, 'a', 1_000)
+  throttler.check('b')
+  throttler.check('c')
+  throttler.check('b', Number.NaN)
+  store.health = 'refusing'
+  await world.run(3_000)
+  store.health = 'up'
+  node({ limit: 2, interval: '1m' }).start()
+  await world.run(3_000)
+  expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
+    ['warn', 'weir: the table of keys is full'],
+    ['warn', expect.stringContaining('counts as 1')],
+    ['warn', 'weir: the store is away; limits are kept by what is known'],
+    ['info', 'weir: the store answers again'],
+    ['debug', 'weir: the number of nodes changed'],
+  ])
+  expect(log.lines[0]?.fields).toEqual({ node: throttler.nodeId, policy: 'user', maxKeys: 2 })
+  expect(log.lines[2]?.fields).toEqual({ node: throttler.nodeId, err: expect.any(Error) })
+})
+
+test('something that is no logger is refused', () => {
+  expect(thrownBy(() => scene().node({ limit: 1, interval: '1m' }, { logger: { info() {} } as never }))).toMatchObject({
+    code: 'WEIR_INVALID_OPTION',
+    message: expect.stringContaining('logger'),
+  })
+})
+
+test('what an error says reaches a log on one line and without escapes, however deep it is', async () => {
+  const { world, node, store } = scene()
+  const log = logger()
+  const raw = '\u001b[31mred\nWARN forged line'
+  const throttler = node({ limit: 2, interval: '1m' }, { logger: log })
+  throttler.warn(new WeirError('WEIR_INVALID_KEY', raw, { cause: new Error(raw, { cause: raw }) }))
+  throttler.start()
+  await world.run(10)
+  store.failure = Object.assign(new Error(raw, { cause: new Error(raw) }), { name: raw, code: raw })
+  store.health = 'refusing'
+  await world.run(3_000)
+  const errors = log.lines.map(({ fields }) => (fields as { err?: Error }).err)
+  expect(errors.filter(Boolean)).toHaveLength(2)
+  for (const error of errors) {
+    const shown = inspect(error)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+    expect(shown).not.toMatch(/\u001b/)
+    expect(shown).not.toMatch(/^WARN/m)
+  }
+})

@@ -1,0 +1,29 @@
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { Batch } from '../../../src/algorithms/shared/batch.ts'
+import { type Flight, Flights } from '../../../src/sync/exchange/flights.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
+const oldBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0
+
+test('exchanges that are over are gone with the next collections of young objects', () => {
+  const flights = new Flights()
+  const open: Flight[] = []
+  const exchange = (now: number): void => {
+    const batch = new Batch(200)
+    for (let i = 0; i < 200; i++) batch.tickets.push({ taken: now + i } as never)
+    open.push(flights.begin(batch, [], false, now))
+    if (open.length > 3) flights.succeeded(open.shift() as Flight, now)
+  }
+  for (let i = 0; i < 400; i++) exchange(i)
+  collect()
+  const before = oldBytes()
+  for (let i = 0; i < 2000; i++) {
+    exchange(i)
+    if (i % 20 === 0) collect({ type: 'minor' })
+  }
+  // The batches are more than 15 MB in all, of which a chain of them keeps 10. A full collection meanwhile could only hide it.
+  expect(oldBytes() - before).toBeLessThan(2_000_000)
+})

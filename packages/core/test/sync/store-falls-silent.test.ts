@@ -1,0 +1,121 @@
+import { describe, expect, test } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { SyncReply, SyncRequest } from '../../src/store/contract.ts'
+import { type Node, offer, scene } from '../support/nodes.ts'
+
+const LIMIT = 120
+const INTERVAL = 2_000
+
+/** Each node gets a request every 10 ms: 600 in an interval, five times the limit. */
+async function load(nodes: readonly Node[], world: { run(ms: number): Promise<void> }, ms: number): Promise<number> {
+  let admitted = 0
+  for (let passed = 0; passed < ms; passed += 10) {
+    for (const node of nodes) admitted += offer(node, 'a', 1)
+    await world.run(10)
+  }
+  return admitted
+}
+
+describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a %s window', (window) => {
+  async function started(degraded: 'share' | 'open' | 'closed' = 'share') {
+    const { world, store, node, close } = scene()
+    store.roundTrip = 2
+    store.deadline = 1_000
+    const nodes = [0, 1, 2].map(() =>
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow(), degraded }),
+    )
+    const events: string[] = []
+    for (const one of nodes) for (const name of ['degraded', 'recovered'] as const) one.on(name, () => void events.push(name))
+    for (const one of nodes) one.start()
+    // Nodes and their shares become known.
+    await world.runTo(INTERVAL)
+    await load(nodes, world, INTERVAL)
+    // A window without requests, so that all of the limit is free.
+    await world.runTo(4 * INTERVAL + 100)
+    return { world, store, nodes, events, close }
+  }
+
+  test('lets each node admit its share long before the deadline tells that it is away', async () => {
+    const { world, store, nodes, events, close } = await started()
+    store.health = 'hanging'
+    const admitted = await load(nodes, world, 950)
+    expect(events).toEqual([])
+    // What nobody knew of when the first answer was overdue, and then a third of what was left each.
+    expect(admitted).toBeGreaterThan(LIMIT * 0.7)
+    expect(admitted).toBeLessThan(LIMIT * 1.2)
+    await world.run(1_000)
+    expect(events).toEqual(['degraded', 'degraded', 'degraded'])
+    store.health = 'up'
+    await close()
+  })
+
+  test('and answers again before that: nothing is reported, and the limit is used up', async () => {
+    const { world, store, nodes, events, close } = await started()
+    store.roundTrip = 700
+    const before = await load(nodes, world, 400)
+    store.roundTrip = 2
+    const after = await load(nodes, world, 1_400)
+    expect(events).toEqual([])
+    expect(before + after).toBeGreaterThanOrEqual(LIMIT)
+    expect(before + after).toBeLessThan(LIMIT * 1.25)
+    await close()
+  })
+
+  test.each(['open', 'closed'] as const)('changes nothing yet for who chose %s', async (degraded) => {
+    const { world, store, nodes, close } = await started(degraded)
+    store.health = 'hanging'
+    await load(nodes, world, 300)
+    const { allowed, reason } = (nodes[0] as Node).check('another')
+    expect({ allowed, reason }).toEqual({ allowed: true, reason: 'ok' })
+    expect(await load(nodes, world, 600)).toBeLessThanOrEqual(3 * LIMIT)
+    store.health = 'up'
+    await close()
+  })
+
+  test('is not taken for one that is slow', async () => {
+    const { world, store, nodes, close } = await started()
+    store.roundTrip = 200
+    for (let i = 0; i < 400; i++) {
+      for (const node of nodes) expect(node.check('b').reason).not.toBe('degraded')
+      await world.run(10)
+    }
+    await close()
+  })
+
+  test('in one part, as others answer: the keys of that part are decided by share', async () => {
+    const { world, store, node, close } = scene()
+    store.roundTrip = 2
+    const away = { now: false }
+    const open = store.open.bind(store)
+    store.open = (about) => {
+      const connection = open(about)
+      const sync = async (request: SyncRequest): Promise<SyncReply> => {
+        if (!away.now || !request.entries.some(({ key }) => key === 'a')) return connection.sync(request)
+        await new Promise<void>((resolve) => {
+          store.clock.setTimeout(resolve, 1_000)
+        })
+        return { time: store.clock.now(), results: request.entries.map(() => undefined), blocks: [] }
+      }
+      return { sync, close: () => connection.close() }
+    }
+    const nodes = [0, 1, 2].map(() =>
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    )
+    for (const one of nodes) one.start()
+    await world.runTo(INTERVAL)
+    await load(nodes, world, INTERVAL)
+    await world.runTo(4 * INTERVAL + 100)
+    away.now = true
+    let admitted = 0
+    for (let passed = 0; passed < 950; passed += 10) {
+      admitted += await load(nodes, world, 10)
+      offer(nodes[0] as Node, 'b', 1)
+    }
+    expect(admitted).toBeGreaterThan(LIMIT * 0.7)
+    expect(admitted).toBeLessThan(LIMIT * 1.2)
+    expect(nodes.map(({ state }) => state)).toEqual(['synced', 'synced', 'synced'])
+    away.now = false
+    await close()
+  })
+})

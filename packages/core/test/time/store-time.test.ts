@@ -1,0 +1,284 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { Policy } from '../../src/decide/policy.ts'
+import { StoreTime } from '../../src/time/store-time.ts'
+import { offer, scene } from '../support/nodes.ts'
+import { EPOCH } from '../support/world.ts'
+
+const WALL = 1_800_000_000_000
+
+describe('the store’s clock, as a node estimates it', () => {
+  test('is the own wall clock until the store has answered', () => {
+    const time = new StoreTime(WALL, 100)
+    expect(time.measured).toBe(false)
+    expect(time.at(350)).toBe(WALL + 250)
+  })
+
+  test('is taken over at once with the first answer, within half the round trip', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -1e7, max: 1e7 }), fc.nat({ max: 200 }), fc.nat({ max: 200 }), (off, there, back) => {
+        const time = new StoreTime(WALL, 0)
+        time.observe(1_000, 1_000 + there + back, WALL + off + 1_000 + there)
+        expect(time.measured).toBe(true)
+        const error = time.at(5_000) - (WALL + off + 5_000)
+        expect(Math.abs(error)).toBeLessThanOrEqual((there + back) / 2)
+      }),
+    )
+  })
+
+  test('a worse measurement that agrees changes nothing', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_002, WALL + 1_001)
+    time.observe(2_000, 2_400, WALL + 2_390)
+    expect(time.at(10_000)).toBe(WALL + 10_000)
+  })
+
+  test('a better one moves it, slowly', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_400, WALL + 1_390)
+    const before = time.at(2_000)
+    time.observe(1_999, 2_000, WALL + 1_999.5)
+    expect(time.at(2_000)).toBeCloseTo(before, 6)
+    expect(time.at(60_000)).toBeCloseTo(WALL + 60_000, 6)
+  })
+
+  test('one that contradicts it means that the store’s clock stepped: it follows, a tenth of the time that passes', () => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(1_000, 1_001, WALL + 1_000.5)
+    time.observe(2_000, 2_050, WALL + 2_025 + 2_000)
+    expect(time.at(2_050)).toBeCloseTo(WALL + 2_050, 6)
+    expect(time.at(12_050)).toBeCloseTo(WALL + 12_050 + 1_000, 6)
+    expect(time.at(22_050)).toBeCloseTo(WALL + 22_050 + 2_000, 6)
+    expect(time.at(32_050)).toBeCloseTo(WALL + 32_050 + 2_000, 6)
+  })
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])('%s is no time', (bad) => {
+    const time = new StoreTime(WALL, 0)
+    time.observe(0, 1, bad)
+    expect(time.measured).toBe(false)
+    expect(time.at(10)).toBe(WALL + 10)
+  })
+})
+
+const measurement = fc.record({
+  wait: fc.integer({ min: 1, max: 5_000 }),
+  trip: fc.nat({ max: 400 }),
+  step: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.integer({ min: -30_000, max: 30_000 }) }),
+})
+
+/** Calls `then` after each of several measurements, of a store whose clock steps now and then. */
+function measure(list: readonly { wait: number; trip: number; step: number }[], then: (time: StoreTime, now: number) => void): void {
+  const time = new StoreTime(WALL, 0)
+  let now = 0
+  let store = WALL
+  for (const { wait, trip, step } of list) {
+    now += wait + trip
+    store += step
+    time.observe(now - trip, now, store + now - trip / 2)
+    then(time, now)
+  }
+}
+
+test('after the first answer it never goes back, nor stands still, whatever is measured', () => {
+  fc.assert(
+    fc.property(fc.array(measurement, { minLength: 2, maxLength: 30 }), (list) => {
+      let last: { now: number; at: number } | undefined
+      measure(list, (time, now) => {
+        for (const later of [0, 1, 10]) {
+          const at = time.at(now + later)
+          if (last !== undefined && now + later > last.now) {
+            const passed = now + later - last.now
+            expect(at - last.at).toBeGreaterThanOrEqual(passed * 0.89)
+            expect(at - last.at).toBeLessThanOrEqual(passed * 1.11)
+          }
+          if (later === 0) last = { now, at }
+        }
+      })
+    }),
+  )
+})
+
+test('when it will show a time is foreseen to the microsecond, also while it is being corrected', () => {
+  fc.assert(
+    fc.property(fc.array(measurement, { minLength: 1, maxLength: 8 }), fc.double({ min: 0, max: 1e6, noNaN: true }), (list, ahead) => {
+      measure(list, (time, now) => {
+        const wanted = time.at(now) + ahead
+        const when = time.monotonicAt(wanted)
+        expect(when).toBeGreaterThanOrEqual(now - 0.01)
+        expect(time.at(when)).toBeCloseTo(wanted, 2)
+      })
+    }),
+  )
+})
+
+describe('through a throttler', () => {
+  const policy = { limit: 10, interval: 1_000 } as const
+
+  test.each([-1_700, 1_700])('a node whose clock is off by %d ms begins its intervals with the others', async (offset) => {
+    const { world, node, close } = scene()
+    const wrong = node(policy, { offset })
+    wrong.start()
+    await world.runTo(1_950)
+    expect(wrong.check('a').resetAfter).toBeGreaterThanOrEqual(offset > 0 ? 0 : 49)
+    await world.runTo(5_000)
+    world.stall(1)
+    expect(wrong.check('a').resetAfter).toBe(999)
+    await close()
+  })
+
+  test.each([-3_600_000, 3_600_000])(
+    'a node whose clock is off by an hour at its start admits the limit in each interval',
+    async (offset) => {
+      const { world, node, close } = scene()
+      const wrong = node(policy, { offset })
+      offer(wrong, 'a', 5)
+      await world.run(10)
+      for (let interval = 1; interval < 4; interval++) {
+        await world.runTo(interval * 1_000 + 10)
+        expect(offer(wrong, 'a', 50)).toBe(10)
+      }
+      await close()
+    },
+  )
+
+  test.each(['fixed', 'sliding'] as const)(
+    'a node whose clock is ahead, and which counted before the first answer, counts where the others do (%s)',
+    async (window) => {
+      for (const offset of [1_000, 1_700, 5_400, 3_600_000]) {
+        const { world, node, store, close } = scene()
+        store.roundTrip = 20
+        const right = node({ ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() })
+        right.start()
+        await world.runTo(100)
+        const wrong = node({ ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }, { offset })
+        const early = wrong.check('a')
+        expect(offer(wrong, 'a', 30)).toBe(30)
+        await world.run(100)
+        let admitted = 31
+        // Another request makes the node think of the key, as the next one of a busy key does at once.
+        admitted += offer(wrong, 'a', 1)
+        wrong.refund(early)
+        for (let wait = 0; wait < 600; wait += 60) {
+          await world.run(60)
+          admitted += offer(right, 'a', 10)
+        }
+        // The unit that was given back is free again, and no other.
+        expect(admitted).toBe(101)
+        // Nothing of it is left later, when the time comes that its clock had shown.
+        for (let interval = 1; interval < 8; interval++) {
+          await world.runTo(interval * 2_000 + 1)
+          expect(offer(interval % 2 === 0 ? wrong : right, 'a', 300)).toBe(100)
+        }
+        await close()
+      }
+    },
+  )
+
+  test('a node whose clock is ahead, and which throttled without its store through several intervals, sends each unit once', async () => {
+    const { world, node, store, close } = scene()
+    store.health = 'refusing'
+    const wrong = node({ ...policy, limit: 100, degraded: 'open' }, { offset: 3_000 })
+    const [rule] = wrong.policies as [Policy]
+    // Its intervals 3, 4, 5; then those of the store: 2 and on.
+    for (let interval = 0; interval < 3; interval++) {
+      await world.runTo(interval * 1_000 + 500)
+      expect(offer(wrong, 'a', 30)).toBe(30)
+    }
+    store.health = 'up'
+    const booked: number[] = []
+    for (let interval = 3; interval < 9; interval++) {
+      await world.runTo(interval * 1_000 + 500)
+      booked.push(store.total(rule, 'a', EPOCH + (interval - 1) * 1_000).taken)
+      if (interval < 7) expect(offer(wrong, 'a', 25)).toBe(25)
+    }
+    await close()
+    expect(booked).toEqual([30, 55, 55, 25, 25, 0])
+  })
+
+  test.each([-60_000, 60_000, 500])('a step of the node’s wall clock by %d ms is not noticed', async (step) => {
+    const { world, node, close } = scene()
+    const throttler = node(policy)
+    throttler.start()
+    await world.runTo(300)
+    expect(offer(throttler, 'a', 50)).toBe(10)
+    throttler.clock.offset += step
+    await world.runTo(900)
+    expect(offer(throttler, 'a', 50)).toBe(0)
+    await world.runTo(1_000)
+    world.stall(1)
+    expect(throttler.check('a').resetAfter).toBe(999)
+    await close()
+  })
+
+  test('a step of the store’s clock neither repeats nor skips an interval at once', async () => {
+    for (const step of [-2_000, 2_000]) {
+      const { world, node, store, close } = scene()
+      const throttler = node(policy)
+      throttler.start()
+      await world.runTo(300)
+      store.clock.offset += step
+      let admitted = 0
+      for (let i = 0; i < 100; i++) {
+        admitted += offer(throttler, 'a', 5)
+        await world.run(100)
+      }
+      // Ten seconds: about ten intervals, one more or less.
+      expect(admitted).toBeGreaterThanOrEqual(90)
+      expect(admitted).toBeLessThanOrEqual(120)
+      await close()
+    }
+  })
+
+  test.each(['fixed', 'sliding'] as const)(
+    'a node that starts after a step of the store’s clock keeps the limit with the others (%s)',
+    async (window) => {
+      for (const step of [-3_600_000, 3_600_000]) {
+        const { world, node, store, close } = scene()
+        store.roundTrip = 2
+        const rule = { ...policy, limit: 100, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }
+        const old = node(rule)
+        old.start()
+        await world.runTo(1_500)
+        store.clock.offset += step
+        // Before the next heartbeat nobody knows of it.
+        await world.runTo(3_900)
+        const young = node(rule)
+        young.start()
+        // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
+        await world.runTo(6_000)
+        const before = [old, young].map((one) => one.snapshot().policies[0]?.admitted ?? 0)
+        let admitted = 0
+        for (let i = 0; i < 2_000; i++) {
+          admitted += offer(i % 2 === 0 ? old : young, 'a', 1)
+          await world.run(5)
+        }
+        expect(before).toEqual([0, 0])
+        // Ten seconds, or eleven intervals where time is slewed forwards, and a part of one more.
+        expect(admitted).toBeLessThanOrEqual(1_220)
+        expect(admitted).toBeGreaterThanOrEqual(800)
+        await close()
+      }
+    },
+  )
+
+  test('a node whose machine was suspended is with the others again at once, as they say that the store’s clock is right', async () => {
+    const { world, node, close } = scene()
+    const right = node(policy)
+    right.start()
+    const held = node(policy)
+    const { clock } = held
+    const passes = clock.monotonic.bind(clock)
+    let suspended = 0
+    clock.monotonic = () => passes() - suspended
+    held.start()
+    await world.runTo(1_500)
+    world.stall(600_400)
+    suspended = 600_400
+    await world.run(3_000)
+    const ends = [right, held].map((one) => one.check('a').resetAfter)
+    expect(ends[0]).toBe(ends[1])
+    await close()
+  })
+})

@@ -1,0 +1,135 @@
+import { type Clock, WeirError } from '@weir/core'
+import { run, type Script } from '../scripts/script.ts'
+import { Keeper } from './keeper.ts'
+import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
+import type { Client, ClusterClient, Template } from './template.ts'
+
+export interface LinkOptions {
+  readonly template: Template
+  readonly clock: Clock
+  readonly timeout: number
+  /** Undefined to do without announcements. */
+  readonly channel: string | undefined
+  received(message: string): void
+}
+
+/**
+ * After so much silence, as a part of the deadline, an attempt to connect is given up: a server that answers again is used
+ * within a second, whatever was lost before.
+ */
+const PATIENCE = 0.5
+
+/** One node's connections: one for scripts, and one that listens to announcements. */
+export class Link {
+  /** When a server answered last, on the node's monotonic clock. */
+  heardAt: number = Number.NEGATIVE_INFINITY
+  readonly #commands: Client
+  readonly #cluster: ClusterClient | undefined
+  readonly #keepers: Keeper[]
+  readonly #sockets: Sockets
+  /** Settles when the primaries of a Cluster have been connected to for the first time. */
+  #primaries: Promise<void> | undefined
+  #warned = false
+
+  constructor({ template, clock, timeout, channel, received }: LinkOptions) {
+    this.#commands = template.client(timeout)
+    this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
+    this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
+    // A client for a Cluster has a connection of its own for subscriptions.
+    let subscriber: Client | undefined
+    if (channel !== undefined) {
+      const listening = this.#cluster ?? template.client(timeout)
+      if (listening !== this.#commands) {
+        serverSockets(listening)
+        subscriber = listening
+      }
+      listening.on('message', (from: string, message: string) => {
+        if (from === channel) received(message)
+      })
+      listening.on('ready', () => {
+        listening.subscribe(channel).catch((error: unknown) => this.#subscribeFailed(channel, error))
+      })
+    }
+    // Of one connection the silence is measured, so a slow handshake may go on. A Cluster's clients connect by themselves.
+    const patience = this.#cluster === undefined ? timeout * PATIENCE : 2 * timeout
+    this.#keepers = [new Keeper(this.#commands, clock, patience)]
+    if (subscriber !== undefined) this.#keepers.push(new Keeper(subscriber, clock, patience))
+  }
+
+  /** Whether a command can be sent now; waits for the very first attempt to connect. */
+  async connected(): Promise<boolean> {
+    if (!(await this.#keeper.connected())) return false
+    if (this.#cluster !== undefined) await (this.#primaries ??= connectPrimaries(this.#cluster))
+    return true
+  }
+
+  get ready(): boolean {
+    return this.#keeper.ready
+  }
+
+  get lastError(): unknown {
+    return this.#keeper.lastError
+  }
+
+  run(script: Script, keys: readonly string[], argument: string): Promise<unknown> {
+    return run(this.#commands, script, keys, argument)
+  }
+
+  /** Takes a member out of a sorted set. */
+  remove(key: string, member: string): Promise<unknown> {
+    return this.#commands.zrem(key, member)
+  }
+
+  /** A server did not answer in time: look for another one (Cluster), or make a new connection to it. */
+  silent(long: boolean): void {
+    if (this.#cluster === undefined || long) this.#keeper.renew()
+    else this.#cluster.refreshSlotsCache?.()
+  }
+
+  /** The process may not end before `release`. */
+  hold(): void {
+    this.#sockets.hold()
+  }
+
+  release(): void {
+    this.#sockets.release()
+  }
+
+  close(): void {
+    for (const keeper of this.#keepers) keeper.close()
+  }
+
+  get #keeper(): Keeper {
+    return this.#keepers[0] as Keeper
+  }
+
+  /** A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs accuracy. */
+  #subscribeFailed(channel: string, error: unknown): void {
+    if (this.#warned || !(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
+    this.#warned = true
+    // Safe to print, whatever the server said.
+    const { code, message } = new WeirError(
+      'WEIR_STORE_UNAVAILABLE',
+      `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
+    )
+    process.emitWarning(message, {
+      type: 'WeirWarning',
+      code,
+      detail: 'See docs/reference/errors.md#weir_store_unavailable',
+    })
+  }
+}
+
+/** ioredis connects to a primary at its first command, and refuses the next ones until that is done. */
+async function connectPrimaries(cluster: ClusterClient): Promise<void> {
+  await Promise.all(
+    cluster.nodes('master').map((primary) => {
+      if (primary.status === 'ready') return undefined
+      if (primary.status === 'wait') return primary.connect().catch(() => undefined)
+      return new Promise<void>((resolve) => {
+        primary.on('ready', resolve)
+        primary.on('end', resolve)
+      })
+    }),
+  )
+}

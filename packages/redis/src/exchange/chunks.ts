@@ -1,0 +1,199 @@
+import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core/sync'
+import {
+  type BucketKeys,
+  escapeKey,
+  escapePolicy,
+  type IntervalKeys,
+  intervalKeys,
+  type Keys,
+  nameOf,
+  offenceKey,
+  windowKey,
+} from '../keys/keys.ts'
+import { LONGEST_TIME } from './wire.ts'
+
+/** Work of one script call at most, in cells of fixed windows and in blocks: it holds the server for a few milliseconds. */
+const MOST_WORK = 40
+/** What a key of a sliding window takes, whose cells are all read and handed out, and each of its cells that is sent. */
+const WINDOW_WORK = 4
+const WINDOW_CELL_WORK = 0.25
+/** Characters of callers' keys in one script call at most, for the same reason. */
+const MOST_CHARACTERS = 256 * 1024
+
+/** A policy in a script call: its name in Redis keys, and its number in the list of policies. */
+interface PolicyPlace {
+  readonly name: string
+  readonly number: number
+}
+
+/** Entries of one policy and cell of which only units taken are sent. */
+interface PlainGroup {
+  readonly policy: number
+  readonly ordinal: number
+  readonly common: IntervalKeys
+  readonly names: Set<string>
+  readonly taken: string[]
+  readonly places: number[]
+  readonly counters: string[]
+  readonly cells: string[]
+}
+
+/** One script call's worth of a request, for one bucket. */
+export class Chunk {
+  readonly bucket: number
+  /** Which blocks of the request these are. */
+  readonly blockPlaces: number[] = []
+  readonly #keys: BucketKeys
+  readonly #policies: unknown[] = []
+  readonly #policyPlaces = new Map<StorePolicy, PolicyPlace>()
+  readonly #offences: string[] = []
+  readonly #blocks: unknown[] = []
+  readonly #groups: PlainGroup[] = []
+  readonly #entries: unknown[] = []
+  readonly #entryKeys: string[] = []
+  readonly #entryPlaces: number[] = []
+  #work = 0
+  #characters = 0
+
+  constructor(bucket: number, keys: BucketKeys) {
+    this.bucket = bucket
+    this.#keys = keys
+  }
+
+  get full(): boolean {
+    return this.#work >= MOST_WORK || this.#characters >= MOST_CHARACTERS
+  }
+
+  /** How many results the script has: one for each block, then one for each entry. */
+  get results(): number {
+    let results = this.blockPlaces.length + this.#entryPlaces.length
+    for (const { places } of this.#groups) results += places.length
+    return results
+  }
+
+  /** Which entries of the request these are, in the order of the script's results. */
+  entryPlaces(): number[] {
+    return this.#groups.flatMap(({ places }) => places).concat(this.#entryPlaces)
+  }
+
+  /** The Redis keys of the script call. */
+  keys(): string[] {
+    return this.#offences.concat(...this.#groups.flatMap(({ counters, cells }) => [counters, cells]), this.#entryKeys)
+  }
+
+  addEntry(place: number, { policy, cells, atMost }: SyncEntry, label: string, name: string): void {
+    const policyPlace = this.#policy(policy)
+    this.#characters += label.length
+    const [cell] = cells
+    const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label
+    if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
+
+    this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
+    // A script finds a short label in the Redis keys, but it needs one.
+    const found = name === label && (cells.length > 0 || policy.cells > 1)
+    this.#entries.push(policyPlace.number, found ? 0 : label, atMost ?? -1, cells.length)
+    for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, units(taken), units(given))
+    if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
+    else {
+      const all = cells.map(({ ordinal }) => intervalKeys(this.#keys, policyPlace.name, ordinal))
+      this.#entryKeys.push(...all.map(({ counterPrefix, suffix }) => counterPrefix + name + suffix))
+      this.#entryKeys.push(...all.map(({ cellPrefix, suffix }) => cellPrefix + name + suffix))
+    }
+    this.#entryPlaces.push(place)
+  }
+
+  /** False if the group has the key already: a script reads all keys of a group before it writes any. */
+  #addPlain(place: number, policy: PolicyPlace, name: string, { ordinal, taken }: Cell): boolean {
+    let group = this.#groups.find((one) => one.policy === policy.number && one.ordinal === ordinal)
+    if (group === undefined) {
+      const common = intervalKeys(this.#keys, policy.name, ordinal)
+      group = { policy: policy.number, ordinal, common, names: new Set(), taken: [], places: [], counters: [], cells: [] }
+      this.#groups.push(group)
+    }
+    if (group.names.has(name)) return false
+    group.names.add(name)
+    group.taken.push(String(units(taken)))
+    group.places.push(place)
+    const { counterPrefix, cellPrefix, suffix } = group.common
+    group.counters.push(counterPrefix + name + suffix)
+    group.cells.push(cellPrefix + name + suffix)
+    this.#work++
+    return true
+  }
+
+  addBlock(place: number, { policy, kind, remaining, growth }: BlockChange, label: string, name: string): void {
+    const wanted = kind === 'lift' ? 0 : time(remaining)
+    const { number, name: policyName } = this.#policy(policy)
+    const block: unknown[] = [number, label, kind, wanted]
+    if (growth !== undefined) {
+      block.push(finite(growth.factor), time(growth.max), time(growth.memory))
+      this.#offences.push(offenceKey(this.#keys, policyName, name))
+    }
+    this.#blocks.push(block)
+    this.#work++
+    this.blockPlaces.push(place)
+    this.#characters += label.length
+  }
+
+  /** The script's argument. */
+  argument(common: object): string {
+    return JSON.stringify({
+      ...common,
+      prefix: this.#keys.prefix,
+      policies: this.#policies,
+      blocks: this.#blocks,
+      plain: this.#groups.flatMap(({ policy, ordinal, taken }) => [policy, ordinal, taken.length, ...taken]),
+      entries: this.#entries,
+    })
+  }
+
+  #policy(policy: StorePolicy): PolicyPlace {
+    let place = this.#policyPlaces.get(policy)
+    if (place === undefined) {
+      const { width, cells, limit, hot, ttl } = policy
+      const name = escapePolicy(policy.id)
+      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), time(ttl)]) }
+      this.#policyPlaces.set(policy, place)
+    }
+    return place
+  }
+}
+
+/** JSON has no infinity. */
+function finite(value: number): number {
+  return Math.min(value, Number.MAX_VALUE)
+}
+
+/** A thousand nodes' sum of what one has counted must be a number that the scripts take for one. */
+function units(count: number): number {
+  return Math.min(count, Number.MAX_SAFE_INTEGER)
+}
+
+function time(milliseconds: number): number {
+  return Math.max(0, Math.min(milliseconds, LONGEST_TIME))
+}
+
+/** Divides a request into script calls, by bucket; those of one bucket follow each other. */
+export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockChange[], keys: Keys): ReadonlyMap<number, readonly Chunk[]> {
+  const chunks = new Map<number, Chunk[]>()
+  const open = (name: string): Chunk => {
+    const bucket = keys.bucketOf(name)
+    let list = chunks.get(bucket)
+    if (list === undefined) chunks.set(bucket, (list = []))
+    let chunk = list.at(-1)
+    if (chunk === undefined || chunk.full) list.push((chunk = new Chunk(bucket, keys.buckets[bucket] as BucketKeys)))
+    return chunk
+  }
+  // Blocks first, so that the entries' results already show them.
+  blocks.forEach((change, place) => {
+    const label = escapeKey(change.key)
+    const name = nameOf(label)
+    open(name).addBlock(place, change, label, name)
+  })
+  entries.forEach((entry, place) => {
+    const label = escapeKey(entry.key)
+    const name = nameOf(label)
+    open(name).addEntry(place, entry, label, name)
+  })
+  return chunks
+}

@@ -1,0 +1,270 @@
+import type {
+  BlockState,
+  HeartbeatReply,
+  HeartbeatRequest,
+  StatusReport,
+  SyncEntry,
+  SyncReply,
+  SyncRequest,
+  SyncResult,
+  TotalAnnouncement,
+} from '@weir/core/sync'
+import { ordinalAt } from '@weir/core/sync'
+import { type Keys, MOST_HOT } from '../keys/keys.ts'
+import { EXCHANGE } from '../scripts/exchange.ts'
+import { HEARTBEAT } from '../scripts/heartbeat.ts'
+import { script } from '../scripts/script.ts'
+import type { Answer, Bucket, Moment } from './bucket.ts'
+import { type Chunk, chunksOf } from './chunks.ts'
+import { parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
+
+const exchangeScript = script(EXCHANGE)
+const heartbeatScript = script(HEARTBEAT)
+/** Changed blocks that one heartbeat call hands out at most. */
+const PAGE = 1000
+/** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
+const MOST_PAGES = 256
+
+/** What the exchanges of one node share. */
+export interface ExchangeContext {
+  readonly keys: Keys
+  readonly buckets: readonly Bucket[]
+  readonly channel: string | undefined
+  /** Live nodes as last counted, for heartbeats that don't reach the registry. */
+  nodes: number
+  /** When the reference server, that of the first bucket, was last heard of, on its clock and on ours. */
+  reference: Moment | undefined
+  /** When any server was last heard of, on the node's monotonic clock. */
+  heardAt: number
+  generation(): string
+  /** A script says what it could not read. */
+  lost(names: unknown): void
+  /** A bucket has lost blocks that this node has heard of. */
+  blocksLost(): void
+}
+
+/**
+ * One request on its way. Buckets are called side by side, the chunks of one after each other, so that other clients of
+ * the server get their turn; what has come back when the deadline passes counts, the rest has failed.
+ */
+export class Exchange {
+  readonly #request: SyncRequest
+  readonly #context: ExchangeContext
+  readonly #progressed: () => void
+  readonly #results: (SyncResult | undefined)[]
+  readonly #blocks: (number | undefined)[]
+  #heartbeat: HeartbeatReply | undefined
+  #watched = false
+  #ahead: number | undefined
+  #statuses: readonly StatusReport[] | undefined
+  #answers = 0
+  #moment: Moment | undefined
+  #error: unknown
+  readonly #nodesTime: Moment | undefined
+
+  /** @param progressed - called at each answer, so that a large request may take longer than a hanging server */
+  constructor(request: SyncRequest, context: ExchangeContext, begun: number, progressed: () => void) {
+    this.#request = request
+    this.#nodesTime = request.time === undefined ? undefined : { time: request.time, middle: begun }
+    this.#context = context
+    this.#progressed = progressed
+    this.#results = request.entries.map(() => undefined)
+    this.#blocks = request.blocks.map(() => undefined)
+  }
+
+  /** Whether any server answered. */
+  get answered(): boolean {
+    return this.#answers > 0
+  }
+
+  /** Why what failed did. */
+  get error(): unknown {
+    return this.#error
+  }
+
+  /** Never rejects. */
+  async run(): Promise<void> {
+    const { entries, blocks, heartbeat } = this.#request
+    const chunks = chunksOf(entries, blocks, this.#context.keys)
+    await Promise.all(Array.from(chunks, ([bucket, list]) => this.#try(() => this.#runChunks(bucket, list))))
+    // Without anything to send it still brings the store's time.
+    if (heartbeat !== undefined || chunks.size === 0) await this.#beat()
+  }
+
+  /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
+  reply(middle: number): SyncReply {
+    const moment = this.#context.reference ?? (this.#moment as Moment)
+    return {
+      time: moment.time + (middle - moment.middle),
+      results: [...this.#results],
+      blocks: [...this.#blocks],
+      ...(this.#heartbeat && { heartbeat: this.#heartbeat }),
+    }
+  }
+
+  async #try(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+    } catch (error) {
+      this.#error ??= error
+    }
+  }
+
+  #answeredBy(bucket: Bucket, moment: Moment): void {
+    this.#answers++
+    this.#moment = moment
+    this.#context.heardAt = Math.max(this.#context.heardAt, moment.middle)
+    this.#progressed()
+    if (bucket === this.#context.buckets[0]) this.#context.reference = moment
+  }
+
+  async #runChunks(place: number, chunks: readonly Chunk[]): Promise<void> {
+    const bucket = this.#context.buckets[place] as Bucket
+    for (const chunk of chunks) {
+      const { rest, setBack } = await this.#call(bucket, chunk)
+      const { blockPlaces } = chunk
+      const entryPlaces = chunk.entryPlaces()
+      // Each stands for itself: what is not understood has failed, and is sent again.
+      blockPlaces.forEach((at, i) => {
+        this.#blocks[at] = understood(() => Math.max(0, parseRemaining(rest[i]) - setBack))
+      })
+      entryPlaces.forEach((at, i) => {
+        const result = understood(() => parseResult(rest[blockPlaces.length + i], this.#request.entries[at]?.cells ?? []))
+        this.#results[at] = result && setBack > 0 ? { ...result, blocked: Math.max(0, result.blocked - setBack) } : result
+      })
+    }
+  }
+
+  async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
+    const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
+    const answer = await bucket.call(exchangeScript, chunk.keys(), argumentOf, this.#nodesTime)
+    const { moment, rest } = answer
+    const { results } = chunk
+    if (rest.length !== results && rest.length !== results + 1) throw replyError('too few results')
+    this.#answeredBy(bucket, moment)
+    if (rest.length > results) this.#context.lost(rest[results])
+    return answer
+  }
+
+  async #beat(): Promise<void> {
+    const request = this.#request.heartbeat
+    if (request === undefined) {
+      await this.#try(() => this.#ask(this.#context.buckets[0] as Bucket))
+      return
+    }
+    const { buckets } = this.#context
+    const cursors = parseCursor(request.cursor, buckets.length)
+    const starting = cursors === undefined
+    const policyIds = new Set(request.policies.map(({ id }) => id))
+    const blocks: BlockState[] = []
+    const hot: SyncEntry[] = []
+    const before = this.#answers
+    await Promise.all(
+      buckets.map((bucket, place) =>
+        this.#try(async () => {
+          bucket.cursor = cursors?.[place] ?? 0
+          for (const state of await this.#beatBucket(bucket, place === 0, request, starting ? hot : undefined)) {
+            if (policyIds.has(state.policyId) && (state.remaining > 0 || !starting)) blocks.push(state)
+          }
+        }),
+      ),
+    )
+    if (this.#answers === before) return
+    const totals = starting ? await this.#totals(hot.filter(({ policy }) => policyIds.has(policy.id))) : []
+    this.#heartbeat = {
+      nodes: Math.max(1, this.#context.nodes),
+      generation: this.#context.generation(),
+      cursor: buckets.map(({ cursor }) => cursor).join(','),
+      blocks,
+      hot: totals,
+      watched: this.#watched,
+      ...(this.#ahead !== undefined && { ahead: this.#ahead }),
+      ...(this.#statuses && { statuses: this.#statuses }),
+    }
+  }
+
+  /** A sign of life in one bucket; asks again until all changed blocks are here. */
+  async #beatBucket(bucket: Bucket, registry: boolean, request: HeartbeatRequest, hot: SyncEntry[] | undefined): Promise<BlockState[]> {
+    const states: BlockState[] = []
+    const { ttl, status, watch } = request
+    let wantsHot = hot !== undefined
+    for (let page = 0; page < MOST_PAGES; page++) {
+      const { cursor } = bucket
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey } = bucket.keys
+      const { moment, rest, setBack } = await bucket.call(
+        heartbeatScript,
+        [registryKey, statusKey, aheadKey],
+        (common) => JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
+        this.#nodesTime,
+      )
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, lost] = rest
+      // What the heartbeat can't do without.
+      const version = parseWhole(versionText)
+      const next = parseWhole(nextText)
+      this.#answeredBy(bucket, moment)
+      this.#context.lost(lost)
+      // All else stands for itself.
+      if (registry) {
+        this.#context.nodes = understood(() => parseWhole(nodes)) ?? this.#context.nodes
+        this.#watched = watched === 1
+        this.#ahead = ahead === '' || ahead === undefined ? undefined : understood(() => parseNumber(ahead))
+        if (watch) this.#statuses = parseStatuses(statuses)
+      }
+      if (wantsHot && Array.isArray(hotMembers)) {
+        for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))
+      }
+      wantsHot = false
+      const found = Array.isArray(blocks) ? blocks : []
+      for (let i = 0; i + 1 < found.length && i < 2 * PAGE; i += 2) {
+        const state = understood(() => ({ ...parseMember(found[i]), remaining: Math.max(0, parseRemaining(found[i + 1]) - setBack) }))
+        if (state !== undefined) states.push({ policyId: state.policyId, key: state.key, remaining: state.remaining })
+      }
+      // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
+      if (version < cursor) this.#context.blocksLost()
+      bucket.cursor = version < cursor ? 0 : next
+      if (bucket.cursor === version || bucket.cursor === cursor) return states
+    }
+    return states
+  }
+
+  #wantTotal(member: unknown, moment: Moment, hot: SyncEntry[] | undefined): void {
+    const { policyId, key, ordinal } = parseMember(member)
+    const policy = this.#request.heartbeat?.policies.find(({ id }) => id === policyId)
+    if (policy === undefined) return
+    hot?.push({ policy, key, cells: [{ ordinal: ordinal ?? ordinalAt(moment.time, policy.width), taken: 0, given: 0 }] })
+  }
+
+  /** The totals of hot keys, for a node that starts. */
+  async #totals(entries: readonly SyncEntry[]): Promise<TotalAnnouncement[]> {
+    const totals: TotalAnnouncement[] = []
+    await Promise.all(
+      Array.from(chunksOf(entries, [], this.#context.keys), ([place, chunks]) =>
+        this.#try(async () => {
+          for (const chunk of chunks) {
+            const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
+            chunk.entryPlaces().forEach((at, i) => {
+              const { policy, key, cells: asked } = entries[at] as SyncEntry
+              const cells = understood(() => parseResult(rest[i], asked))?.cells ?? []
+              // One that nobody has counted is no news: anybody can name keys in the list.
+              if (cells.some(({ taken }) => taken > 0)) totals.push({ type: 'total', policyId: policy.id, key, cells })
+            })
+          }
+        }),
+      ),
+    )
+    return totals
+  }
+
+  async #ask(bucket: Bucket): Promise<void> {
+    const { moment } = await bucket.call(exchangeScript, [], (common) =>
+      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [] }),
+    )
+    this.#answeredBy(bucket, moment)
+  }
+}
+
+/** Versions of the block lists, one for each bucket. A cursor that is not one of ours asks for everything, like none. */
+function parseCursor(cursor: string | undefined, buckets: number): number[] | undefined {
+  const versions = cursor?.split(',').map(Number) ?? []
+  return versions.length === buckets && versions.every((version) => Number.isSafeInteger(version)) ? versions : undefined
+}

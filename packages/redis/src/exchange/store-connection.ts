@@ -1,0 +1,145 @@
+import { type TimerHandle, WeirError } from '@weir/core'
+import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import { Link } from '../connection/link.ts'
+import type { CheckedOptions } from '../connection/options.ts'
+import type { Template } from '../connection/template.ts'
+import type { Keys } from '../keys/keys.ts'
+import { Bucket, timedOut } from './bucket.ts'
+import { Exchange, type ExchangeContext } from './exchange.ts'
+import { Unreadable } from './unreadable.ts'
+import { isOwnAnnouncement, parseAnnouncements } from './wire.ts'
+
+/** Part of the deadline within which a server that is being probed must answer. */
+const PROBE_PATIENCE = 0.5
+
+/** Milliseconds since another part of a Cluster was heard of: heartbeats ask all of them, once a second as a rule. */
+const HEARD_LATELY = 2_000
+
+/** One node's connection to Redis. */
+export class RedisConnection implements StoreConnection {
+  readonly #node: StoreNode
+  readonly #keys: Keys
+  readonly #timeout: number
+  readonly #link: Link
+  readonly #context: ExchangeContext
+  readonly #unreadable: Unreadable
+  #losses = 0
+  #closed = false
+  /** The last exchange got no answer at all. */
+  #failing = false
+
+  constructor(node: StoreNode, template: Template, keys: Keys, options: CheckedOptions) {
+    const { clock, id: nodeId } = node
+    const { timeout } = options
+    this.#node = node
+    this.#keys = keys
+    this.#timeout = timeout
+    // Publish/subscribe ignores the database, and a later layout may say things differently.
+    const channel = options.publish ? `${options.namespace}:1:${template.db}` : undefined
+    const link = new Link({ template, clock, timeout, channel, received: (message) => this.#received(message) })
+    this.#link = link
+    this.#unreadable = new Unreadable(clock, (error) => node.warned?.(error))
+    const lost = (): void => {
+      this.#losses++
+    }
+    this.#context = {
+      keys,
+      buckets: keys.buckets.map((bucket) => new Bucket({ keys: bucket, nodeId, clock, link, timeout, lost })),
+      channel,
+      nodes: 1,
+      reference: undefined,
+      heardAt: Number.NEGATIVE_INFINITY,
+      generation: () => String(this.#losses),
+      lost: (names) => this.#unreadable.report(names),
+      blocksLost: lost,
+    }
+  }
+
+  sync(request: SyncRequest): Promise<SyncReply> {
+    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    const { clock } = this.#node
+    return new Promise((resolve, reject) => {
+      const begun = clock.monotonic()
+      let settled = false
+      let timer: TimerHandle
+      const waitForAnswer = (): void => {
+        if (settled) return
+        clock.clearTimeout(timer)
+        // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+        const timeout = this.#failing ? this.#timeout * PROBE_PATIENCE : this.#timeout
+        timer = clock.setTimeout(() => {
+          settle(timedOut(timeout))
+          this.#link.silent(!exchange.answered && this.#context.buckets.length === 1)
+        }, timeout)
+      }
+      const exchange = new Exchange(request, this.#context, begun, waitForAnswer)
+      const settle = (error: unknown): void => {
+        if (settled) return
+        settled = true
+        clock.clearTimeout(timer)
+        this.#link.release()
+        const answered = exchange.answered || this.#partAway(request)
+        this.#failing = !answered
+        if (answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))
+        else reject(asWeirError(error))
+      }
+      waitForAnswer()
+      this.#link.hold()
+      this.#run(exchange).then(() => settle(exchange.error), settle)
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    const { clock, id } = this.#node
+    const registry = this.#keys.buckets[0]?.nodes
+    // Other nodes need not wait until the registry forgets this one; but it does anyway.
+    if (registry !== undefined && this.#link.ready) {
+      this.#link.hold()
+      await new Promise<void>((resolve) => {
+        const timer = clock.setTimeout(resolve, this.#timeout)
+        const done = (): void => {
+          clock.clearTimeout(timer)
+          resolve()
+        }
+        this.#link.remove(registry, id).then(done, done)
+      })
+      this.#link.release()
+    }
+    this.#link.close()
+  }
+
+  /**
+   * Whether a request without an answer concerned only a part of a Cluster that is away: it was no heartbeat, which asks
+   * all, and another part was heard of lately. Then its keys alone have failed, not the store.
+   */
+  #partAway(request: SyncRequest): boolean {
+    const { buckets, reference, heardAt } = this.#context
+    if (request.heartbeat !== undefined || buckets.length === 1 || reference === undefined) return false
+    return this.#node.clock.monotonic() - heardAt <= HEARD_LATELY
+  }
+
+  async #run(exchange: Exchange): Promise<void> {
+    if (!(await this.#link.connected())) throw this.#link.lastError ?? new Error('not connected')
+    await exchange.run()
+  }
+
+  #received(message: string): void {
+    if (this.#closed || isOwnAnnouncement(message, this.#node.id)) return
+    let announcements: ReturnType<typeof parseAnnouncements>
+    try {
+      announcements = parseAnnouncements(message)
+    } catch {
+      // Not ours, or of a version that is not known here. Announcements may be lost, so this one is.
+      return
+    }
+    for (const announcement of announcements) this.#node.announced(announcement)
+  }
+}
+
+function asWeirError(error: unknown): WeirError {
+  if (error instanceof WeirError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `Redis can't be used now: ${message}`, { cause: error })
+}

@@ -1,0 +1,160 @@
+import { WeirError } from '@weir/core'
+import type { Announcement, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
+import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
+
+/** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
+
+/**
+ * Units of one cell: what a thousand nodes can have counted, as far as numbers are exact. More is in nobody's books.
+ */
+
+/** Milliseconds, 158 years: Redis's own times must not overflow. What is to last longer lasts as long. */
+export const LONGEST_TIME = 5e12
+
+/** Cells of a window, in a reply or a message: those of 120 buckets, and late ones. */
+const MOST_CELLS = 2_000
+
+/** Characters, and keys, of a message. Those of one script call are fewer, also when all characters are escaped. */
+const LONGEST_MESSAGE = 2 * 1024 * 1024
+const MOST_NEWS = 500
+
+export function replyError(what: string): WeirError {
+  return new WeirError('WEIR_STORE_REPLY', `Redis answered something that Weir does not understand: ${what}.`)
+}
+
+/** A number as the scripts write it (`%.17g`). */
+export function parseNumber(text: unknown): number {
+  const number = typeof text === 'string' && text !== '' ? Number(text) : text
+  if (typeof number !== 'number' || !Number.isFinite(number)) throw replyError('not a number')
+  return number
+}
+
+/** A whole number that is not negative: an ordinal, a version. */
+export function parseWhole(text: unknown): number {
+  const number = parseNumber(text)
+  if (!Number.isSafeInteger(number) || number < 0) throw replyError('not a whole number')
+  return number
+}
+
+function parseUnits(text: unknown): number {
+  const units = parseNumber(text)
+  if (!(units >= 0 && units <= MOST_UNITS)) throw replyError('not a count')
+  return units
+}
+
+/** Milliseconds that are left of something; none when it is over. */
+export function parseRemaining(text: unknown): number {
+  return Math.min(LONGEST_TIME, Math.max(0, parseNumber(text)))
+}
+
+export function parseArray(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw replyError('not an array')
+  return value
+}
+
+/** A part of a reply that stands for itself: what is not understood of it is as if it were not there. */
+export function understood<T>(parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch {
+    return undefined
+  }
+}
+
+/** The number that a bucket remembered before a call; 0 for none, and for what is no number. */
+export function parseSequence(value: unknown): number {
+  return (value !== '' && understood(() => parseWhole(value))) || 0
+}
+
+/** Node, age and status, one after the other. */
+export function parseStatuses(value: unknown): StatusReport[] {
+  const list = Array.isArray(value) ? value : []
+  const reports: StatusReport[] = []
+  for (let i = 0; i + 2 < list.length; i += 3) {
+    const [node, status] = [list[i], list[i + 2]]
+    const age = understood(() => parseRemaining(list[i + 1]))
+    if (typeof node === 'string' && typeof status === 'string' && age !== undefined) reports.push({ node, status, age })
+  }
+  return reports
+}
+
+/** Milliseconds since the epoch, from `TIME`. */
+export function parseTime(seconds: unknown, microseconds: unknown): number {
+  const time = parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
+  if (!(time >= 0 && time <= LAST_TIME)) throw replyError('not a time')
+  return time
+}
+
+/** The last moment of a `Date`. */
+const LAST_TIME = 8.64e15
+
+/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back. */
+export function parseCells(text: string): Cell[] {
+  if (text === '') return []
+  const [first, following, ...rest] = text.split(';', 3)
+  if (rest.length > 0) throw replyError('a cell')
+  if (following !== undefined) {
+    const ordinal = parseWhole(first)
+    const units = following.split(',', MOST_CELLS + 1)
+    if (units.length > MOST_CELLS) throw replyError('too many cells')
+    return units.map((taken, place) => ({ ordinal: (ordinal + place) as Ordinal, taken: parseUnits(taken), given: 0 }))
+  }
+  const numbers = text.split(',', 3 * MOST_CELLS + 1)
+  if (numbers.length % 3 !== 0) throw replyError('a cell')
+  const cells: Cell[] = []
+  for (let i = 0; i < numbers.length; i += 3) {
+    cells.push({ ordinal: parseWhole(numbers[i]) as Ordinal, taken: parseUnits(numbers[i + 1]), given: parseUnits(numbers[i + 2]) })
+  }
+  return cells
+}
+
+/** `granted|blocked|cells`, or just the units taken in the one cell that was sent. */
+export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
+  const [only] = sent
+  if (typeof value === 'number' && only !== undefined) {
+    return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0, granted: true }
+  }
+  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 4) : []
+  if ((granted !== '0' && granted !== '1') || cells === undefined || rest.length > 0) throw replyError('a result')
+  return { cells: parseCells(cells), blocked: parseRemaining(blocked), granted: granted === '1' }
+}
+
+/** A block's or hot key's name in the sorted sets: `policy\nlabel` and, of a hot fixed window, `\nordinal`. */
+export function parseMember(value: unknown): { policyId: string; key: string; ordinal: Ordinal | undefined } {
+  const [policy, label, ordinal, ...rest] = typeof value === 'string' ? value.split('\n', 4) : []
+  if (policy === undefined || label === undefined || rest.length > 0) throw replyError('a member')
+  return {
+    policyId: unescapeText(policy),
+    key: unescapeText(label),
+    ordinal: ordinal === undefined || ordinal === '' ? undefined : (parseWhole(ordinal) as Ordinal),
+  }
+}
+
+/**
+ * What one script call announces of one policy: `t` (totals) or `b` (blocks), the node that caused it and the policy,
+ * then label and content of each key; all on lines of their own. A key whose content is none is left out.
+ */
+export function parseAnnouncements(message: string): Announcement[] {
+  if (message.length > LONGEST_MESSAGE) throw replyError('a long message')
+  const [type, node, policy, ...news] = message.split('\n', 3 + 2 * MOST_NEWS + 1)
+  if ((type !== 't' && type !== 'b') || node === undefined || policy === undefined || news.length % 2 !== 0) throw replyError('a message')
+  const policyId = unescapeText(policy)
+  const announcements: Announcement[] = []
+  for (let i = 0; i < news.length; i += 2) {
+    const key = unescapeText(news[i] as string)
+    const content = news[i + 1] as string
+    const announcement = understood(
+      (): Announcement =>
+        type === 't'
+          ? { type: 'total', policyId, key, cells: parseCells(content) }
+          : { type: 'block', policyId, key, remaining: parseRemaining(content) },
+    )
+    if (announcement !== undefined) announcements.push(announcement)
+  }
+  return announcements
+}
+
+/** Whether a node itself caused an announcement. Its reply tells it the same, so it need not be read. */
+export function isOwnAnnouncement(message: string, node: string): boolean {
+  return message.startsWith(node, 2) && message[node.length + 2] === '\n'
+}

@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { evenTags } from './slots.ts'
+
+/** Names longer than this are replaced by their hash in Redis keys: a key of 64 KB would be stored several times. */
+const LONGEST_NAME = 200
+
+// Control characters and white space would garble logs and announcements; lone surrogates have no UTF-8 form, so that
+// all of them would become one and the same character. `%` introduces what is escaped.
+const ESCAPED = /[%\p{Cc}\p{Cs}\p{Z}]/gu
+const ESCAPED_IN_POLICY = /[%:\p{Cc}\p{Cs}\p{Z}]/gu
+const ESCAPE = /%u([0-9a-f]{4})|%([0-9a-f]{2})/g
+
+/** A caller's key in a form that survives Redis, logs and announcements. `unescapeText` gives it back. */
+export function escapeKey(key: string): string {
+  return key.replace(ESCAPED, escapeCharacter)
+}
+
+/** As `escapeKey`, without `:`, so that it can stand in the middle of a Redis key. */
+export function escapePolicy(id: string): string {
+  return id.replace(ESCAPED_IN_POLICY, escapeCharacter)
+}
+
+export function unescapeText(text: string): string {
+  return text.replace(ESCAPE, (_, long: string | undefined, short: string | undefined) =>
+    String.fromCharCode(Number.parseInt(long ?? short ?? '', 16)),
+  )
+}
+
+function escapeCharacter(character: string): string {
+  let text = ''
+  for (let i = 0; i < character.length; i++) {
+    const code = character.charCodeAt(i)
+    text += code < 0x100 ? `%${code.toString(16).padStart(2, '0')}` : `%u${code.toString(16).padStart(4, '0')}`
+  }
+  return text
+}
+
+/**
+ * The part of a Redis key that stands for a caller's key: itself when it is short, or else a hash. An escaped key never
+ * begins with `%#`, so the two kinds cannot collide.
+ */
+export function nameOf(escaped: string): string {
+  return escaped.length <= LONGEST_NAME ? escaped : `%#${createHash('sha256').update(escaped).digest('base64url')}`
+}
+
+export const MOST_UNITS: number = 2 ** 63
+
+/** Hot keys that a bucket holds, and hands to a node that starts: to forget a million at once would hold the server. */
+export const MOST_HOT = 10_000
+
+/** Redis keys of one bucket that are not of a single caller's key. All in the bucket's slot. */
+export interface BucketKeys {
+  readonly prefix: string
+  /** Sorted set: block → version of its last change; the empty member holds the latest version. */
+  readonly log: string
+  /** Sorted set: block → when it ends. */
+  readonly ends: string
+  /** Sorted set: block → until when its changes are handed out. */
+  readonly keep: string
+  /** Sorted set: key that is hot → until when. About `MOST_HOT` of them. */
+  readonly hot: string
+  /** Sorted set: node → until when it counts as live. In the first bucket only. */
+  readonly nodes: string
+  /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
+  readonly status: string
+  /** By how much the nodes' time is ahead of the server's, while its clock was stepped. In the first bucket only. */
+  readonly ahead: string
+}
+
+/**
+ * The names of everything in Redis. A key's bucket is the hash tag, and stands before anything that a caller chose, so
+ * callers can't choose a slot.
+ */
+export class Keys {
+  readonly buckets: readonly BucketKeys[]
+
+  constructor(namespace: string, buckets: number) {
+    this.buckets = evenTags(buckets).map((tag) => {
+      const prefix = `${namespace}:{${tag}}:`
+      return {
+        prefix,
+        log: `${prefix}blocks:log`,
+        ends: `${prefix}blocks:ends`,
+        keep: `${prefix}blocks:keep`,
+        hot: `${prefix}hot`,
+        nodes: `${prefix}nodes`,
+        status: `${prefix}status`,
+        ahead: `${prefix}ahead`,
+      }
+    })
+  }
+
+  /** FNV-1a over the code units of the name: quick, and the same in every process. */
+  bucketOf(name: string): number {
+    if (this.buckets.length === 1) return 0
+    let hash = 0x811c9dc5
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
+    return (hash >>> 0) % this.buckets.length
+  }
+}
+
+/** The last exchange of a node with a bucket. */
+export function sequenceKey(bucket: BucketKeys, nodeId: string): string {
+  return `${bucket.prefix}s:${nodeId}`
+}
+
+/** What the keys of one interval of a policy have in common, so that each is made of three parts. */
+export interface IntervalKeys {
+  /** The readable counter: units taken less units given back. */
+  readonly counterPrefix: string
+  /** What each node said, and the sum, as one text. */
+  readonly cellPrefix: string
+  readonly suffix: string
+}
+
+export function intervalKeys(bucket: BucketKeys, policy: string, ordinal: number): IntervalKeys {
+  return { counterPrefix: `${bucket.prefix}c:${policy}:`, cellPrefix: `${bucket.prefix}n:${policy}:`, suffix: `:${ordinal}` }
+}
+
+/** What each node said of a sliding window, and the sums. */
+export function windowKey(bucket: BucketKeys, policy: string, name: string): string {
+  return `${bucket.prefix}w:${policy}:${name}`
+}
+
+/** How often a key was blocked lately. */
+export function offenceKey(bucket: BucketKeys, policy: string, name: string): string {
+  return `${bucket.prefix}o:${policy}:${name}`
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import type { FaceCase } from './context.ts'
+
+const POLICY = /^"default";q=\d+;w=\d+$/
+const LIMIT = /^"default";r=\d+;t=\d+$/
+
+/** What clients are told. */
+export const answerCases: readonly FaceCase[] = [
+  {
+    title: 'tells every answer what is left',
+    async run(context) {
+      const client = await context.start(context.limit(3))
+      for (const left of [2, 1, 0, 0]) {
+        const { headers } = await client.send('/')
+        assert.match(String(headers['ratelimit-policy']), POLICY)
+        assert.match(String(headers['ratelimit']), LIMIT)
+        assert.match(String(headers['ratelimit']), new RegExp(`;r=${left};`))
+        assert.equal(headers['x-ratelimit-limit'], undefined)
+      }
+    },
+  },
+  {
+    title: 'tells in the fields that were asked for',
+    async run(context) {
+      const fields = async (headers: unknown) =>
+        Object.keys((await (await context.start({ ...context.limit(3), headers })).send('/')).headers)
+          .filter((name) => name.includes('ratelimit'))
+          .sort()
+      const draft = ['ratelimit', 'ratelimit-policy']
+      const legacy = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+      assert.deepEqual(await fields('draft-10'), draft)
+      assert.deepEqual(await fields('legacy'), legacy)
+      assert.deepEqual(await fields('both'), [...draft, ...legacy])
+      assert.deepEqual(await fields(false), [])
+    },
+  },
+  {
+    title: 'refuses with a problem that names the policy',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), name: 'mine' })
+      await client.send('/')
+      const { status, headers, body } = await client.send('/')
+      assert.equal(status, 429)
+      assert.match(String(headers['content-type']), /^application\/problem\+json/)
+      assert.match(String(headers['retry-after']), /^[1-9]\d*$/)
+      assert.equal(headers['cache-control'], 'no-store')
+      assert.match(String(headers['ratelimit']), /^"mine";r=0;t=\d+$/)
+      const problem = JSON.parse(body)
+      assert.equal(problem.type, 'https://iana.org/assignments/http-problem-types#quota-exceeded')
+      assert.equal(problem.status, 429)
+      assert.deepEqual(problem['violated-policies'], ['mine'])
+      assert.ok(problem.title && problem.detail)
+    },
+  },
+  {
+    title: 'refuses in the form that the client accepts',
+    async run(context) {
+      const client = await context.start(context.limit(1))
+      await client.send('/')
+      const typeFor = async (Accept: string) =>
+        String((await client.send('/', { headers: { Accept } })).headers['content-type']).split(';')[0]
+      assert.equal(await typeFor('*/*'), 'application/problem+json')
+      assert.equal(await typeFor('application/json'), 'application/problem+json')
+      assert.equal(await typeFor('text/html,application/xhtml+xml,*/*;q=0.8'), 'text/html')
+      assert.equal(await typeFor('text/plain'), 'text/plain')
+      assert.equal(await typeFor('image/png'), 'text/plain')
+      assert.equal(await typeFor(`${'a/b,'.repeat(500)};;q=`), 'text/plain')
+    },
+  },
+  {
+    title: 'refuses with the message and status of the options',
+    async run(context) {
+      const refusal = async (options: object) => {
+        const client = await context.start({ ...context.limit(1), ...options })
+        await client.send('/')
+        const { status, headers, body } = await client.send('/')
+        assert.ok(headers['retry-after'])
+        return [status, String(headers['content-type']).split(';')[0], body]
+      }
+      assert.deepEqual(await refusal({ message: 'Slow down' }), [429, 'text/plain', 'Slow down'])
+      assert.deepEqual(await refusal({ message: { error: 'slow' } }), [429, 'application/json', '{"error":"slow"}'])
+      assert.deepEqual(await refusal({ message: (_: unknown, { limit }: { limit: number }) => `at most ${limit}`, statusCode: 503 }), [
+        503,
+        'text/plain',
+        'at most 1',
+      ])
+    },
+  },
+  {
+    title: 'leaves the answer to a handler, with status and headers set',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), handler: context.adapter.answering('my own words') })
+      await client.send('/')
+      const { status, headers, body } = await client.send('/')
+      assert.deepEqual([status, body], [429, 'my own words'])
+      assert.ok(headers['retry-after'])
+    },
+  },
+  {
+    title: 'refuses by itself when a handler throws',
+    async run(context) {
+      const client = await context.start({
+        ...context.limit(1),
+        handler: () => {
+          throw new Error('boom')
+        },
+      })
+      await client.send('/')
+      const { status, body } = await client.send('/')
+      assert.equal(status, 429)
+      assert.match(body, /quota-exceeded/)
+      assert.equal(client.warnings.length, 1)
+    },
+  },
+  {
+    title: 'hands a refusal to the framework as an error, with status and headers',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), onRefused: 'throw' })
+      await client.send('/')
+      const { status, headers, body } = await client.send('/')
+      assert.equal(status, 429)
+      assert.match(String(headers['retry-after']), /^[1-9]\d*$/)
+      assert.match(String(headers['ratelimit']), LIMIT)
+      assert.doesNotMatch(body, /quota-exceeded/)
+    },
+  },
+  {
+    title: 'keeps the fields on an answer to an error',
+    async run(context) {
+      const client = await context.start(context.limit(3))
+      const { status, headers } = await client.send('/throw')
+      assert.equal(status, 418)
+      assert.match(String(headers['ratelimit']), LIMIT)
+      assert.match(String(headers['ratelimit-policy']), POLICY)
+    },
+  },
+  {
+    title: 'leaves a streamed answer alone',
+    async run(context) {
+      const client = await context.start(context.limit(3))
+      const { status, headers, body } = await client.send('/stream')
+      assert.deepEqual([status, body], [200, 'onetwothree'])
+      assert.match(String(headers['ratelimit']), LIMIT)
+    },
+  },
+]

@@ -1,0 +1,185 @@
+import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest, type RequestOptions, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir/core'
+import { type ManualClock, manualClock } from '../time/manual-clock.ts'
+
+/** What the cases need of a throttler, whatever requests it is for. */
+export interface FaceThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'close'> {
+  peek(key: string): Decision
+  update(policies: readonly PolicyOptions[]): void
+}
+
+/** A running application. */
+export interface FaceServer {
+  /** Listening on a free port of the loopback address. */
+  readonly server: Server
+  /** The throttlers behind what was mounted, in order. */
+  readonly throttlers: readonly FaceThrottler[]
+  close(): Promise<void>
+}
+
+/** How to build an application with a face in it. `Req` is what the framework's functions get as the request. */
+export interface FaceAdapter<Req> {
+  /** Whether the face, mounted for the whole application, knows the pattern of a route or only the path. */
+  readonly routes: 'pattern' | 'path'
+  /**
+   * Starts an application that throttles every request, before these routes:
+   *
+   * | route | answer |
+   * |---|---|
+   * | `GET /` | `hello` |
+   * | `GET /context` | the decision as JSON: `{ "allowed", "remaining", "policy" }`, or `null` without one |
+   * | `GET /users/:id` | `user` |
+   * | `GET /stream` | `one`, `two`, `three` in three pieces |
+   * | `GET /slow` | the headers and a piece, and then nothing until the client goes away |
+   * | `GET` and `POST /status/:code` | that status and the text `done` |
+   * | `GET /bytes/:count` | so many bytes; when they are sent, the first throttler charges the request a unit for each |
+   * | `GET /busy/:milliseconds` | `done`, so much later; when it is sent, the first throttler charges a unit for each millisecond that it took |
+   * | `GET /throw` | throws the framework's error with status 418 |
+   *
+   * and the framework's own 404 for all else.
+   *
+   * @param inputs what the face is mounted with, once for each, in order
+   */
+  start(inputs: readonly object[]): Promise<FaceServer>
+  /** A header of the framework's request. */
+  header(request: Req, name: string): string | undefined
+  /** The `handler` option that answers with a text. */
+  answering(text: string): unknown
+  /** Writes a piece of an answer at once, past the framework where it must be; from what `handler` is called with. */
+  begun(args: readonly unknown[], text: string, last?: boolean): void
+  /** The status of the response, from what `requestWasSuccessful` is called with. */
+  status(args: readonly unknown[]): number
+}
+
+/** One behaviour of the face contract. */
+export interface FaceCase {
+  readonly title: string
+  /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns. */
+  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns'
+  run(context: FaceContext): Promise<void>
+}
+
+/** An answer, read to its end. */
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A client of one application. */
+export class FaceClient {
+  readonly throttlers: readonly FaceThrottler[]
+  readonly warnings: WeirError[] = []
+  readonly #port: number
+  readonly #server: Server
+
+  constructor({ server, throttlers }: FaceServer) {
+    this.#server = server
+    this.#port = (server.address() as AddressInfo).port
+    this.throttlers = throttlers
+    for (const throttler of throttlers) throttler.on('warning', ({ error }) => this.warnings.push(error))
+  }
+
+  /** Sends a request. The path goes out as it stands, valid or not. */
+  send(path: string, options: RequestOptions = {}): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.open(path, options)
+        .on('error', reject)
+        .on('response', (response: IncomingMessage) => {
+          let body = ''
+          response.setEncoding('utf8')
+          response.on('data', (piece: string) => {
+            body += piece
+          })
+          response.on('error', reject)
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body }))
+        })
+        .end()
+    })
+  }
+
+  /** How many connections the server has. */
+  connections(): Promise<number> {
+    return new Promise((resolve, reject) => this.#server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
+  }
+
+  /** The statuses of several requests, one after the other. */
+  async statuses(paths: readonly string[], options: RequestOptions = {}): Promise<number[]> {
+    const statuses: number[] = []
+    for (const path of paths) statuses.push((await this.send(path, options)).status)
+    return statuses
+  }
+
+  /** A request that the caller reads, and may break off. */
+  open(path: string, options: RequestOptions = {}): ReturnType<typeof openRequest> {
+    return openRequest({ host: '127.0.0.1', port: this.#port, path, agent: false, ...options })
+  }
+}
+
+/** What a case works with. */
+export class FaceContext {
+  readonly adapter: FaceAdapter<unknown>
+  readonly clock: ManualClock = manualClock()
+  readonly #store: Store | undefined
+  readonly #servers: FaceServer[] = []
+
+  constructor(adapter: FaceAdapter<unknown>, store: Store | undefined) {
+    this.adapter = adapter
+    this.#store = store
+  }
+
+  /** What every throttler of a case is made with: its store, or its clock. */
+  get base(): object {
+    return this.#store === undefined ? { clock: this.clock } : { store: this.#store }
+  }
+
+  /** One policy whose interval does not end while a case runs. */
+  limit(limit: number): { limit: number; interval: number } {
+    return { limit, interval: 365 * 24 * 3600 * 1000 }
+  }
+
+  /** An application with the face, given options without a clock or store. */
+  start(options: object): Promise<FaceClient> {
+    return this.startWith([{ ...this.base, ...options }])
+  }
+
+  /** An application in which the face is mounted several times, each time with what is given and nothing more. */
+  async startWith(inputs: readonly object[]): Promise<FaceClient> {
+    const server = await this.adapter.start(inputs)
+    this.#servers.push(server)
+    return new FaceClient(server)
+  }
+
+  /** Lets time pass: the clock's where the cases move it, or else real time. */
+  async pass(milliseconds: number): Promise<void> {
+    if (this.#store === undefined) await this.clock.advance(milliseconds)
+    else await new Promise((resolve) => setTimeout(resolve, milliseconds))
+  }
+
+  /** The option function that reads a header of the framework's request. */
+  readHeader(name: string): (request: unknown) => string | undefined {
+    return (request) => this.adapter.header(request, name)
+  }
+
+  async close(): Promise<void> {
+    for (const { close, throttlers } of this.#servers) {
+      await close()
+      await Promise.all(throttlers.map((throttler) => throttler.close()))
+    }
+  }
+}
+
+/** Waits until a condition holds, at most two seconds. */
+export async function eventually(condition: () => Promise<boolean> | boolean, what: string): Promise<void> {
+  const end = performance.now() + 2000
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error(`It never came to be that ${what}.`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** The decision that `GET /context` answers with. */
+export function contextOf(answer: Answer): Pick<Decision, 'allowed' | 'remaining'> & { policy: string } {
+  return JSON.parse(answer.body)
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import type { FaceCase } from './context.ts'
+
+/** What requests are counted by. */
+export const keyCases: readonly FaceCase[] = [
+  {
+    title: 'counts each route by itself, whatever its parameters are',
+    async run(context) {
+      const client = await context.start(context.limit(2))
+      assert.deepEqual(await client.statuses(['/users/1', '/users/2?x=1', '/users/3']), [200, 200, 429])
+      assert.equal((await client.send('/')).status, 200)
+    },
+  },
+  {
+    title: 'counts the methods of a path apart',
+    async run(context) {
+      const client = await context.start(context.limit(1))
+      assert.deepEqual(await client.statuses(['/status/200', '/status/200']), [200, 429])
+      assert.deepEqual(await client.statuses(['/status/200', '/status/200'], { method: 'POST' }), [200, 429])
+    },
+  },
+  {
+    title: 'counts HEAD as GET',
+    async run(context) {
+      const client = await context.start(context.limit(2))
+      assert.equal((await client.send('/', { method: 'HEAD' })).status, 200)
+      assert.equal((await client.send('/')).status, 200)
+      const refused = await client.send('/', { method: 'HEAD' })
+      assert.equal(refused.status, 429)
+      assert.equal(refused.body, '')
+      assert.ok(refused.headers['retry-after'])
+    },
+  },
+  {
+    title: 'counts OPTIONS, unless told not to',
+    async run(context) {
+      const ask = async (options: object) => {
+        const client = await context.start({ ...context.limit(1), key: 'all', ...options })
+        return (await client.statuses(['/', '/'], { method: 'OPTIONS' })).map((status) => status === 429)
+      }
+      assert.deepEqual(await ask({}), [false, true])
+      assert.deepEqual(await ask({ skipOptions: true }), [false, false])
+    },
+  },
+  {
+    title: 'counts all spellings of a path together',
+    needs: 'paths',
+    async run(context) {
+      const client = await context.start(context.limit(1))
+      await client.send('/users/1')
+      for (const spelling of [
+        '/users/1/',
+        '//users/1',
+        '/USERS/1',
+        '/%75sers/1',
+        '/x/../users/1',
+        '/users/./1',
+        'http://example.org/users/1',
+        '/users/1#x',
+      ]) {
+        assert.equal((await client.send(spelling)).status, 429, spelling)
+      }
+    },
+  },
+  {
+    title: 'counts all spellings of a route together',
+    needs: 'patterns',
+    async run(context) {
+      const client = await context.start(context.limit(1))
+      await client.send('/users/jane')
+      for (const spelling of ['/users/joe', '/%75sers/1', '/users/a%2Fb', '/users/?x'.replace('?', 'z?')]) {
+        assert.equal((await client.send(spelling)).status, 429, spelling)
+      }
+    },
+  },
+  {
+    title: 'counts all that has no route together',
+    needs: 'patterns',
+    async run(context) {
+      const client = await context.start(context.limit(2))
+      assert.deepEqual(await client.statuses(['/no', '/such/route', '/at-all']), [404, 404, 429])
+    },
+  },
+  {
+    title: 'counts what has no route',
+    async run(context) {
+      const client = await context.start(context.limit(2))
+      assert.deepEqual(await client.statuses(['/none', '/none', '/none']), [404, 404, 429])
+    },
+  },
+  {
+    title: 'counts everybody together, by address, or by a header',
+    async run(context) {
+      const twice = async (key: unknown) => {
+        // With a store, policies of one name would share their counts.
+        const client = await context.start({ ...context.limit(1), name: `by-${typeof key}-${String(key).slice(0, 3)}`, key })
+        const statuses: number[] = []
+        for (const user of ['ann', 'bob', 'ann'])
+          statuses.push((await client.send(user === 'bob' ? '/users/1' : '/', { headers: { 'x-user': user } })).status)
+        return statuses
+      }
+      assert.deepEqual(await twice('all'), [200, 429, 429])
+      assert.deepEqual(await twice('ip'), [200, 429, 429])
+      assert.deepEqual(await twice({ header: 'x-user' }), [200, 200, 429])
+      assert.deepEqual(await twice(context.readHeader('x-user')), [200, 200, 429])
+    },
+  },
+  {
+    title: 'combines keys without ambiguity',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), key: [{ header: 'x-a' }, { header: 'x-b' }] })
+      const pairs = [
+        ['a', 'b'],
+        ['a|b', 'c'],
+        ['a', 'b|c'],
+        ['a\\', '|b'],
+        ['a\\|', 'b'],
+        ['a|', '\\b'],
+      ]
+      for (const [a, b] of pairs) assert.equal((await client.send('/', { headers: { 'x-a': a, 'x-b': b } })).status, 200, `${a} and ${b}`)
+      for (const [a, b] of pairs)
+        assert.equal((await client.send('/', { headers: { 'x-a': a, 'x-b': b } })).status, 429, `${a} and ${b}, again`)
+    },
+  },
+  {
+    title: 'believes no forwarded address by itself',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), key: 'ip' })
+      const from = (address: string) =>
+        client.send('/', { headers: { 'X-Forwarded-For': address, Forwarded: `for=${address}`, 'X-Real-IP': address } })
+      assert.equal((await from('192.0.2.1')).status, 200)
+      assert.equal((await from('192.0.2.2')).status, 429)
+    },
+  },
+  ...[
+    {
+      name: 'throws',
+      key: () => {
+        throw new Error('no user')
+      },
+    },
+    { name: 'returns undefined', key: () => undefined },
+    { name: 'returns an empty string', key: () => '' },
+    { name: 'returns NaN', key: () => Number.NaN },
+    { name: 'returns a promise', key: () => Promise.reject(new Error('too late')) },
+  ].map(
+    ({ name, key }): FaceCase => ({
+      title: `counts by address, with one warning, when the key function ${name}`,
+      async run(context) {
+        const client = await context.start({ ...context.limit(2), key })
+        assert.deepEqual(await client.statuses(['/', '/users/1', '/']), [200, 200, 429])
+        assert.equal(client.warnings.length, 1)
+      },
+    }),
+  ),
+]

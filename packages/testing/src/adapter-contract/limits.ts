@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { createThrottler } from '@weir/core'
+import { contextOf, type FaceCase, type FaceClient } from './context.ts'
+
+/** What is let in and what is not. */
+export const limitCases: readonly FaceCase[] = [
+  {
+    title: 'lets in as many requests as the limit says, and refuses the next',
+    async run(context) {
+      const client = await context.start(context.limit(3))
+      assert.deepEqual(await client.statuses(['/', '/', '/', '/', '/']), [200, 200, 200, 429, 429])
+    },
+  },
+  {
+    title: 'admits exactly the limit of many requests at once',
+    async run(context) {
+      const client = await context.start(context.limit(20))
+      const answers = await Promise.all(Array.from({ length: 60 }, () => client.send('/')))
+      assert.equal(answers.filter(({ status }) => status === 200).length, 20)
+    },
+  },
+  {
+    title: 'lets requests under a strict policy wait for the store, and never admits more than the limit at two nodes',
+    needs: 'store',
+    async run(context) {
+      const strict = { ...context.limit(6), key: 'all', strict: true, degraded: 'closed' }
+      const nodes = [await context.start(strict), await context.start(strict)]
+      const statuses: number[] = []
+      // Until a busy machine has connected to the store nothing is let in.
+      for (let i = 0; i < 100 && !statuses.includes(200); i++) statuses.push((await (nodes[0] as FaceClient).send('/')).status)
+      for (let i = 0; i < 10; i++) for (const node of nodes) statuses.push((await node.send('/')).status)
+      const admitted = statuses.filter((status) => status === 200).length
+      // Where the store is slow to answer, fewer get in.
+      assert.ok(admitted >= 1 && admitted <= 6, `${admitted} were let in`)
+      assert.deepEqual(new Set(statuses), new Set([200, 429]))
+    },
+  },
+  {
+    title: 'checks all levels first: a request that one refuses costs nothing at the others',
+    async run(context) {
+      const client = await context.start({
+        policies: [
+          { name: 'all', key: 'all', ...context.limit(4) },
+          { name: 'user', key: context.readHeader('x-user'), ...context.limit(1) },
+        ],
+      })
+      const as = (user: string) => client.send('/', { headers: { 'x-user': user } })
+      assert.equal((await as('ann')).status, 200)
+      for (let i = 0; i < 5; i++) assert.equal((await as('ann')).status, 429)
+      for (const user of ['bob', 'cat', 'dan']) assert.equal((await as(user)).status, 200)
+      const refused = await as('eve')
+      assert.equal(refused.status, 429)
+      assert.deepEqual(JSON.parse(refused.body)['violated-policies'], ['all'])
+    },
+  },
+  {
+    title: 'applies a policy to the methods and paths that it matches',
+    async run(context) {
+      const client = await context.start({ match: 'POST /status/:code', ...context.limit(1) })
+      assert.deepEqual(await client.statuses(['/', '/', '/status/200', '/status/200']), [200, 200, 200, 200])
+      assert.deepEqual(await client.statuses(['/status/200', '/status/201'], { method: 'POST' }), [200, 429])
+    },
+  },
+  {
+    title: 'counts the cost of a request',
+    async run(context) {
+      const client = await context.start({
+        ...context.limit(10),
+        key: 'all',
+        cost: (request: unknown) => Number(context.readHeader('x-cost')(request)),
+      })
+      const costing = async (cost: number) => (await client.send('/', { headers: { 'x-cost': String(cost) } })).status
+      assert.deepEqual([await costing(4), await costing(7), await costing(6), await costing(1)], [200, 429, 200, 429])
+    },
+  },
+  {
+    title: 'shares a throttler among applications',
+    async run(context) {
+      const throttler = createThrottler({ ...context.base, policies: [{ ...context.limit(3), key: 'all' as const }] })
+      const one = await context.startWith([throttler])
+      const other = await context.startWith([{ throttler, headers: 'legacy' }])
+      assert.deepEqual(await one.statuses(['/', '/']), [200, 200])
+      const answer = await other.send('/')
+      assert.equal(answer.headers['x-ratelimit-remaining'], '0')
+      assert.equal((await one.send('/')).status, 429)
+    },
+  },
+  {
+    title: 'counts a request once when one throttler stands in two places',
+    async run(context) {
+      const throttler = createThrottler({ ...context.base, policies: [context.limit(2)] })
+      const client = await context.startWith([throttler, throttler])
+      assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 429])
+    },
+  },
+  {
+    title: 'asks two throttlers in turn, and tells of both',
+    async run(context) {
+      const wide = { ...context.base, name: 'wide', key: 'all', ...context.limit(5) }
+      const tight = { ...context.base, name: 'tight', key: 'all', ...context.limit(2) }
+      const client = await context.startWith([wide, tight])
+      const answer = await client.send('/')
+      assert.match(String(answer.headers['ratelimit']), /^"wide";r=4;t=\d+, "tight";r=1;t=\d+$/)
+      await client.send('/')
+      const refused = await client.send('/')
+      assert.equal(refused.status, 429)
+      assert.match(String(refused.headers['ratelimit']), /^"wide";r=2;t=\d+, "tight";r=0;t=\d+$/)
+    },
+  },
+  {
+    title: 'passes what skip, enabled and allow say, and refuses what deny says',
+    async run(context) {
+      let enabled = true
+      const mark = context.readHeader('x-mark')
+      const client = await context.start({
+        ...context.limit(1),
+        key: 'all',
+        skip: (request: unknown) => mark(request) === 'skip',
+        allow: (request: unknown) => mark(request) === 'friend',
+        deny: (request: unknown) => mark(request) === 'foe',
+        enabled: () => enabled,
+      })
+      const marked = (value: string) => client.statuses(['/', '/'], { headers: { 'x-mark': value } })
+      assert.deepEqual(await marked('skip'), [200, 200])
+      assert.deepEqual(await marked('friend'), [200, 200])
+      assert.deepEqual(await marked('foe'), [403, 403])
+      assert.deepEqual(await marked('other'), [200, 429])
+      enabled = false
+      assert.deepEqual(await marked('other'), [200, 200])
+    },
+  },
+  {
+    title: 'only reports in a dry run',
+    async run(context) {
+      const throttled: unknown[] = []
+      const client = await context.start({
+        ...context.limit(1),
+        dryRun: true,
+        onThrottled: (_: unknown, decision: unknown) => throttled.push(decision),
+      })
+      assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 200])
+      assert.equal(throttled.length, 2)
+    },
+  },
+  {
+    title: 'leaves the decision in the request context',
+    async run(context) {
+      const client = await context.start({ ...context.limit(9), name: 'here' })
+      assert.deepEqual(contextOf(await client.send('/context')), { allowed: true, remaining: 8, policy: 'here' })
+      const without = await context.start({ ...context.limit(9), enabled: () => false })
+      assert.equal((await without.send('/context')).body, 'null')
+    },
+  },
+  {
+    title: 'counts and refuses a request to upgrade that the framework answers',
+    async run(context) {
+      const client = await context.start(context.limit(1))
+      const headers = {
+        Connection: 'Upgrade',
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Version': '13',
+      }
+      assert.deepEqual(await client.statuses(['/', '/'], { headers }), [200, 429])
+    },
+  },
+]

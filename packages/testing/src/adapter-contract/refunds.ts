@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { contextOf, eventually, type FaceCase, type FaceClient } from './context.ts'
+
+/** What is left to everybody, read without changing it but for the reading's own unit. */
+async function remaining(client: FaceClient): Promise<number> {
+  const decision = client.throttlers[0]?.peek('all')
+  return decision?.remaining ?? -1
+}
+
+/** What requests get back after their response. */
+export const refundCases: readonly FaceCase[] = [
+  {
+    title: 'gives failed requests back',
+    async run(context) {
+      const client = await context.start({ ...context.limit(10), key: 'all', skipFailedRequests: true })
+      assert.deepEqual(await client.statuses(['/status/500', '/status/404', '/status/200']), [500, 404, 200])
+      await eventually(async () => (await remaining(client)) === 8, 'only the good request counts')
+      assert.equal(contextOf(await client.send('/context')).remaining, 8)
+    },
+  },
+  {
+    title: 'gives successful requests back',
+    async run(context) {
+      const client = await context.start({ ...context.limit(10), key: 'all', skipSuccessfulRequests: true })
+      await client.statuses(['/status/500', '/status/404', '/status/200'])
+      await eventually(async () => (await remaining(client)) === 7, 'only the bad requests count')
+    },
+  },
+  {
+    title: 'asks requestWasSuccessful what counts as success',
+    async run(context) {
+      const client = await context.start({
+        ...context.limit(10),
+        key: 'all',
+        skipFailedRequests: true,
+        requestWasSuccessful: (...args: unknown[]) => context.adapter.status(args) === 404,
+      })
+      await client.statuses(['/status/404', '/status/200', '/status/500'])
+      await eventually(async () => (await remaining(client)) === 8, 'only the request with 404 counts')
+    },
+  },
+  {
+    title: 'takes a response that was cut off as failed',
+    async run(context) {
+      const client = await context.start({ ...context.limit(10), key: 'all', skipFailedRequests: true })
+      await new Promise<void>((resolve, reject) => {
+        const request = client.open('/slow')
+        request.on('response', (response) => {
+          response.on('error', () => {})
+          response.once('data', () => {
+            request.destroy()
+            resolve()
+          })
+        })
+        request.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? resolve() : reject(error)))
+        request.end()
+      })
+      await eventually(async () => (await remaining(client)) === 9, 'the broken request is given back')
+    },
+  },
+  {
+    title: 'gives nothing back unless asked to',
+    async run(context) {
+      const client = await context.start({ ...context.limit(10), key: 'all' })
+      await client.statuses(['/status/500', '/status/404', '/status/200'])
+      assert.equal(contextOf(await client.send('/context')).remaining, 6)
+    },
+  },
+]

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { slidingWindow } from '@weir/core'
+import type { Answer, FaceCase, FaceClient } from './context.ts'
+
+/** Short, since with a store real time has to pass. */
+const SHORT = { limit: 3, interval: '2s' } as const
+
+/** Sends requests until one is refused: a few, as an interval may end meanwhile. */
+async function refused(client: FaceClient): Promise<Answer> {
+  for (let i = 0; i < 20; i++) {
+    const answer = await client.send('/')
+    if (answer.status === 429) return answer
+  }
+  throw new Error('No request was refused.')
+}
+
+/** That `Retry-After` is true, and how it comes about. */
+export const timeCases: readonly FaceCase[] = [
+  { name: 'a fixed window', options: {} },
+  { name: 'a sliding window', options: { algorithm: slidingWindow() } },
+  { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
+  { name: 'a cooldown', options: { cooldown: '2s' } },
+  { name: 'a cooldown that grows', options: { cooldown: { base: '1s', factor: 2, max: '8s' } } },
+  { name: 'the published algorithm', options: { coordination: 'spans' }, needs: 'store' as const },
+].map(
+  ({ name, options, ...needs }): FaceCase => ({
+    title: `lets in the only client of a key that waits as Retry-After says, with ${name}`,
+    ...needs,
+    async run(context) {
+      const client = await context.start({ ...SHORT, ...options, key: 'all' })
+      // Intervals are of the store's clock, which its first answers tell; the very first takes as long as connecting.
+      await client.send('/')
+      await context.pass(500)
+      for (let turn = 0; turn < 2; turn++) {
+        const { headers } = await refused(client)
+        const wait = Number(headers['retry-after'])
+        assert.ok(Number.isInteger(wait) && wait >= 1 && wait <= 20, `Retry-After: ${headers['retry-after']}`)
+        await context.pass(wait * 1000)
+        assert.equal((await client.send('/')).status, 200)
+      }
+    },
+  }),
+)

@@ -1,0 +1,255 @@
+import type { SeededRandom } from '../random/random.ts'
+
+/** What a load is started with. */
+export interface LoadContext {
+  readonly random: SeededRandom
+  /** Units per interval of the policy that is simulated. */
+  readonly limit: number
+  /** Milliseconds. */
+  readonly interval: number
+  /** The key of loads that don't choose one. */
+  readonly key: string
+}
+
+/** A sequence of requests, read one at a time: the fields hold the next one. */
+export interface Arrivals {
+  /** When it arrives, in milliseconds since the begin of the first interval; `Infinity` after the last one. */
+  time: number
+  key: string
+  cost: number
+  /** Goes on to the next request. */
+  advance(): void
+}
+
+/** Where requests come from. */
+export interface Load {
+  /** For messages: names the load and its parameters. */
+  readonly name: string
+  start(context: LoadContext): Arrivals
+}
+
+/** A piece of a load's course: so many times the limit per interval, until a position in intervals. */
+export interface Stretch {
+  readonly times: number
+  readonly until: number
+}
+
+/** The course of a load: the stretch that holds a position (in intervals since the begin, fractions included). */
+export type Course = (position: number) => Stretch
+
+/** What loads of one key have in common. */
+export interface KeyedLoad {
+  /** Default: the scenario's key. */
+  readonly key?: string
+  /** Units per request. Default 1. */
+  readonly cost?: number
+}
+
+/**
+ * A Poisson process: independent clients.
+ *
+ * @param times its rate as a multiple of the limit (1 offers as many requests per interval as the limit allows), or
+ * a course of such rates
+ */
+export function poisson(times: number | Course, options: KeyedLoad = {}): Load {
+  return {
+    name: typeof times === 'number' ? `poisson x${times}` : 'poisson with a course',
+    start: (context) =>
+      new Poisson(typeof times === 'number' ? () => ({ times, until: Number.POSITIVE_INFINITY }) : times, context, options),
+  }
+}
+
+class Poisson implements Arrivals {
+  time = 0
+  readonly key: string
+  readonly cost: number
+  readonly #random: SeededRandom
+  readonly #course: Course
+  readonly #interval: number
+  readonly #limit: number
+  #rate = 0
+  #until = 0
+  #untilPosition = 0
+
+  constructor(course: Course, context: LoadContext, options: KeyedLoad) {
+    this.key = options.key ?? context.key
+    this.cost = options.cost ?? 1
+    this.#course = course
+    this.#random = context.random
+    this.#interval = context.interval
+    this.#limit = context.limit / this.cost
+    this.#enter(0)
+    this.advance()
+  }
+
+  advance(): void {
+    // A rate that changes in steps: an exponential amount of "rate times time" passes between two arrivals.
+    let amount = this.#random.exponential()
+    for (;;) {
+      const next = this.#rate > 0 ? this.time + amount / this.#rate : Number.POSITIVE_INFINITY
+      if (next < this.#until || this.#until === Number.POSITIVE_INFINITY) {
+        this.time = next
+        return
+      }
+      amount -= (this.#until - this.time) * this.#rate
+      this.time = this.#until
+      this.#enter(this.#untilPosition)
+    }
+  }
+
+  /** Takes the position as the course gave it: divided back from a time it might lie just before the change. */
+  #enter(position: number): void {
+    const stretch = this.#course(position)
+    if (!(stretch.until > position)) throw new RangeError(`A course must go on: at ${position} it ends at ${stretch.until}`)
+    this.#rate = (stretch.times * this.#limit) / this.#interval
+    this.#untilPosition = stretch.until
+    this.#until = stretch.until * this.#interval
+  }
+}
+
+/**
+ * A rate that changes between high and low, e.g. an attack tuned to a window. Positions and lengths are in intervals.
+ *
+ * @example squareWave({ high: 100, low: 0, period: 3, duty: 1 / 3 })
+ */
+export function squareWave(
+  wave: { readonly high: number; readonly low: number; readonly period: number; readonly duty?: number; readonly phase?: number },
+  options: KeyedLoad = {},
+): Load {
+  const { high, low, period, duty = 0.5, phase = 0 } = wave
+  const course: Course = (position) => {
+    // Counted in whole periods, so that rounding can't put a change behind the position that asks for it.
+    let cycle = Math.floor((position - phase) / period)
+    if (position >= phase + (cycle + 1) * period) cycle++
+    const change = phase + (cycle + duty) * period
+    return position < change ? { times: high, until: change } : { times: low, until: phase + (cycle + 1) * period }
+  }
+  return { ...poisson(course, options), name: `square wave x${low} to x${high}, period ${period}, duty ${duty}, phase ${phase}` }
+}
+
+/** Volleys of requests that come at once, or spread evenly over `width` milliseconds. Positions are in intervals. */
+export function bursts(
+  volley: { readonly size: number; readonly every: number; readonly phase?: number; readonly width?: number },
+  options: KeyedLoad = {},
+): Load {
+  const { size, every, phase = 0, width = 0 } = volley
+  return {
+    name: `bursts of ${size} every ${every} intervals, phase ${phase}, ${width} ms wide`,
+    start: ({ key, interval }) => {
+      let count = 0
+      return {
+        time: phase * interval,
+        key: options.key ?? key,
+        cost: options.cost ?? 1,
+        advance() {
+          count++
+          const place = count % size
+          this.time = (phase + Math.floor(count / size) * every) * interval + (place * width) / size
+        },
+      }
+    },
+  }
+}
+
+/** One request of a recorded trace. */
+export interface TraceRequest {
+  /** Milliseconds since the begin of the first interval; not before the previous one. */
+  readonly time: number
+  readonly key?: string
+  readonly cost?: number
+}
+
+/** Requests that were recorded, or made up, by somebody else: any iterable in order of time. Iterated once per run. */
+export function trace(requests: Iterable<TraceRequest>): Load {
+  return {
+    name: 'trace',
+    start: ({ key }) => {
+      const iterator = requests[Symbol.iterator]()
+      const arrivals: Arrivals = {
+        time: 0,
+        key,
+        cost: 1,
+        advance() {
+          const { done, value } = iterator.next()
+          if (done === true) {
+            this.time = Number.POSITIVE_INFINITY
+            return
+          }
+          if (value.time < this.time) throw new RangeError(`A trace must be in order of time: ${value.time} came after ${this.time}`)
+          this.time = value.time
+          this.key = value.key ?? key
+          this.cost = value.cost ?? 1
+        },
+      }
+      arrivals.advance()
+      return arrivals
+    },
+  }
+}
+
+/**
+ * Many keys in turn, in a scattered order that repeats: each is seen `perInterval / keys` times in an interval, give
+ * or take one.
+ *
+ * @param perInterval - requests in an interval, all keys together, at random moments
+ */
+export function manyKeys(keys: number, perInterval: number, prefix = 'cold-'): Load {
+  return {
+    name: `${perInterval} requests per interval over ${keys} keys`,
+    start: ({ random, interval }) => {
+      const gap = interval / perInterval
+      // A step near the golden section scatters; one that has no divisor in common with the number of keys meets all.
+      let step = Math.max(1, Math.round(keys * 0.618))
+      while (greatestCommonDivisor(step, keys) > 1) step++
+      let index = 0
+      return {
+        time: random.exponential() * gap,
+        key: `${prefix}${index}`,
+        cost: 1,
+        advance() {
+          this.time += random.exponential() * gap
+          index = (index + step) % keys
+          this.key = `${prefix}${index}`
+        },
+      }
+    },
+  }
+}
+
+function greatestCommonDivisor(one: number, other: number): number {
+  return other === 0 ? one : greatestCommonDivisor(other, one % other)
+}
+
+/** Several loads at once. */
+export function together(...loads: readonly Load[]): Load {
+  return {
+    name: loads.map((load) => load.name).join(' with '),
+    start: (context) => {
+      const parts = loads.map((load, index) => load.start({ ...context, random: context.random.stream(index) }))
+      return new Merged(parts)
+    },
+  }
+}
+
+class Merged implements Arrivals {
+  time = 0
+  key = ''
+  cost = 1
+  readonly #parts: readonly Arrivals[]
+  #current: Arrivals | undefined
+
+  constructor(parts: readonly Arrivals[]) {
+    this.#parts = parts
+    this.advance()
+  }
+
+  advance(): void {
+    this.#current?.advance()
+    let first: Arrivals | undefined
+    for (const part of this.#parts) if (first === undefined || part.time < first.time) first = part
+    this.#current = first
+    this.time = first?.time ?? Number.POSITIVE_INFINITY
+    this.key = first?.key ?? ''
+    this.cost = first?.cost ?? 1
+  }
+}

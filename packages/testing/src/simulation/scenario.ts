@@ -1,0 +1,104 @@
+import type { Clock, PolicyOptions, Store, ThrottlerOptions } from '@weir/core'
+import type { Balancing } from '../load/balancing.ts'
+import type { Load } from '../load/load.ts'
+import type { FaultPlan } from '../network/fault.ts'
+import type { NetworkOptions } from '../network/network.ts'
+import type { SeededRandom } from '../random/random.ts'
+import type { NodeClockOptions } from '../time/manual-clock.ts'
+
+/** What the simulator needs to know of a decision; a throttler's has it. */
+export interface NodeDecision {
+  readonly allowed: boolean
+  readonly reason: string
+  /** Milliseconds after which a refused request would be let in if no other came before it. */
+  readonly retryAfter: number
+}
+
+/** What the simulator needs of a node. Throttlers have it, and so may any other limiter that is to be compared. */
+export interface SimulatedNode {
+  readonly nodeId: string
+  check(key: string, cost?: number): NodeDecision
+  /** Used instead of `check` in scenarios with `strict`. */
+  checkAsync?(key: string, cost?: number): Promise<NodeDecision>
+  /** As `check`, but nothing is counted; without it times to block and unblock are not measured. */
+  peek?(key: string, cost?: number): NodeDecision
+  start?(): unknown
+  close(): Promise<void>
+}
+
+/** What a node is made from. */
+export interface NodeContext {
+  readonly policy: PolicyOptions
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: () => number
+  /** The node's place in the cluster; a restarted node has the place of its predecessor. */
+  readonly place: number
+}
+
+/** A cluster under load, in virtual time. Positions are in intervals since the begin of the first one, warm-up included. */
+export interface Scenario {
+  readonly policy: PolicyOptions
+  /** Nodes at the start. Default 3. */
+  readonly nodes?: number
+  /** Intervals that are measured. */
+  readonly intervals: number
+  /** Intervals before them that are not. Default 2. */
+  readonly warmup?: number
+  /** Where requests come from. */
+  readonly load: Load
+  /** Default `uniform`. */
+  readonly balancing?: Balancing
+  /** Everything random follows from it. Default 1. */
+  readonly seed?: number
+  /** The key of loads that don't choose one. Default `'key'`. */
+  readonly key?: string
+  /** Which keys are measured. Default all; name a few when there are a great many. */
+  readonly watch?: readonly string[]
+  /** Which intervals are measured, by position; default all after warm-up. */
+  readonly measured?: (index: number) => boolean
+  readonly network?: NetworkOptions
+  /** Milliseconds after which nodes give up an exchange. Default 1000. */
+  readonly deadline?: number
+  /** Whose time the store's replies carry; see `SimulatedStoreOptions`. Default `'store'`. */
+  readonly storeClock?: 'store' | 'caller'
+  /** Each node's clock. Default: a right one that shows whole milliseconds. */
+  readonly clocks?: (place: number, random: SeededRandom) => NodeClockOptions
+  readonly faults?: FaultPlan
+  /**
+   * Measure how long nodes take to close a key, and how far apart they open it again. It takes a `peek` at every node
+   * to which something has happened, which may make a node think earlier of an exchange. Default false.
+   */
+  readonly timeBlocks?: boolean
+  /** Ask with `checkAsync`. Default false. */
+  readonly strict?: boolean
+  /** Further options of the throttlers. */
+  readonly throttler?: Omit<ThrottlerOptions, 'policies' | 'store' | 'clock' | 'random'>
+  /** Makes the nodes. Default: throttlers of `@weir/core`. */
+  readonly node?: (context: NodeContext) => SimulatedNode
+  /** Milliseconds before the first interval in which the nodes start, at random moments of the first half. Default 2000. */
+  readonly boot?: number
+  /**
+   * Don't ask a node again and again for a key that it has refused, as long as nothing but time has happened to it and
+   * less than half of the time has passed that it told to wait, unless the store is away. Every 64th such request is asked nevertheless, and the
+   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true.
+   */
+  readonly shortcut?: boolean
+}
+
+/** A scenario in one line, for messages: with it and the seed a run can be repeated. */
+export function describeScenario(scenario: Scenario): string {
+  const { policy, nodes = 3, intervals, warmup = 2, load, balancing, seed = 1, faults, network } = scenario
+  const parts = [
+    `seed ${seed}`,
+    `policy ${JSON.stringify(policy)}`,
+    `nodes ${nodes}`,
+    `intervals ${warmup}+${intervals}`,
+    `load ${load.name}`,
+    `balancing ${balancing?.name ?? 'uniform'}`,
+  ]
+  if (network !== undefined)
+    parts.push(`network ${JSON.stringify(network, (_key, value: unknown) => (typeof value === 'function' ? 'drawn' : value))}`)
+  if (faults !== undefined) parts.push(`faults ${faults.name}`)
+  return parts.join(', ')
+}

@@ -1,0 +1,133 @@
+import type { IntervalMeasure, Ledger } from '../measure/ledger.ts'
+import type { VirtualTime } from '../time/virtual-time.ts'
+import type { ClusterNode } from './cluster-node.ts'
+
+/**
+ * Times how long after the first request beyond the limit each node begins to refuse: asks, without counting, every
+ * node to which something has happened.
+ */
+export class BlockWatch {
+  readonly #time: VirtualTime
+  #interval: IntervalMeasure | undefined
+  #key = ''
+  #since = 0
+  #until = 0
+  #open: { node: ClusterNode; events: number }[] = []
+  #delays: number[] = []
+
+  constructor(time: VirtualTime) {
+    this.#time = time
+  }
+
+  /**
+   * A request beyond the limit has arrived: begins once for an interval.
+   *
+   * @param until when the interval ends, in virtual time
+   */
+  begin(ledger: Ledger, nodes: readonly ClusterNode[], until: number): void {
+    if (this.#interval === ledger.current) return
+    this.#end()
+    this.#interval = ledger.current
+    this.#until = until
+    this.#key = ledger.key
+    this.#since = this.#time.now
+    this.#delays = []
+    this.#open = nodes.map((node) => ({ node, events: -1 }))
+    this.look()
+  }
+
+  /** Asks the nodes that still admitted and to which something has happened since. */
+  look(): void {
+    if (this.#open.length === 0) return
+    if (this.#time.now >= this.#until) {
+      this.#end()
+      return
+    }
+    this.#open = this.#open.filter((entry) => {
+      if (entry.node.clock.events === entry.events) return true
+      entry.events = entry.node.clock.events
+      return !this.#refused(entry.node)
+    })
+    if (this.#open.length === 0) this.#record()
+  }
+
+  /** A node has just admitted a request: that may have closed the key for it. */
+  admitted(node: ClusterNode): void {
+    for (const entry of this.#open) if (entry.node === node) entry.events = -1
+    this.look()
+  }
+
+  /** Nodes have come or gone: the figure would say nothing. */
+  drop(): void {
+    this.#open = []
+    this.#delays = []
+  }
+
+  /** The interval is over: nodes that never refused count with all the time there was. */
+  #end(): void {
+    if (this.#open.length === 0) return
+    for (const _ of this.#open) this.#delays.push(this.#until - this.#since)
+    this.#open = []
+    this.#record()
+  }
+
+  #refused(node: ClusterNode): boolean {
+    const decision = node.limiter.peek?.(this.#key)
+    if (decision === undefined || decision.allowed) return false
+    this.#delays.push(this.#time.now - this.#since)
+    return true
+  }
+
+  #record(): void {
+    if (this.#interval === undefined || this.#delays.length === 0) return
+    this.#interval.blockMean = this.#delays.reduce((sum, delay) => sum + delay, 0) / this.#delays.length
+    this.#interval.blockSlowest = Math.max(...this.#delays)
+  }
+}
+
+/** Looks every so many milliseconds, from so long before the expected end of a block on. */
+const LOOK_EVERY = 0.05
+const GUARD = 10
+
+/** Measures how far apart the nodes let a key in again after its cooldown. */
+export class UnblockWatch {
+  /** Milliseconds from the first to the last node that opened again, for each block. */
+  readonly spreads: number[] = []
+  readonly #time: VirtualTime
+  readonly #nodes: () => readonly ClusterNode[]
+  readonly #watched = new Set<string>()
+
+  constructor(time: VirtualTime, nodes: () => readonly ClusterNode[]) {
+    this.#time = time
+    this.#nodes = nodes
+  }
+
+  /** A key was refused, to be let in again after so many milliseconds. */
+  refused(key: string, retryAfter: number): void {
+    if (this.#watched.has(key)) return
+    this.#watched.add(key)
+    this.#time.at(this.#time.now + Math.max(0, retryAfter - GUARD), () => this.#look(key, new Map()), false)
+  }
+
+  #look(key: string, opened: Map<ClusterNode, number>): void {
+    const { now } = this.#time
+    let later = 0
+    const nodes = this.#nodes()
+    for (const node of nodes) {
+      if (opened.has(node)) continue
+      const decision = node.limiter.peek?.(key)
+      if (decision === undefined) return
+      if (decision.allowed) opened.set(node, now)
+      else later = Math.max(later, decision.retryAfter)
+    }
+    if (nodes.every((node) => opened.has(node))) {
+      const moments = nodes.map((node) => opened.get(node) as number)
+      this.spreads.push(Math.max(...moments) - Math.min(...moments))
+      this.#watched.delete(key)
+      return
+    }
+    // While all are closed for longer the end has only moved (a cooldown that began late in an interval).
+    const wait = opened.size === 0 && later > 2 * GUARD ? later - GUARD : LOOK_EVERY
+    this.#time.at(now + wait, () => this.#look(key, opened), false)
+  }
+}

@@ -1,9 +1,0 @@
-import type { ContractContext } from './store-contract-context.ts'
-
-/** One behaviour of the store contract. */
-export interface ContractCase {
-  readonly title: string
-  /** What of the fixture it can't do without. */
-  readonly needs?: readonly ('lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses')[]
-  run(context: ContractContext): Promise<void>
-}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import type { Clock } from '@weir/core'
+import {
+  type Announcement,
+  type BlockChange,
+  type Cell,
+  type HeartbeatReply,
+  type Ordinal,
+  ordinalAt,
+  type StoreConnection,
+  type StorePolicy,
+  type SyncReply,
+  type SyncRequest,
+  type SyncResult,
+} from '@weir/core/sync'
+import type { StoreContractFixture } from './fixture.ts'
+
+/** Milliseconds within which everything that is to happen must happen. */
+const PATIENCE = 10_000
+
+let started = 0
+
+/** A node in a case of the contract, with what was announced to it. */
+export class ContractNode {
+  readonly id: string
+  readonly announcements: Announcement[] = []
+  connection!: StoreConnection
+  readonly #now: () => number
+
+  constructor(id: string, now: () => number) {
+    this.id = id
+    this.#now = now
+  }
+
+  sync(request: Partial<SyncRequest>): Promise<SyncReply> {
+    return this.connection.sync({ entries: [], blocks: [], ...request })
+  }
+
+  /** Sends one key's cells. A number stands for units taken in the running cell. */
+  async count(policy: StorePolicy, key: string, cells: number | readonly Cell[], atMost?: number): Promise<SyncResult> {
+    const sent = typeof cells === 'number' ? [cell(ordinalAt(this.#now(), policy.width), cells)] : cells
+    const reply = await this.sync({ entries: [{ policy, key, cells: sent, ...(atMost !== undefined && { atMost }) }] })
+    return defined(reply.results[0])
+  }
+
+  /** Changes a block; gives the remaining milliseconds. */
+  async block(
+    policy: StorePolicy,
+    key: string,
+    kind: BlockChange['kind'],
+    remaining: number,
+    growth?: BlockChange['growth'],
+  ): Promise<number> {
+    const reply = await this.sync({ blocks: [{ policy, key, kind, remaining, ...(growth && { growth }) }] })
+    return defined(reply.blocks[0])
+  }
+
+  async beat(cursor: string | undefined, policies: readonly StorePolicy[], ttl: number = 60_000): Promise<HeartbeatReply> {
+    return defined((await this.sync({ heartbeat: { ttl, cursor, policies } })).heartbeat)
+  }
+}
+
+/** What the cases of the contract work with. */
+export class ContractContext {
+  readonly fixture: StoreContractFixture
+  readonly clock: Clock
+  readonly #nodes: ContractNode[] = []
+
+  constructor(fixture: StoreContractFixture, clock: Clock) {
+    this.fixture = fixture
+    this.clock = clock
+  }
+
+  async node(): Promise<ContractNode> {
+    const node = new ContractNode(`node-${++started}-${this.#nodes.length}`, () => this.clock.now())
+    node.connection = await this.fixture.connect({
+      id: node.id,
+      clock: this.clock,
+      announced: (announcement) => node.announcements.push(announcement),
+    })
+    this.#nodes.push(node)
+    return node
+  }
+
+  async nodes(count: number): Promise<ContractNode[]> {
+    return await Promise.all(Array.from({ length: count }, () => this.node()))
+  }
+
+  pass(milliseconds: number): Promise<void> {
+    if (this.fixture.pass !== undefined) return this.fixture.pass(milliseconds)
+    // A timer that keeps the process alive, unlike those of the clock.
+    return new Promise((resolve) => setTimeout(resolve, milliseconds))
+  }
+
+  /** The ordinal of the running cell. */
+  ordinal(policy: StorePolicy): Ordinal {
+    return ordinalAt(this.clock.now(), policy.width)
+  }
+
+  /** Repeats an assertion until it holds, for a limited time. */
+  async eventually<T>(assertion: () => Promise<T> | T): Promise<T> {
+    const deadline = this.clock.monotonic() + PATIENCE
+    for (;;) {
+      try {
+        return await assertion()
+      } catch (error) {
+        if (this.clock.monotonic() > deadline) throw error
+        await this.pass(20)
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.connection.close()))
+  }
+}
+
+/** A policy with a fixed window. Its interval is so long that no case meets its end by chance. */
+export function fixedPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy {
+  return { id: 'fixed', width: 3_600_000, cells: 1, limit: 1000, hot: Infinity, ttl: 7_200_000, ...overrides }
+}
+
+/** A policy with a sliding window of four cells. */
+export function slidingPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy {
+  return { id: 'sliding', width: 3_600_000, cells: 4, limit: 1000, hot: Infinity, ttl: 18_000_000, ...overrides }
+}
+
+export function cell(ordinal: number, taken: number, given: number = 0): Cell {
+  return { ordinal: ordinal as Ordinal, taken, given }
+}
+
+/** Units that count in a result's cells. */
+export function net(result: { readonly cells: readonly Cell[] }): number {
+  return result.cells.reduce((sum, { taken, given }) => sum + taken - given, 0)
+}
+
+export function defined<T>(value: T | undefined): T {
+  assert.notEqual(value, undefined, 'a part of the reply is missing')
+  return value as T
+}
+
+/** That a time is about as long as expected: never longer, and shorter only by what the case took. */
+export function assertAbout(actual: number, expected: number): void {
+  assert.ok(actual <= expected + 1, `${actual} ms is longer than ${expected} ms`)
+  assert.ok(actual > expected - PATIENCE, `${actual} ms is much shorter than ${expected} ms`)
+}

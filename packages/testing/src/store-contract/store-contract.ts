@@ -1,0 +1,60 @@
+import { systemClock } from '@weir/core'
+import { blockCases } from './blocks.ts'
+import type { ContractCase } from './case.ts'
+import { ContractContext } from './context.ts'
+import { countCases } from './counts.ts'
+import type { StoreContractFixture } from './fixture.ts'
+import { nodeCases } from './nodes.ts'
+import { windowCases } from './windows.ts'
+
+/** What of a test runner is needed: of vitest, node:test, Jest and others alike. */
+export interface TestRunner {
+  describe(name: string, define: () => void): unknown
+  /** `timeout` in milliseconds, for runners that have one. */
+  test(name: string, run: () => Promise<void>, timeout?: number): unknown
+}
+
+/** The test runner, and what a store can't do. */
+export interface StoreContractOptions extends TestRunner {
+  /** What the fixture can't do, and why: the cases that need it are left out. */
+  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses']?: string }
+}
+
+/**
+ * The test suite of the `Store` interface. Each case gets a store of its own.
+ *
+ * @example
+ * ```ts
+ * import { describe, test } from 'vitest'
+ *
+ * storeContract('my store', async () => {
+ *   const store = await startMyStore()
+ *   return { connect: (node) => store.open(node), close: () => store.stop() }
+ * }, { describe, test, without: { lose: 'keeps its data on disk', goAway: 'has no network', leftovers: 'can not be listed' } })
+ * ```
+ *
+ * @param name - of the store, for the titles of the tests
+ * @param factory - makes a store that shares nothing with earlier ones
+ */
+export function storeContract(
+  name: string,
+  factory: () => StoreContractFixture | Promise<StoreContractFixture>,
+  { describe, test, without = {} }: StoreContractOptions,
+): void {
+  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...blockCases, ...nodeCases]
+  describe(`${name} keeps the store contract`, () => {
+    for (const { title, needs, run } of cases) {
+      if (needs?.some((need) => without[need] !== undefined)) continue
+      test(title, async () => {
+        const fixture = await factory()
+        const context = new ContractContext(fixture, fixture.clock ?? systemClock)
+        try {
+          await run(context)
+        } finally {
+          await context.close()
+          await fixture.close()
+        }
+      })
+    }
+  })
+}

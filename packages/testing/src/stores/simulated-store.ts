@@ -1,0 +1,291 @@
+import { type Store, WeirError } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import type { Announcement, Ordinal, StoreConnection, StoreNode, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
+import { backgroundStore } from '@weir/core/sync'
+import type { OutageMode } from '../network/fault.ts'
+import { Link, type NetworkOptions } from '../network/network.ts'
+import { SeededRandom } from '../random/random.ts'
+import { NodeClock } from '../time/manual-clock.ts'
+import type { VirtualTime } from '../time/virtual-time.ts'
+
+/** What a simulated store is made from. */
+export interface SimulatedStoreOptions {
+  readonly time: VirtualTime
+  readonly random?: SeededRandom
+  readonly network?: NetworkOptions
+  /** Milliseconds after which a node gives up an exchange. Default 1000. */
+  readonly deadline?: number
+  /**
+   * Whose time replies carry: the store's, or, as from a store that has no clock, the caller's own wall clock.
+   * Default `'store'`.
+   */
+  readonly clock?: 'store' | 'caller'
+}
+
+/** What passed through a simulated store. */
+export interface StoreStatistics {
+  /** Exchanges that nodes sent. */
+  exchanges: number
+  /** Exchanges with a heartbeat. */
+  heartbeats: number
+  /** Entries of exchanges: one key-write each, those that only ask included. */
+  entries: number
+  /** Changes of blocks. */
+  blocks: number
+  /** Announcements that the store made, before they were sent to each node. */
+  announcements: number
+  /** Exchanges that came to nothing for the node that sent them. */
+  failures: number
+}
+
+/** Sees what nodes send, at the moment they send it. */
+export type SyncObserver = (nodeId: string, request: SyncRequest) => void
+
+/**
+ * A store in virtual time: the rules of a real one, behind a network that delays, loses, doubles and reorders, and
+ * with switches for everything that can happen to a server.
+ */
+export class SimulatedStore implements Store {
+  readonly coordinate: Store['coordinate'] = backgroundStore(this).coordinate
+  readonly kind = 'simulated'
+  readonly statistics: StoreStatistics = { exchanges: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
+  /**
+   * The server's clock, right until it is stepped. It shows fractions without end: were it cut to microseconds, a
+   * request so near to a boundary would now and then look as if it was counted in the wrong interval.
+   */
+  readonly serverClock: NodeClock
+  /** Called for each exchange that a node sends. */
+  observer: SyncObserver | undefined
+  readonly #options: SimulatedStoreOptions
+  readonly #time: VirtualTime
+  readonly #random: SeededRandom
+  readonly #hub: Hub
+  readonly #connections = new Map<string, SimulatedConnection>()
+  readonly #partitioned = new Set<string>()
+  readonly #policies = new Map<string, StorePolicy>()
+  #outage: OutageMode | undefined
+  #held: (() => void)[] = []
+  #extra = 0
+  #silent = false
+
+  constructor(options: SimulatedStoreOptions) {
+    this.#options = options
+    this.#time = options.time
+    this.#random = options.random ?? new SeededRandom('store')
+    this.serverClock = new NodeClock(options.time, { resolution: 0 })
+    this.#hub = new Hub(this.serverClock)
+    this.#hub.listen((announcement) => this.#announce(announcement))
+  }
+
+  open(node: StoreNode): StoreConnection {
+    const connection = new SimulatedConnection(this, node)
+    this.#connections.set(node.id, connection)
+    return connection
+  }
+
+  /** The store goes away. */
+  fail(mode: OutageMode = 'refuse'): void {
+    this.#outage = mode
+  }
+
+  /** The store is back; what it held while it hung is answered now, late. */
+  restore(): void {
+    this.#outage = undefined
+    const held = this.#held
+    this.#held = []
+    for (const run of held) run()
+  }
+
+  /** The store answers so many milliseconds later than the network alone explains. */
+  slow(extra: number): void {
+    this.#extra = extra
+  }
+
+  /** All data is gone. */
+  lose(): void {
+    this.#hub.lose()
+  }
+
+  /** Cells, blocks and nodes that the store holds; 0 when all has expired. */
+  get size(): number {
+    return this.#hub.size
+  }
+
+  /** Announcements reach nobody (true), or everybody again. */
+  silence(silent: boolean): void {
+    this.#silent = silent
+  }
+
+  /** A node is cut off from the store (true), or reaches it again. */
+  partition(nodeId: string, cut: boolean): void {
+    if (cut) this.#partitioned.add(nodeId)
+    else this.#partitioned.delete(nodeId)
+  }
+
+  /** A node is gone without a word: nothing is sent to it any more. */
+  sever(nodeId: string): void {
+    this.#connections.delete(nodeId)
+  }
+
+  /** Units (taken less given back) that the store has of one cell; undefined when no node ever sent its policy. */
+  total(policyId: string, key: string, ordinal: Ordinal): number | undefined {
+    const policy = this.#policies.get(policyId)
+    if (policy === undefined) return undefined
+    const reply = this.#hub.exchange(OBSERVER, { entries: [{ policy, key, cells: [{ ordinal, taken: 0, given: 0 }] }], blocks: [] })
+    const cell = reply.results[0]?.cells.find((candidate) => candidate.ordinal === ordinal)
+    return cell === undefined ? 0 : cell.taken - cell.given
+  }
+
+  /** @internal One exchange of a connection. */
+  exchange(connection: SimulatedConnection, request: SyncRequest): Promise<SyncReply> {
+    const { node, up, down } = connection
+    this.#count(node.id, request)
+    const copy = copyOf(request)
+    return new Promise((resolve, reject) => {
+      let open = true
+      const sentAt = node.clock.now()
+      const settle = (run: () => void): void => {
+        if (!open) return
+        open = false
+        this.#time.cancel(deadline)
+        run()
+      }
+      const fail = (code: 'WEIR_STORE_TIMEOUT' | 'WEIR_STORE_UNAVAILABLE', message: string): void => {
+        settle(() => {
+          this.statistics.failures++
+          reject(new WeirError(code, message))
+        })
+      }
+      const patience = this.#options.deadline ?? 1000
+      const deadline = this.#time.at(this.#time.now + patience, () =>
+        connection.dispatch(() => fail('WEIR_STORE_TIMEOUT', `No answer within ${patience} ms.`)),
+      )
+      const handle = (): void => {
+        if (this.#partitioned.has(node.id)) return
+        if (this.#outage === 'hang') {
+          this.#held.push(handle)
+          return
+        }
+        if (this.#outage === 'refuse') {
+          down.send(() => connection.dispatch(() => fail('WEIR_STORE_UNAVAILABLE', 'The store refused the connection.')), 0, true)
+          return
+        }
+        const reply = this.#hub.exchange(node.id, copy)
+        down.send(
+          () => {
+            if (this.#partitioned.has(node.id)) return
+            connection.dispatch(() => settle(() => resolve(this.#stamped(reply, sentAt, node.clock.now()))))
+          },
+          this.#extra,
+          true,
+        )
+      }
+      if (!this.#partitioned.has(node.id)) up.send(handle)
+    })
+  }
+
+  /** @internal A connection was closed in order. */
+  left(connection: SimulatedConnection): void {
+    if (this.#connections.get(connection.node.id) !== connection) return
+    this.#connections.delete(connection.node.id)
+    connection.up.send(() => {
+      if (this.#outage === undefined) this.#hub.leave(connection.node.id)
+    })
+  }
+
+  /** @internal The links of a new connection. */
+  link(nodeId: string, purpose: string): Link {
+    const network = this.#options.network ?? {}
+    const latency = network.latency ?? 0.5
+    const random = this.#random.stream(`${nodeId}/${purpose}`)
+    if (purpose !== 'announcements') return new Link(this.#time, random, network, latency, network.loss ?? 0)
+    return new Link(this.#time, random, network, network.announcementLatency ?? latency, network.announcementLoss ?? 0)
+  }
+
+  #announce(announcement: Announcement): void {
+    this.statistics.announcements++
+    if (this.#silent) return
+    for (const [id, connection] of this.#connections) {
+      if (this.#partitioned.has(id)) continue
+      connection.announcements.send(() => {
+        if (this.#partitioned.has(id) || this.#connections.get(id) !== connection) return
+        connection.dispatch(() => connection.node.announced(announcement), false)
+      })
+    }
+  }
+
+  /** Without a clock of its own a store can only hand back what the caller believes. */
+  #stamped(reply: SyncReply, sentAt: number, receivedAt: number): SyncReply {
+    return this.#options.clock === 'caller' ? { ...reply, time: (sentAt + receivedAt) / 2 } : reply
+  }
+
+  #count(nodeId: string, request: SyncRequest): void {
+    const { statistics } = this
+    statistics.exchanges++
+    if (request.heartbeat !== undefined) statistics.heartbeats++
+    statistics.entries += request.entries.length
+    statistics.blocks += request.blocks.length
+    for (const { policy } of request.entries) this.#policies.set(policy.id, policy)
+    this.observer?.(nodeId, request)
+  }
+}
+
+/** One node's connection: three links and a way in that respects the node's event loop. */
+class SimulatedConnection implements StoreConnection {
+  readonly node: StoreNode
+  readonly up: Link
+  readonly down: Link
+  readonly announcements: Link
+  readonly #store: SimulatedStore
+  #closed = false
+
+  constructor(store: SimulatedStore, node: StoreNode) {
+    this.#store = store
+    this.node = node
+    this.up = store.link(node.id, 'up')
+    this.down = store.link(node.id, 'down')
+    this.announcements = store.link(node.id, 'announcements')
+  }
+
+  sync(request: SyncRequest): Promise<SyncReply> {
+    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection is closed.'))
+    return this.#store.exchange(this, request)
+  }
+
+  close(): Promise<void> {
+    if (!this.#closed) this.#store.left(this)
+    this.#closed = true
+    return Promise.resolve()
+  }
+
+  /** Runs something at the node, when its event loop lets it. */
+  dispatch(run: () => void, settles = true): void {
+    const { clock } = this.node
+    if (clock instanceof NodeClock) clock.dispatch(run, settles)
+    else run()
+  }
+}
+
+/** Whom the store's own questions are from; never a node, as it sends no heartbeat. */
+const OBSERVER = 'observer'
+
+/** A message is what was said when it was sent: callers may reuse their arrays. */
+function copyOf(request: SyncRequest): SyncRequest {
+  return {
+    ...request,
+    entries: request.entries.map((entry) => ({ ...entry, cells: entry.cells.map((cell) => ({ ...cell })) })),
+    blocks: request.blocks.map((block) => ({ ...block })),
+  }
+}
+
+/**
+ * A store in virtual time, for a throttler with a clock of the same time line.
+ *
+ * @example
+ * const clock = manualClock()
+ * const store = simulatedStore({ time: clock.time, network: { latency: 2 } })
+ * const throttler = createThrottler({ clock, store, policies: [{ limit: 10, interval: '1s' }] })
+ */
+export function simulatedStore(options: SimulatedStoreOptions): SimulatedStore {
+  return new SimulatedStore(options)
+}
