@@ -151,8 +151,8 @@ function overshootChart(points: readonly { name: string; offered: number; oversh
     marks: [
       grid(),
       offeredAxis(1),
-      ...series(points, 'published', 'offered', 'overshoot', COLORS.second),
-      ...series(points, 'proof', 'offered', 'overshoot', COLORS.first, 'proof (default)'),
+      ...series(points, 'spans', 'offered', 'overshoot', COLORS.second),
+      ...series(points, 'background', 'offered', 'overshoot', COLORS.first, 'background (default)'),
     ],
   })
 }
