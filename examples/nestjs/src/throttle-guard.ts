@@ -1,6 +1,14 @@
 import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/common'
 import type { Throttler } from '@weir/core'
-import { createGuard, type Guard, headerValue, type RequestReader, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import {
+  createGuard,
+  type Guard,
+  headerValue,
+  type RequestReader,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/http'
 import type { Request, Response } from 'express'
 
 type Args = readonly [request: Request, response: Response]

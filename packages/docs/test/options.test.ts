@@ -11,7 +11,7 @@ const DECLARED: readonly (readonly [section: string, file: string, name: string]
   ['slidingWindow', 'packages/core/src/algorithms/sliding-window/index.ts', 'interface SlidingWindowOptions'],
   ['Throttler', 'packages/core/src/throttler/options.ts', 'interface ThrottlerOptions'],
   ['Snapshots', 'packages/core/src/inspect/snapshot.ts', 'interface SnapshotOptions'],
-  ['Face', 'packages/core/src/http/face-options.ts', 'interface FaceOptions'],
+  ['Adapter', 'packages/core/src/http/adapter-options.ts', 'interface AdapterOptions'],
   ['Fastify', 'packages/fastify/src/options.ts', 'type ThrottleOptions'],
   ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
   ['Stores', 'packages/core/src/ipc/store.ts', 'interface IpcStoreOptions'],

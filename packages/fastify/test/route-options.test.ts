@@ -42,7 +42,7 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     expect(await statuses(app, '/usual', 4)).toEqual([200, 200, 200, 429])
   })
 
-  test('options of the face are replaced too', async () => {
+  test('options of the adapter are replaced too', async () => {
     const app = fastify()
     await app.register(weir, { ...PLUGIN, headers: 'legacy', message: 'general' })
     app.get('/own', { config: { throttle: { limit: 1, message: 'my own' } } }, () => 'own')

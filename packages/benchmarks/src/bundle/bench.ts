@@ -1,7 +1,7 @@
 import type { Bench } from '../harness/bench.ts'
 import { MOST, measureBundles } from './sizes.ts'
 
-/** What an application that bundles a face ships. */
+/** What an application that bundles an adapter ships. */
 export const bundle: Bench = async () => {
   const sizes = await measureBundles()
   return [

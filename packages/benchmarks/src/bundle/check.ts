@@ -1,4 +1,4 @@
-// Fails when core and a face have grown beyond what is allowed: a step of `pnpm check`.
+// Fails when core and an adapter have grown beyond what is allowed: a step of `pnpm check`.
 import { MOST_NOW, measureBundles } from './sizes.ts'
 
 const sizes = await measureBundles(['core + express', 'core + fastify', 'core + koa'])

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
-/** Bytes that core and one face may take, minified and compressed, with all libraries. */
+/** Bytes that core and one adapter may take, minified and compressed, with all libraries. */
 export const MOST = 18 * 1024
 /** Where it must not grow beyond unnoticed as long as the goal is not reached. */
 export const MOST_NOW = 50 * 1024

@@ -100,7 +100,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       immortals,
       heapSlope: Math.max(...heaps.map(slopeOf)),
       leaks: [...heaps.flatMap(leaksOf), ...(stage.proxy?.connections ? [`${stage.proxy.connections} connections to Redis`] : [])],
-      dead: nodes.flatMap(({ face, ended }) => (ended === undefined ? [] : [`${face} ${ended}`])),
+      dead: nodes.flatMap(({ adapter, ended }) => (ended === undefined ? [] : [`${adapter} ${ended}`])),
       inStep,
     }
   } finally {

@@ -1,4 +1,4 @@
-import { FACES } from './protocol.ts'
+import { ADAPTERS } from './protocol.ts'
 import { type FaultResult, INTERVAL, LIMIT } from './run-fault.ts'
 
 const percent = (part: number): string => `${(100 * part).toFixed(part === 0 || part >= 0.1 ? 0 : 1)} %`
@@ -40,7 +40,7 @@ export function page(results: readonly FaultResult[]): string {
   const rows = [HEAD, HEAD.map(() => '---'), ...results.map(cells)]
   return `# What faults of the store do
 
-Three processes, one each with ${FACES.join(', ')}, share a real Redis. Clients send 25 requests a second with one key, half of
+Three processes, one each with ${ADAPTERS.join(', ')}, share a real Redis. Clients send 25 requests a second with one key, half of
 its limit of ${LIMIT} per ${INTERVAL / 1000} s, and 150 with another, three times as much as it may. Then something breaks. \`pnpm faults --write\` makes
 it happen again and writes this page.
 

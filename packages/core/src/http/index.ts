@@ -1,7 +1,7 @@
+export type { AdapterOptions, SharedThrottlerOptions, ThrottleInput } from './adapter-options.ts'
 export { EXPOSED_HEADERS, type HeaderStyle, LIMIT_FIELDS, type SetHeader } from './answer/headers.ts'
 export { type Problem, QUOTA_EXCEEDED } from './answer/problem.ts'
 export { type Refusal, ThrottledError, upgradeRefusal } from './answer/refusal.ts'
-export type { FaceOptions, SharedThrottlerOptions, ThrottleInput } from './face-options.ts'
 export { createGuard, Guard, type Handled } from './guard.ts'
 export type { PolicyName, WeirTypes } from './policy-name.ts'
 export type { AccessList } from './request/access-list.ts'

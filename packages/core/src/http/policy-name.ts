@@ -1,5 +1,5 @@
 /**
- * Names your policies for the decision that a face leaves on the request: augment it once in a program. Without it they are
+ * Names your policies for the decision that an adapter leaves on the request: augment it once in a program. Without it they are
  * of type `string`.
  *
  * @example

@@ -124,7 +124,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#policies
   }
 
-  /** What the policies were made from: faces read their `key`, `match` and `cost` here. The same order. */
+  /** What the policies were made from: adapters read their `key`, `match` and `cost` here. The same order. */
   get rules(): readonly PolicyOptions<Req, Name>[] {
     return this.#rules
   }
@@ -134,7 +134,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#version
   }
 
-  /** Whether some policy is `strict`: then faces use `decideAsync`. */
+  /** Whether some policy is `strict`: then adapters use `decideAsync`. */
   get strict(): boolean {
     return this.#path.strict
   }
@@ -162,7 +162,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * The form that faces use: one key and one cost for each policy, in their order; `undefined` where a policy does not
+   * The form that adapters use: one key and one cost for each policy, in their order; `undefined` where a policy does not
    * apply. The arrays are read during the call only and may be reused.
    *
    * @param applying the places of the policies that apply, ascending, so that the others need not be looked at; of them
@@ -313,7 +313,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#closing
   }
 
-  /** Reports something that a request must not suffer from, once per code and subject. For faces. */
+  /** Reports something that a request must not suffer from, once per code and subject. For adapters. */
   warn(error: WeirError, subject = ''): void {
     if (!this.#warned.first(`${error.code}:${subject}`)) return
     if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { contextOf, eventually, type FaceCase, type FaceClient } from './face-contract-context.ts'
+import { type AdapterCase, type AdapterClient, contextOf, eventually } from './adapter-contract-context.ts'
 
 /** What is left to everybody, read without changing it but for the reading's own unit. */
-async function remaining(client: FaceClient): Promise<number> {
+async function remaining(client: AdapterClient): Promise<number> {
   const decision = client.throttlers[0]?.peek('all')
   return decision?.remaining ?? -1
 }
 
 /** What requests get back after their response. */
-export const refundCases: readonly FaceCase[] = [
+export const refundCases: readonly AdapterCase[] = [
   {
     title: 'gives failed requests back',
     async run(context) {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import type { FaceCase } from './face-contract-context.ts'
+import type { AdapterCase } from './adapter-contract-context.ts'
 
 const POLICY = /^"default";q=\d+;w=\d+$/
 const LIMIT = /^"default";r=\d+;t=\d+$/
 
 /** What clients are told. */
-export const answerCases: readonly FaceCase[] = [
+export const answerCases: readonly AdapterCase[] = [
   {
     title: 'tells every answer what is left',
     async run(context) {

@@ -1,0 +1,73 @@
+import type { Store } from '@weir/core'
+import { answerCases } from './adapter-contract-answers.ts'
+import { callbackCases } from './adapter-contract-callbacks.ts'
+import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './adapter-contract-context.ts'
+import { keyCases } from './adapter-contract-keys.ts'
+import { limitCases } from './adapter-contract-limits.ts'
+import { refundCases } from './adapter-contract-refunds.ts'
+import { robustnessCases } from './adapter-contract-robustness.ts'
+import { runTimeCases } from './adapter-contract-run-time.ts'
+import { timeCases } from './adapter-contract-time.ts'
+import type { TestRunner } from './store-contract.ts'
+
+/** With a store a few cases have to wait for real intervals to end; milliseconds. */
+const LONGEST = 30_000
+
+/** What `adapterContract` needs beside an adapter. */
+export interface AdapterContractOptions extends TestRunner {
+  /** Makes the store of each case. Default: none, and a clock that the cases move; with a store the process's own clock. */
+  readonly store?: () => Store | Promise<Store>
+  /** Titles of cases that this adapter or framework can't keep, and why. */
+  readonly without?: Readonly<Record<string, string>>
+}
+
+/**
+ * The test suite of an adapter: what every framework's middleware has to do alike. Each case starts an application of its own
+ * and speaks to it over a real socket.
+ *
+ * @example
+ * ```ts
+ * import { describe, test } from 'vitest'
+ *
+ * adapterContract('Express 5', expressAdapter(express), { describe, test })
+ * ```
+ *
+ * @param name - of the framework and its version, for the titles of the tests
+ * @param adapter - how to build an application with the adapter in it
+ */
+export function adapterContract<Req>(
+  name: string,
+  adapter: AdapterUnderTest<Req>,
+  { describe, test, store, without = {} }: AdapterContractOptions,
+): void {
+  const cases: readonly AdapterCase[] = [
+    ...limitCases,
+    ...timeCases,
+    ...keyCases,
+    ...answerCases,
+    ...refundCases,
+    ...runTimeCases,
+    ...robustnessCases,
+    ...callbackCases,
+  ]
+  const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
+  if (unknown.length > 0) throw new Error(`The adapter contract has no case "${unknown.join('", "')}".`)
+  describe(`${name} keeps the adapter contract`, () => {
+    for (const { title, needs, run } of cases) {
+      if (without[title] !== undefined) continue
+      if (needs === 'store' && store === undefined) continue
+      if (needs === 'clock' && store !== undefined) continue
+      if (needs === 'paths' && adapter.routes === 'pattern') continue
+      if (needs === 'patterns' && adapter.routes === 'path') continue
+      const runCase = async () => {
+        const context = new AdapterContext(adapter as AdapterUnderTest<unknown>, await store?.())
+        try {
+          await run(context)
+        } finally {
+          await context.close()
+        }
+      }
+      test(title, runCase, LONGEST)
+    }
+  })
+}
