@@ -373,7 +373,7 @@ test('a policy takes limits up to the largest safe integer, and durations up to 
   expect(new Date(Date.now() + retryAfter).getTime()).not.toBeNaN()
 })
 
-test('charges without bounds, with units given back in between, leave a key full', async () => {
+test('charges without bounds, with units refunded in between, leave a key full', async () => {
   const { node, world } = scene()
   const throttler = node({ limit: 10, interval: '1h' }, { alone: true })
   const decision = throttler.check('a')

@@ -38,10 +38,10 @@ const find = (name: string): Packed => {
 
 describe.each(names)('the tarball of %s', (name) => {
   it('holds the build, the licence and nothing else', () => {
-    const strangers = find(name).files.filter(
+    const foreign = find(name).files.filter(
       (file) => !/^(dist\/(esm|cjs)\/.+|grafana\/.+\.(json|yaml)|LICENSE|README\.md|package\.json)$/.test(file),
     )
-    expect(strangers).toEqual([])
+    expect(foreign).toEqual([])
   })
 
   it('has a manifest without workspace versions and without the way to sources', async () => {

@@ -61,10 +61,10 @@ local function changeBlock(change)
   if factor then at = at + 1 end
   local member = policy[1] .. '\\n' .. label
   local left = math.max(0, (tonumber(call('ZSCORE', ENDS, member)) or 0) - now)
-  if kind == 'excess' and left > 0 or kind == 'restore' and left >= wanted or wanted == 0 and left == 0 then
+  if kind == 'exceeded' and left > 0 or kind == 'restore' and left >= wanted or wanted == 0 and left == 0 then
     return left
   end
-  if factor and kind == 'excess' then
+  if factor and kind == 'exceeded' then
     local level = tonumber(call('GET', KEYS[at])) or 0
     wanted = math.min(math.max(wanted, most), wanted * factor ^ level)
     call('SET', KEYS[at], level + 1, 'PX', math.ceil(wanted + memory))

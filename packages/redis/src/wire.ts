@@ -37,7 +37,7 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
   return parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
 }
 
-/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back. */
+/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was refunded. */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
   const [first, following, ...rest] = text.split(';')

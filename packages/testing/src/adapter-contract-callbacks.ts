@@ -315,7 +315,7 @@ export const callbackCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'gives back by requestWasSuccessful only what it says, whatever becomes of it',
+    title: 'refunds by requestWasSuccessful only what it says, whatever becomes of it',
     needs: 'clock',
     async run(context) {
       for (const way of ways) {
@@ -333,7 +333,7 @@ export const callbackCases: readonly AdapterCase[] = [
             })
             const left = () => client.throttlers[0]?.peek('all').remaining
             assert.equal((await client.send('/')).status, 200)
-            if (way.rightly === true) await eventually(() => left() === 8, `${what}: the request is given back`)
+            if (way.rightly === true) await eventually(() => left() === 8, `${what}: the request is refunded`)
             else {
               await eventually(async () => {
                 await context.pass(TIMEOUT)

@@ -55,11 +55,11 @@ export const refundCases: readonly AdapterCase[] = [
         request.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? resolve() : reject(error)))
         request.end()
       })
-      await eventually(async () => (await remaining(client)) === 9, 'the broken request is given back')
+      await eventually(async () => (await remaining(client)) === 9, 'the broken request is refunded')
     },
   },
   {
-    title: 'gives nothing back unless asked to',
+    title: 'refunds nothing unless asked to',
     async run(context) {
       const client = await context.start({ ...context.limit(10), key: 'all' })
       await client.statuses(['/status/500', '/status/404', '/status/200'])

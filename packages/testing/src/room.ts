@@ -70,7 +70,7 @@ export class BucketRoom implements Room {
     const used = this.#usedAt(time)
     if (this.#closed && used <= this.#opensAt) this.#closed = false
     if (used + cost > this.#limit) {
-      // As with a cooldown: a request that is too dear closes nothing for those that fit.
+      // As with a cooldown: a request that is too expensive closes nothing for those that fit.
       if (used + Math.min(1, cost) > this.#limit) this.#closed = true
       return false
     }

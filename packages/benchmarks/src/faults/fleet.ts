@@ -107,7 +107,7 @@ export class RemoteNode {
   async synced(patience = 20_000): Promise<void> {
     await until(
       async () => (await this.ask({ type: 'snapshot' })).snapshot?.state === 'synced',
-      `the ${this.adapter} node is in step`,
+      `the ${this.adapter} node is synced`,
       patience,
     )
   }

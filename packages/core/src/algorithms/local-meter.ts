@@ -51,7 +51,7 @@ export abstract class LocalMeter implements Meter {
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
   /** Whether the key's numbers say no more than those of a new key. */
   protected abstract idle(slot: number, now: number): boolean
-  /** Gives back units that were taken from the interval or bucket `ordinal`. */
+  /** Refunds units that were taken from the interval or bucket `ordinal`. */
   protected abstract giveBack(slot: number, ordinal: Ordinal, units: number, limit: number, now: number): void
   /** Milliseconds until units come back. */
   abstract resetAfter(slot: number, now: number): number

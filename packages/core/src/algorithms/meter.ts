@@ -127,7 +127,7 @@ export interface Meter {
   /** Whose knowledge leaves no room for `cost`. */
   sourceOf(slot: number, cost: number): SourceIndex
 
-  /** Gives units back to the interval or bucket `ordinal`, from which they were taken. */
+  /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
   refund(key: string, ordinal: Ordinal, units: number, now: number): void
   /** Something outside has changed of a key: its next request must be thought about. */
   recheck(slot: number): void
@@ -147,7 +147,7 @@ export interface Meter {
    * @param id the key as the store gets it
    * @param remaining milliseconds, growth not included
    */
-  tellBlock?(id: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void
+  tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
   /** Slots that a survey may look at in about a millisecond. */
   readonly surveyed: number
   /** Units of a key now, as far as known. */

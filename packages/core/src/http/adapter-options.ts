@@ -52,12 +52,12 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
-  /** Give back what a request took when its answer is 400 or above, or was cut off. Default false. */
+  /** Refund what a request took when its answer is 400 or above, or was cut off. Default false. */
   readonly skipFailedRequests?: boolean
-  /** Give back what a request took when it was answered below 400. Default false. */
+  /** Refund what a request took when it was answered below 400. Default false. */
   readonly skipSuccessfulRequests?: boolean
   /**
-   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is given back. Default:
+   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is refunded. Default:
    * status below 400. A cut-off response never succeeds.
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>

@@ -172,7 +172,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Waits for the end of the response where the options say that some requests are given back.
+   * Waits for the end of the response where the options say that some requests are refunded.
    *
    * @param args what the framework called the middleware with
    */
@@ -329,20 +329,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     else this.#refund(decision, answer)
   }
 
-  /** @param success true or false; whatever else it is, nothing is given back */
+  /** @param success true or false; whatever else it is, nothing is refunded */
   #refund(decision: Decision<Name>, success: unknown): void {
     try {
       const { skipFailedRequests, skipSuccessfulRequests } = this.#options
       if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.throttler.refund(decision)
-      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is given back, as option "requestWasSuccessful"', success)
+      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is refunded, as option "requestWasSuccessful"', success)
       else if (typeof success !== 'boolean')
-        this.report(
-          'settle',
-          'Option "requestWasSuccessful" must answer true or false, so nothing is given back; it answered',
-          show(success),
-        )
+        this.report('settle', 'Option "requestWasSuccessful" must answer true or false, so nothing is refunded; it answered', show(success))
     } catch (error) {
-      this.report('settle', 'A request could not be given back', error)
+      this.report('settle', 'A request could not be refunded', error)
     }
   }
 

@@ -1,6 +1,6 @@
 export type { AdapterOptions, SharedThrottlerOptions, ThrottleInput } from './adapter-options.ts'
 export { EXPOSED_HEADERS, type HeaderStyle, LIMIT_FIELDS, type SetHeader } from './answer/headers.ts'
-export { type Problem, QUOTA_EXCEEDED } from './answer/problem.ts'
+export { type ProblemDetails, QUOTA_EXCEEDED } from './answer/problem-details.ts'
 export { type Refusal, ThrottledError, upgradeRefusal } from './answer/refusal.ts'
 export { createGuard, Guard, type Handled } from './guard.ts'
 export type { PolicyName, WeirTypes } from './policy-name.ts'

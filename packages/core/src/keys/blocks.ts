@@ -28,10 +28,10 @@ export interface BlocksOwner {
   /** The key's next request must be thought about. */
   recheck(slot: number): void
   /** A block began; `forMs` in milliseconds. */
-  blocked(key: string, forMs: number, cause: 'excess' | 'remote'): void
+  blocked(key: string, forMs: number, cause: 'exceeded' | 'remote'): void
   unblocked(key: string, cause: 'remote' | 'expired'): void
-  /** An excess blocks a key: the other nodes are to know, where there are any. `remaining` is without growth. */
-  tellExcess(slot: number, remaining: number, until: number): void
+  /** A key exceeded its limit: the other nodes are to know, where there are any. `remaining` is without growth. */
+  tellExceeded(slot: number, remaining: number, until: number): void
 }
 
 /** The blocks of a policy's keys at this node: its own, and those that the store or another node tells of. */
@@ -120,7 +120,7 @@ export class KeyBlocks {
   }
 
   /**
-   * An excess blocks a key at all nodes. A cooldown that grows begins here with the length that this node's own memory
+   * A key that exceeds its limit is blocked at all nodes. A cooldown that grows begins here with the length that this node's own memory
    * gives; the store, which knows the key's blocks of all nodes, answers with the real one. The two differ only where this
    * node has not heard of an earlier block, e.g. since it was started after it.
    *
@@ -133,7 +133,7 @@ export class KeyBlocks {
     const first = Math.max(least - now, cooldown)
     const until = now + (growth === undefined ? first : this.#offences.next(owner.idOf(slot), first, growth, now))
     this.set(slot, until, false, LOCAL, UNANSWERED)
-    owner.tellExcess(slot, first, now + first)
-    owner.blocked(owner.keyOf(slot), until - now, 'excess')
+    owner.tellExceeded(slot, first, now + first)
+    owner.blocked(owner.keyOf(slot), until - now, 'exceeded')
   }
 }

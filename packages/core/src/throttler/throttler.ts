@@ -195,7 +195,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Gives units of an allowed decision back, to the interval that they were taken from; of several policies each gets
    * its own back. Never more than the decision took.
    *
-   * @param units default: all that is left of the decision's cost. Anything but a number > 0 gives nothing back, and
+   * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
    * neither does a throttler that is closed.
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
@@ -205,7 +205,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
-   * they still fit, in the running interval; give units back with `refund`.
+   * they still fit, in the running interval; `refund` takes units back.
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.
@@ -233,7 +233,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Lifts the block of a key at all nodes, also one that an excess started. The key's counts stay.
+   * Lifts the block of a key at all nodes, also one that exceeding the limit started. The key's counts stay.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`
    */

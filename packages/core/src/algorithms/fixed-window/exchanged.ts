@@ -41,11 +41,11 @@ export abstract class FixedWindowMeter extends GatedMeter {
   /** Own net units of the interval that the record is of. */
   protected own(base: number): number {
     const fields = this.table.fields
-    // Of fractions that were given back the difference may be the least bit too small.
+    // Of fractions that were refunded the difference may be the least bit too small.
     return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
   }
 
-  /** Own units taken in the interval that the record is of; what was given back is not subtracted. */
+  /** Own units taken in the interval that the record is of; what was refunded is not subtracted. */
   protected taken(slot: number, base: number): number {
     return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
   }

@@ -75,7 +75,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
     const base = baseOf(slot)
-    // The increment may have been applied: take the units and give them back, which is right in either case.
+    // The increment may have been applied: take the units and refund them, which is right in either case.
     if (this.ordinalOf(base) === entry.cells[0]?.ordinal) this.activate(slot).given += cost
     this.activate(slot).flight = 0
     this.recheck(slot)

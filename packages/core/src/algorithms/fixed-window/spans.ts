@@ -51,13 +51,13 @@ export class PublishedFixedWindow extends FixedWindowMeter {
     return this.explain(slot, cost, now)
   }
 
-  /** Blocks a key for its excess in the interval `ordinal`: without a cooldown until that is over, which may be now. */
+  /** Blocks a key for exceeding the limit in the interval `ordinal`: without a cooldown until that is over, which may be now. */
   #blockHere(slot: number, ordinal: Ordinal, now: number, source: SourceIndex): void {
     const { cooldown, interval } = this.policy
     const until = cooldown > 0 ? now + cooldown : this.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
     this.blocks.set(slot, until, false, source)
-    this.site.blocked(this.site.keyOf(slot), until - now, 'excess')
+    this.site.blocked(this.site.keyOf(slot), until - now, 'exceeded')
   }
 
   protected override quiet(): boolean {

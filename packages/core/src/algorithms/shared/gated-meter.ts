@@ -66,7 +66,7 @@ export abstract class GatedMeter implements Exchanging {
   admitted: number = 0
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
   protected walkedAt: number = Number.NEGATIVE_INFINITY
-  /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
+  /** Up to and with this ordinal units were admitted while the store was away: exceeding the limit by them starts no cooldown. */
   protected amnesty = -1
   #version = 0
   #hand = 0
@@ -260,9 +260,9 @@ export abstract class GatedMeter implements Exchanging {
     this.exchange.due(this, slot, at)
   }
 
-  tellBlock(key: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void {
+  tellBlock(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
     if (!this.exchange.connected) return
-    const growth = kind === 'excess' ? this.policy.cooldownGrowth : undefined
+    const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
     const change = { policy: this.storePolicy, key, kind, remaining }
     this.exchange.changeBlock(this, growth === undefined ? change : { ...change, growth }, until)
   }

@@ -44,7 +44,7 @@ export interface SharedSite extends MeterSite {
   /** The slot of a key of the store, or negative. */
   findId(id: string): number
   /** This node has blocked a key by itself. */
-  blocked(key: string, forMs: number, cause: 'excess'): void
+  blocked(key: string, forMs: number, cause: 'exceeded'): void
 }
 
 /** The counts of a meter travel. Times are of the monotonic clock. */

@@ -188,7 +188,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
+  /** What exceeded the limit and began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
   #closeIfBlocked(slot: number, key: SlidingKey): void {
     if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }

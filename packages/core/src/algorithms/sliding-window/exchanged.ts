@@ -207,7 +207,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     this.lookAtNews(slot, key, now)
   }
 
-  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
+  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was refunded. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
     // A node whose clock is ahead may have begun the next one; what is further off is nobody's.
     if (cell.ordinal < this.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return

@@ -4,7 +4,7 @@ import { askAll, isThenable, NoAnswer, type Patience, settle } from '../../repor
 import type { AdapterOptions } from '../adapter-options.ts'
 import type { RequestReader } from '../request/reader.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
-import { type Body, type Form, preferredForm, problemBody } from './problem.ts'
+import { type Body, type Form, preferredForm, standardBody } from './problem-details.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Reports a cause of trouble, the first time only. As `report` of a guard. */
@@ -80,7 +80,7 @@ export class Answers<Req, Name extends string> {
     }
     // A cached refusal would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
-    return { policy, remaining, wait, form, status, headers, body: body ?? problemBody(form, decision, status, wait) }
+    return { policy, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
   }
 
   /** A message as a body; undefined when it is none. */
