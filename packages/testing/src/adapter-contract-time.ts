@@ -21,10 +21,11 @@ export const timeCases: readonly AdapterCase[] = [
   { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
   { name: 'a cooldown that grows', options: { cooldown: { base: '1s', factor: 2, max: '8s' } } },
-  { name: 'the published algorithm', options: { coordination: 'spans' } },
+  { name: 'counts exchanged at the ends of spans', options: { coordination: 'spans' }, needs: 'store' as const },
 ].map(
-  ({ name, options }): AdapterCase => ({
+  ({ name, options, ...needs }): AdapterCase => ({
     title: `lets in the only client of a key that waits as Retry-After says, with ${name}`,
+    ...needs,
     async run(context) {
       const client = await context.start({ ...SHORT, ...options, key: 'all' })
       // Intervals are of the store's clock, which its first answers tell; the very first takes as long as connecting.
