@@ -131,7 +131,7 @@ export abstract class LocalMeter implements Meter {
 
   makeRoom(): boolean {
     const { table } = this.site
-    // A clock hand goes round the table once between two rolls; after that every key in it is in use.
+    // The search goes round the table once between two rolls. After that every key in it is in use.
     if (this.#handAt !== this.rollAt) {
       this.#handAt = this.rollAt
       this.#hand = 0

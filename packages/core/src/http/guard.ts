@@ -235,7 +235,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const version = this.#version
     try {
       const read = await reading
-      // What was read is by the old rules, which are in other places.
+      // The request was read by the old rules, whose places may differ.
       if (version !== this.throttler.version) return await this.#decide(request, undefined)
       if (read === undefined) return undefined
       return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length)
@@ -313,7 +313,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     // It may go on, and write to what has ended by then.
     response.on('error', () => {})
     if (!response.headersSent) return 'failed'
-    // What threw will not go on: the client has to see that its answer is broken.
+    // A handler that threw will not go on, so the client has to see that its answer is broken.
     if (!late && !response.writableEnded) response.destroy()
     return 'left'
   }

@@ -3,7 +3,7 @@
  * of type `string`.
  *
  * @example
- * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core'
+ * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core/http'
  *   interface WeirTypes {
  *     policy: 'everyone' | 'user'
  *   }

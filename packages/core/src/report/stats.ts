@@ -28,7 +28,7 @@ export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | '
  * - `'countdown'`: so much was unsent that the nodes together could have come near the limit.
  * - `'hello'`: the first request to a key that is hot at other nodes.
  * - `'refund'`: units were refunded to a key that others may hold for full.
- * - `'strict'`: a request waited for the store's word.
+ * - `'strict'`: a request waited for the store.
  * - `'proof'`: a sliding window is full, and others may not know yet.
  * - `'span-end'`: none of these: a span ended.
  * - `'resend'`: the store had lost its data, or was back after an outage.

@@ -47,7 +47,7 @@ export interface StoreConnection {
 
 /** What a store must know of a policy to keep its counts. The same object for every entry of one policy. */
 export interface StorePolicy {
-  /** Tells policies apart: name, interval, window shape, enforcement and layout version; not the limit. */
+  /** Tells policies apart: name, interval, algorithm, coordination and layout version; not the limit. */
   readonly id: string
   /** Width of a cell in milliseconds: the interval, or a bucket of a sliding window. */
   readonly width: number

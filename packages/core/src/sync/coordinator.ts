@@ -52,9 +52,9 @@ class BackgroundCoordinator implements Coordinator {
   readonly #link: StoreState
   readonly #loop: SyncLoop
   readonly #all: Set<BackgroundCoordinator>
-  /** Which throttlers' policies it keeps, those included that have not started. */
+  /** The policies of each throttler, those included that have not started. */
   readonly #policies = new Map<Coordinated, readonly string[]>()
-  /** Those that have. */
+  /** The throttlers that have started. */
   #throttlers: readonly Coordinated[] = []
 
   constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
@@ -203,12 +203,12 @@ class BackgroundCoordinator implements Coordinator {
     }
   }
 
-  /** Those who listen are told; where nobody does, one of them warns the process. */
+  /** Tells the throttlers that have a listener. If none has one, one throttler warns the process. */
   #warn(error: WeirError, subject?: string): void {
     const listening = this.#throttlers.filter(({ emitter }) => emitter.has('warning'))
     for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 
-/** To say goodbye to the store a node has this time at least, in milliseconds, however little is left. */
+/** A node has at least this time to leave the store, in milliseconds, however little is left of its deadline. */
 const LEAVE = 100

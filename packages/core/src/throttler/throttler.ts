@@ -147,8 +147,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Decides on one request, at once, and counts it if it is allowed.
    *
-   * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). From requests
-   * an adapter, or a guard of `createGuard`, reads it
+   * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). An adapter,
+   * or a guard of `createGuard`, reads it from requests
    * @param cost units; a bad one counts as 1, with one `warning`. Default: the policies' `cost` where it is a number, or 1
    * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_CLOSED` after `close`
    */
@@ -174,7 +174,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
+   * As `check`, but a policy with `strict` lets a request wait for the store near its limit: at most 50 ms, then
    * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, cost?: number): Promise<Decision<Name>> {
@@ -192,8 +192,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Gives units of an allowed decision back, to the interval that they were taken from; of several policies each gets
-   * its own back. Never more than the decision took.
+   * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
+   * own. Never more than the decision took.
    *
    * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
    * neither does a throttler that is closed.
@@ -242,8 +242,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Swaps the rules while requests come in. A policy whose name, interval, window and enforcement stay the same keeps its
-   * counts and blocks, whatever else changes.
+   * Swaps the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same
+   * keeps its counts and blocks, whatever else changes.
    *
    * @throws WeirError as `createThrottler`; then nothing has changed. `WEIR_CLOSED` after `close`
    */
@@ -354,7 +354,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   async #close(): Promise<void> {
     const was = this.#state
-    // All timers and sockets let a process end: it would before this is done.
+    // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
     const release = this.clock.hold?.()
     try {
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)

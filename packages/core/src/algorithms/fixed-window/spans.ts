@@ -8,7 +8,7 @@ import type { Exchange, SharedSite } from '../shared/site.ts'
 import { FixedWindowMeter } from './exchanged.ts'
 
 /**
- * `enforcement: 'published'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
+ * Fixed windows with `coordination: 'spans'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
  * only; a returned total above the limit blocks the key at this node for the cooldown (until the interval's end where
  * the cooldown is 0); `nodes` is estimated per key from the previous interval; `own count · nodes > limit` blocks at
  * once; while the store is away `span count · nodes > limit/spans` does. Blocks are this node's own.

@@ -32,10 +32,10 @@ export class Active {
   /** `degraded: 'published'`: own units taken when the running span began, and when it ends. */
   spanTaken = 0
   spanEnd = 0
-  /** `enforcement: 'published'`: the estimate of nodes, and what the running interval's writes returned last. */
+  /** `coordination: 'spans'`: the estimate of nodes, and what the running interval's writes returned last. */
   nodes = 1
   lastTotal = 0
-  /** `window: 'sliding', enforcement: 'published'`: the cluster's total of the interval before the running one. */
+  /** `slidingCounter()`: the cluster's total of the interval before the running one. */
   previous = 0
 
   /** An exchange is sent, with so many own net units that the store has not acknowledged. */
@@ -47,7 +47,7 @@ export class Active {
   }
 
   /**
-   * Counts begin anew, what was learned of the key's traffic stays.
+   * Starts the counts anew, and keeps what was learned about the key's traffic.
    *
    * @param begun when the running interval began, on the monotonic clock
    */

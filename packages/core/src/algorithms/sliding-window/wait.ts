@@ -73,7 +73,7 @@ export function opensAlone(
 
 /**
  * Units that a node may hold back of what is left while the store is away: its share, and one in any case where it has none
- * of its own. Were a small limit's share nothing, an outage of the store would be one of the service.
+ * of its own. If a small limit's share were 0, an outage of the store would be an outage of the service.
  */
 export function mostAlone(left: number, own: number, share: number): number {
   const room = Math.max(0, left)
