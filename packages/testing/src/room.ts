@@ -1,6 +1,6 @@
 /**
- * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses only
- * on proof never refuses while there is.
+ * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses
+ * only what is known to exceed the limit never refuses while there is room.
  */
 export interface Room {
   /** Whether a request of this cost fits; to be asked for each request, before `took`. */
