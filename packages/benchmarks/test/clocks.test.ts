@@ -3,7 +3,7 @@ import { bookedOf, differenceOf } from '../src/faults/books.ts'
 import { Clients } from '../src/faults/clients.ts'
 import { RemoteNode, renewAll } from '../src/faults/fleet.ts'
 import { admittedOf, overshootOf, verdictOf } from '../src/faults/judge.ts'
-import { FACES, type Face, monotonic, type Rule, sleep } from '../src/faults/protocol.ts'
+import { ADAPTERS, type Adapter, monotonic, type Rule, sleep } from '../src/faults/protocol.ts'
 import type { Stage } from '../src/faults/servers.ts'
 import { faketimeLibrary, ShiftedClock } from '../src/faults/shifted-clock.ts'
 import { openStage } from '../src/faults/stage.ts'
@@ -23,7 +23,7 @@ describe.skipIf(library === undefined)('processes whose clocks are two seconds a
   beforeAll(async () => {
     clocks = [-2, 0, 2].map((seconds) => new ShiftedClock(library as string, seconds))
     stage = await openStage('server')
-    nodes = await Promise.all(clocks.map(({ env }, i) => RemoteNode.start(FACES[i] as Face, { env })))
+    nodes = await Promise.all(clocks.map(({ env }, i) => RemoteNode.start(ADAPTERS[i] as Adapter, { env })))
   })
   afterAll(async () => {
     await Promise.all(nodes.map((node) => node.kill()))

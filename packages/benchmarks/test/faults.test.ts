@@ -48,8 +48,8 @@ function faultNamed(part: string): Fault {
   return fault
 }
 
-describe('behind three faces and a real Redis', () => {
-  test.each(CHOSEN)('%s: every request is answered, no count is lost or doubled, and all are in step again', async (part) => {
+describe('behind three adapters and a real Redis', () => {
+  test.each(CHOSEN)('%s: every request is answered, no count is lost or doubled, and all are synced again', async (part) => {
     const fault = faultNamed(part)
     const result = await runFault(fault, await stageOf(fault.stage), nodes, { seed: 1, before: 500, after: 700, scale: 0.5 })
     const { faulty, calm } = result
@@ -62,10 +62,10 @@ describe('behind three faces and a real Redis', () => {
     expect(faulty.p99).toBeLessThan(900 + busy)
     expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
     if (fault.noticed === true) {
-      // At boot a node may have noticed before its face was ready.
+      // At boot a node may have noticed before its adapter was ready.
       if (fault.boot === undefined) expect(result.degradations).toBe(nodes.length)
       // How soon is measured by `pnpm faults`, on a machine that does nothing else.
-      expect(result.inStepAfter).toBeLessThan(Number.POSITIVE_INFINITY)
+      expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
     }
     if (fault.noticed === false) expect(result.degradations).toBe(0)
   })

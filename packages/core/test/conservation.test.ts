@@ -14,13 +14,13 @@ const arrival = fc.record({
   node: fc.nat({ max: 4 }),
   key: fc.constantFrom('a', 'b', '__proto__'),
   cost: fc.constantFrom(1, 1, 1, 2, 5, 0.5),
-  /** Gives back at once, or not. */
+  /** Refunds at once, or not. */
   back: fc.boolean(),
 })
 
 const arrivals = fc.array(arrival, { minLength: 5, maxLength: 120 })
 
-test('once all nodes are closed the hub holds what they admitted, less what was given back, in each interval', async () => {
+test('once all nodes are closed the hub holds what they admitted, less what was refunded, in each interval', async () => {
   const run = fc.record({
     arrivals,
     nodes: fc.integer({ min: 1, max: 5 }),

@@ -101,12 +101,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const alone = <Rule extends Partial<PolicyOptions>>(policy: Rule): Rule => ({ ...policy, coordination: 'local' })
 
 const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
-  'fixed, proof': {},
-  'fixed, proof, with a cooldown': { cooldown: '2m' },
-  'fixed, proof, with a growing cooldown': { cooldown: { base: '1s', factor: 100, max: '1000y' as '1d' } },
-  'fixed, published': { coordination: 'spans' },
+  'fixed, background': {},
+  'fixed, background, with a cooldown': { cooldown: '2m' },
+  'fixed, background, with a growing cooldown': { cooldown: { base: '1s', factor: 100, max: '1000y' as '1d' } },
+  'fixed, spans': { coordination: 'spans' },
   sliding: { algorithm: slidingWindow() },
-  'sliding, published': { algorithm: slidingCounter(), coordination: 'spans' },
+  'sliding counter, spans': { algorithm: slidingCounter(), coordination: 'spans' },
   'fixed, open without a store': { degraded: 'open' },
   'sliding, open without a store': { algorithm: slidingWindow(), degraded: 'open' },
   'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'spans', degraded: 'open' },
@@ -373,7 +373,7 @@ test('a policy takes limits up to the largest safe integer, and durations up to 
   expect(new Date(Date.now() + retryAfter).getTime()).not.toBeNaN()
 })
 
-test('charges without bounds, with units given back in between, leave a key full', async () => {
+test('charges without bounds, with units refunded in between, leave a key full', async () => {
   const { node, world } = scene()
   const throttler = node({ limit: 10, interval: '1h' }, { alone: true })
   const decision = throttler.check('a')

@@ -6,7 +6,7 @@ const STATES: Readonly<Record<string, { text: string; tone: string }>> = {
   idle: { text: 'Not started', tone: '' },
   local: { text: 'This process alone', tone: '' },
   connecting: { text: 'Connecting', tone: 'warn' },
-  synced: { text: 'In step', tone: 'ok' },
+  synced: { text: 'Synced', tone: 'ok' },
   degraded: { text: 'Without the store', tone: 'no' },
   closed: { text: 'Closed', tone: 'warn' },
 }

@@ -150,7 +150,7 @@ function BlockedRow({ one, actions, unblock }: { one: BlockedKey; actions: boole
 const REASONS: Readonly<Record<string, string>> = {
   ok: 'would be admitted',
   limit: 'at its limit',
-  cooldown: 'blocked after an excess',
+  cooldown: 'exceeded its limit',
   blocked: 'blocked by hand',
   degraded: 'refused while the store is away',
   overflow: 'without room in the table',

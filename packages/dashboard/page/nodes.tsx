@@ -3,7 +3,7 @@ import { percent, rate, span } from './format.ts'
 
 /** A node that was not heard of for so long is marked, in milliseconds; after four heartbeats it is gone. */
 const LATE = 3_000
-const STATES: Readonly<Record<string, string>> = { synced: 'in step', degraded: 'without store', local: 'alone' }
+const STATES: Readonly<Record<string, string>> = { synced: 'synced', degraded: 'without store', local: 'alone' }
 
 export function Nodes({ view }: { view: View }) {
   const silent = view.nodeCount - view.nodes.length

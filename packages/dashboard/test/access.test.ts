@@ -112,7 +112,7 @@ describe('a function', () => {
     ])
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403])
     expect(throttler.peek('a').allowed).toBe(true)
-    expect(warnings.map(({ code }) => code)).toEqual(mistake ? ['WEIR_FACE_FAILED'] : [])
+    expect(warnings.map(({ code }) => code)).toEqual(mistake ? ['WEIR_ADAPTER_FAILED'] : [])
     await expect.poll(() => open, { timeout: 5_000 }).toBe(0)
     await new Promise((resolve) => setImmediate(resolve))
     expect(unhandled).not.toHaveBeenCalled()

@@ -32,7 +32,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page, heard, throttler } = await open()
       for (let i = 0; i < 30; i++) throttler.check('alice')
       await page.getByRole('row', { name: /alice/ }).first().waitFor()
-      expect(await page.getByRole('banner').getByRole('status').textContent()).toBe('In step')
+      expect(await page.getByRole('banner').getByRole('status').textContent()).toBe('Synced')
       expect(new URL(page.url()).pathname).toBe('/deep/mount/weir/')
       expect(heard).toEqual([])
     })

@@ -38,7 +38,7 @@ export class Cluster {
   /** What the store is, in words. */
   storeText = ''
   commands: CommandCount | undefined
-  /** Address of the live page, if there is one. */
+  /** Address of the dashboard, if there is one. */
   page: string | undefined
   readonly #withPage: boolean
   #keeper: Child | undefined

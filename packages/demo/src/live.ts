@@ -31,7 +31,7 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
     await cluster.start({ limit, globalLimit: everyone, interval, spans, cooldown }, signal)
     screen.line(title(screen.colors))
     screen.line(`store: ${cluster.storeText}`)
-    if (cluster.page !== undefined) screen.line(`live page: ${cluster.page}`)
+    if (cluster.page !== undefined) screen.line(`dashboard: ${cluster.page}`)
     await warmUp(cluster, signal)
     sender = new Sender(cluster.ports, (answer) => tally.add(answer))
     // On a boundary, so that the first interval is a whole one.
@@ -115,7 +115,7 @@ function events({ gateways }: Cluster, { killed, restarted }: Outage, start: num
   const told = gateways.flatMap(({ about, states }) =>
     states.map(({ state, time }) => ({
       time,
-      text: `${about} ${state === 'degraded' ? 'goes on alone: it limits by its share' : 'is back in step'}`,
+      text: `${about} ${state === 'degraded' ? 'goes on alone: it limits by its share' : 'is synced again'}`,
     })),
   )
   if (killed !== undefined) told.push({ time: killed, text: 'Redis was killed' })

@@ -52,7 +52,7 @@ describe('the frame', () => {
     expect(text).toContain('Redis was killed')
   })
 
-  it('of a replay shows text of strangers harmlessly', () => {
+  it('of a replay shows text of untrusted clients harmlessly', () => {
     const tally = new Tally(3, 1000)
     tally.add({ gateway: 0, client: 'evil\x1b[2J\x07', status: 429, arrived: 0, late: 0 })
     const text = replayFrame({ ...view(), logTime: 0, logInterval: 60_000, current: tally.at(0), refused: [...tally.clients] }, plain)

@@ -84,11 +84,11 @@ export const load: Figure = {
   about: 'overshoot and store operations by offered load',
   async make() {
     const coordinations = { background: {}, spans: { coordination: 'spans' } } as const
-    const excess: { name: string; offered: number; overshoot: number }[] = []
+    const overshoots: { name: string; offered: number; overshoot: number }[] = []
     for (const [name, policy] of Object.entries(coordinations)) {
       for (const offered of [1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, 100]) {
         const { overshoot } = await run({ ...MIDDLE, ...policy }, offered)
-        excess.push({ name, offered, overshoot: overshoot.mean })
+        overshoots.push({ name, offered, overshoot: overshoot.mean })
       }
     }
     const operations: { name: string; offered: number; operations: number }[] = []
@@ -98,7 +98,7 @@ export const load: Figure = {
         if (result.operations >= 1) operations.push({ name: `${nodes} nodes`, offered, operations: result.operations })
       }
     }
-    return { charts: { 'overshoot-by-load.svg': overshootChart(excess), 'operations-by-load.svg': operationsChart(operations) } }
+    return { charts: { 'overshoot-by-load.svg': overshootChart(overshoots), 'operations-by-load.svg': operationsChart(operations) } }
   },
 }
 
@@ -151,8 +151,8 @@ function overshootChart(points: readonly { name: string; offered: number; oversh
     marks: [
       grid(),
       offeredAxis(1),
-      ...series(points, 'published', 'offered', 'overshoot', COLORS.second),
-      ...series(points, 'proof', 'offered', 'overshoot', COLORS.first, 'proof (default)'),
+      ...series(points, 'spans', 'offered', 'overshoot', COLORS.second),
+      ...series(points, 'background', 'offered', 'overshoot', COLORS.first, 'background (default)'),
     ],
   })
 }

@@ -9,14 +9,14 @@ const BATCH = 200
 const INTERVAL = 60_000
 
 const FIXED: StorePolicy = {
-  id: `v1:fixed:proof:${INTERVAL}:user`,
+  id: `v1:fixed-window:background:${INTERVAL}:user`,
   width: INTERVAL,
   cells: 1,
   limit: 100_000,
   hot: 25_000,
   ttl: 2 * INTERVAL,
 }
-const SLIDING: StorePolicy = { ...FIXED, id: `v1:sliding30:proof:${INTERVAL}:user`, width: INTERVAL / 30, cells: 31 }
+const SLIDING: StorePolicy = { ...FIXED, id: `v1:sliding-window30:background:${INTERVAL}:user`, width: INTERVAL / 30, cells: 31 }
 
 /** What a key takes in Redis, measured on a server of its own. */
 export const sizing: Figure = {

@@ -5,16 +5,17 @@ import { ROOT } from './pages.ts'
 
 /** Where options are declared, and the section of the page that lists them. */
 const DECLARED: readonly (readonly [section: string, file: string, name: string])[] = [
-  ['Policy', 'packages/core/src/policy.ts', 'interface PolicyOptions'],
-  ['Policy', 'packages/core/src/http/plans.ts', 'type PlannedPolicyOptions'],
-  ['Cooldowns that grow', 'packages/core/src/policy.ts', 'interface GrowingCooldown'],
-  ['Throttler', 'packages/core/src/throttler-options.ts', 'interface ThrottlerOptions'],
-  ['Snapshots', 'packages/core/src/snapshot.ts', 'interface SnapshotOptions'],
-  ['Face', 'packages/core/src/http/face-options.ts', 'interface FaceOptions'],
+  ['Policy', 'packages/core/src/decide/policy.ts', 'interface PolicyOptions'],
+  ['Policy', 'packages/core/src/decide/plans.ts', 'type PlannedPolicyOptions'],
+  ['Cooldowns that grow', 'packages/core/src/decide/policy.ts', 'interface GrowingCooldown'],
+  ['slidingWindow', 'packages/core/src/algorithms/sliding-window/index.ts', 'interface SlidingWindowOptions'],
+  ['Throttler', 'packages/core/src/throttler/options.ts', 'interface ThrottlerOptions'],
+  ['Snapshots', 'packages/core/src/inspect/snapshot.ts', 'interface SnapshotOptions'],
+  ['Adapter', 'packages/core/src/http/adapter-options.ts', 'interface AdapterOptions'],
   ['Fastify', 'packages/fastify/src/options.ts', 'type ThrottleOptions'],
   ['Koa', 'packages/koa/src/throttle.ts', 'type ThrottleOptions'],
-  ['Stores', 'packages/core/src/ipc-store.ts', 'interface IpcStoreOptions'],
-  ['Stores', 'packages/core/src/ipc-serve.ts', 'interface ServeIpcOptions'],
+  ['Stores', 'packages/core/src/ipc/store.ts', 'interface IpcStoreOptions'],
+  ['Stores', 'packages/core/src/ipc/serve.ts', 'interface ServeIpcOptions'],
   ['Stores', 'packages/redis/src/connection/options.ts', 'interface RedisStoreOptions'],
 ]
 /** Rows for what stands in no declaration of options. */

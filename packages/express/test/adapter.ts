@@ -1,9 +1,9 @@
-import type { FaceAdapter } from '@weir/testing'
+import type { AdapterUnderTest } from '@weir/testing'
 import type { default as express, Request, Response } from 'express'
 import { type ThrottleOptions, throttle } from '../src/index.ts'
 
 /** The contract's application, in a version of Express. */
-export function expressAdapter(framework: typeof express): FaceAdapter<Request> {
+export function expressAdapter(framework: typeof express): AdapterUnderTest<Request> {
   return {
     routes: 'path',
     async start(inputs) {

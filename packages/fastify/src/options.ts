@@ -1,5 +1,5 @@
 import type { Decision, PolicyOptions, Throttler, ThrottlerOptions } from '@weir/core'
-import type { FaceOptions, PolicyName, ThrottleInput } from '@weir/core/http'
+import type { AdapterOptions, PolicyName, ThrottleInput } from '@weir/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** What Fastify calls a handler with, as far as options such as `handler` see it. */
@@ -25,9 +25,9 @@ interface PlannedLimits {
  * plugin's single policy (but not its `name` and `match`) hold where the route gives none.
  */
 export type RouteThrottleOptions =
-  | (FaceOptions<FastifyRequest, FastifyArgs> & Partial<PolicyOptions<FastifyRequest> & PlannedLimits>)
-  | (FaceOptions<FastifyRequest, FastifyArgs> & Pick<ThrottlerOptions<FastifyRequest>, 'policies'>)
-  | (FaceOptions<FastifyRequest, FastifyArgs> & { readonly throttler: Throttler<string, FastifyRequest> })
+  | (AdapterOptions<FastifyRequest, FastifyArgs> & Partial<PolicyOptions<FastifyRequest> & PlannedLimits>)
+  | (AdapterOptions<FastifyRequest, FastifyArgs> & Pick<ThrottlerOptions<FastifyRequest>, 'policies'>)
+  | (AdapterOptions<FastifyRequest, FastifyArgs> & { readonly throttler: Throttler<string, FastifyRequest> })
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -8,7 +8,7 @@ import type { FastifyReader, RouteConfig } from './reader.ts'
 /** Guards the requests of one route, or of all without options of their own. */
 export type RouteGuard = Guard<FastifyRequest, FastifyArgs>
 
-/** A face's own options, and those that its throttler is made from. */
+/** An adapter's own options, and those that its throttler is made from. */
 type SplitOptions = ReturnType<typeof Guard.split<FastifyRequest, FastifyArgs, string>>
 
 /** A policy's name goes into a header field and into keys of the store. */
@@ -100,12 +100,12 @@ export class RouteLimits {
   }
 
   #make(limit: RouteLimit): RouteGuard {
-    const { face, throttler, make } = limit.split
+    const { own, throttler, make } = limit.split
     if (limit.guard !== undefined) return limit.guard
     if (throttler === undefined) this.#adopt()
     const names = new Set(make.policies.map(({ name }) => name))
     limit.guard = new Guard(
-      { ...face, throttler: throttler ?? this.throttler },
+      { ...own, throttler: throttler ?? this.throttler },
       this.#reader,
       throttler === undefined ? (policy) => names.has(policy) : undefined,
     )
@@ -122,12 +122,12 @@ export class RouteLimits {
 
   /** A route's options with those of the plugin where it gives none. */
   #complete(options: RouteThrottleOptions, name: string): SplitOptions {
-    const { face, make, throttler } = this.#plugin
+    const { own, make, throttler } = this.#plugin
     const levels = 'policies' in options || 'throttler' in options
     const split = Guard.split<FastifyRequest, FastifyArgs, string>(
       (levels ? options : { name, ...options }) as ThrottleInput<FastifyRequest, FastifyArgs>,
     )
-    if (split.throttler !== undefined) return { ...split, face: { ...face, ...split.face } }
+    if (split.throttler !== undefined) return { ...split, own: { ...own, ...split.own } }
     if (throttler !== undefined) {
       throw new WeirError(
         'WEIR_MISSING_OPTION',
@@ -140,7 +140,7 @@ export class RouteLimits {
       ...policy,
       name: policy.name ?? `${name}#${place}`,
     }))
-    return { face: { ...face, ...split.face }, throttler: undefined, make: { ...make, policies } }
+    return { own: { ...own, ...split.own }, throttler: undefined, make: { ...make, policies } }
   }
 }
 

@@ -1,11 +1,11 @@
 import { PassThrough } from 'node:stream'
 import type { Throttler } from '@weir/core'
-import type { FaceAdapter } from '@weir/testing'
+import type { AdapterUnderTest } from '@weir/testing'
 import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
 import { type ThrottleOptions, weir } from '../src/index.ts'
 
 /** The contract's application, in a version of Fastify. */
-export function fastifyAdapter(framework: typeof fastify): FaceAdapter<FastifyRequest> {
+export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<FastifyRequest> {
   return {
     routes: 'pattern',
     async start(inputs) {

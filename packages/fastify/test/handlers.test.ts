@@ -28,7 +28,7 @@ describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(await refused).toMatchObject({ statusCode: 429, body: expect.stringContaining('quota-exceeded') })
-    expect(warnings).toMatchObject([{ code: 'WEIR_FACE_FAILED', message: expect.stringContaining('sent no answer') }])
+    expect(warnings).toMatchObject([{ code: 'WEIR_ADAPTER_FAILED', message: expect.stringContaining('sent no answer') }])
     await app.close()
   })
 

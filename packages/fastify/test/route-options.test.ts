@@ -35,14 +35,14 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
   test("options replace the plugin's, and take from it what they don't say", async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)
-    app.get('/dear', { config: { throttle: { limit: 1 } } }, () => 'dear')
+    app.get('/expensive', { config: { throttle: { limit: 1 } } }, () => 'expensive')
     app.get('/usual', () => 'usual')
-    expect(await statuses(app, '/dear', 2)).toEqual([200, 429])
-    expect((await app.inject('/dear')).headers['ratelimit-policy']).toBe('"GET /dear";q=1;w=3600')
+    expect(await statuses(app, '/expensive', 2)).toEqual([200, 429])
+    expect((await app.inject('/expensive')).headers['ratelimit-policy']).toBe('"GET /expensive";q=1;w=3600')
     expect(await statuses(app, '/usual', 4)).toEqual([200, 200, 200, 429])
   })
 
-  test('options of the face are replaced too', async () => {
+  test('options of the adapter are replaced too', async () => {
     const app = fastify()
     await app.register(weir, { ...PLUGIN, headers: 'legacy', message: 'general' })
     app.get('/own', { config: { throttle: { limit: 1, message: 'my own' } } }, () => 'own')
@@ -106,14 +106,14 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
   test('all routes live in one throttler, and outlive an update of the rules', async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)
-    app.get('/dear', { config: { throttle: { limit: 1 } } }, () => 'dear')
+    app.get('/expensive', { config: { throttle: { limit: 1 } } }, () => 'expensive')
     app.get('/usual', () => 'usual')
-    expect(await statuses(app, '/dear', 2)).toEqual([200, 429])
-    expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'GET /dear'])
+    expect(await statuses(app, '/expensive', 2)).toEqual([200, 429])
+    expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default', 'GET /expensive'])
     app.throttler.update([{ limit: 1, interval: '1h' }])
     expect(await statuses(app, '/usual', 2)).toEqual([200, 429])
     // Left out by the update and added again, a policy starts anew on this node.
-    expect(await statuses(app, '/dear', 3)).toContain(429)
+    expect(await statuses(app, '/expensive', 3)).toContain(429)
   })
 
   test('what can not be used is rejected where the route is declared', async () => {

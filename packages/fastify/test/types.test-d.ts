@@ -39,7 +39,7 @@ test('wrong options do not compile', () => {
 
 test('routes take options of their own, and requests carry the decision', () => {
   app.get('/cheap', { config: { throttle: false } }, () => '')
-  app.get('/dear', { config: { throttle: { limit: 5, cost: (request) => request.url.length } } }, (request) => {
+  app.get('/expensive', { config: { throttle: { limit: 5, cost: (request) => request.url.length } } }, (request) => {
     expectTypeOf(request.throttle).toEqualTypeOf<Decision<'everyone' | 'user'> | null>()
     return ''
   })

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
-import type { FaceAdapter } from '@weir/testing'
+import type { AdapterUnderTest } from '@weir/testing'
 import type Koa from 'koa'
 import { type ThrottleOptions, throttle } from '../src/index.ts'
 
 /** The contract's application, in a version of Koa. */
-export function koaAdapter(Framework: typeof Koa, withRouter: boolean): FaceAdapter<Koa.Context> {
+export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterUnderTest<Koa.Context> {
   return {
     routes: withRouter ? 'pattern' : 'path',
     async start(inputs) {

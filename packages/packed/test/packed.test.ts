@@ -38,10 +38,10 @@ const find = (name: string): Packed => {
 
 describe.each(names)('the tarball of %s', (name) => {
   it('holds the build, the licence, a README and nothing else', async () => {
-    const strangers = find(name).files.filter(
+    const foreign = find(name).files.filter(
       (file) => !/^(dist\/(esm|cjs)\/.+|grafana\/.+\.(json|yaml)|LICENSE|README\.md|package\.json)$/.test(file),
     )
-    expect(strangers).toEqual([])
+    expect(foreign).toEqual([])
     expect(find(name).files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
     expect(await mustRun('tar', ['-xOzf', find(name).tarball, 'package/LICENSE'])).toBe(readFileSync(join(ROOT, 'LICENSE'), 'utf8'))
   })

@@ -4,7 +4,7 @@ import type { Packed } from '@weir/tooling/pack'
 import { mustRun, pnpm } from '@weir/tooling/run'
 import { transform } from 'esbuild'
 
-/** A kind of project that a stranger may have. */
+/** A kind of project that an application may have. */
 export interface Flavour {
   readonly name: string
   readonly module: 'esm' | 'cjs'
@@ -53,7 +53,10 @@ export async function writeProject(directory: string, flavour: Flavour, packed: 
 
   mkdirSync(join(directory, 'src'), { recursive: true })
   const type = flavour.module === 'esm' ? 'module' : 'commonjs'
-  writeFileSync(join(directory, 'package.json'), JSON.stringify({ name: 'stranger', private: true, type, dependencies, devDependencies }))
+  writeFileSync(
+    join(directory, 'package.json'),
+    JSON.stringify({ name: 'application', private: true, type, dependencies, devDependencies }),
+  )
   if (flavour.installer === 'pnpm') {
     // The packages depend on each other by version; none is published where this test runs.
     const overrides = packed.map(({ manifest, tarball }) => `  '${manifest.name}': 'file:${tarball}'\n`).join('')

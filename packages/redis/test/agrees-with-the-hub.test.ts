@@ -42,7 +42,7 @@ const entry = fc.record(
 const block = fc.record({
   policy: fc.constantFrom(fixed, sliding),
   key: fc.constantFrom('x', 'y:1', 'z'.repeat(300)),
-  kind: fc.constantFrom('excess', 'set', 'restore', 'lift'),
+  kind: fc.constantFrom('exceeded', 'set', 'restore', 'lift'),
   remaining: fc.constantFrom(600_000, 1_200_000),
 })
 const step = fc.record({

@@ -73,7 +73,7 @@ const step = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.record({ node: fc.nat(2), block: fc.constantFrom('excess', 'set', 'restore', 'lift'), key: fc.nat(KEYS.length - 1) }),
+    arbitrary: fc.record({ node: fc.nat(2), block: fc.constantFrom('exceeded', 'set', 'restore', 'lift'), key: fc.nat(KEYS.length - 1) }),
   },
   { weight: 2, arbitrary: fc.record({ node: fc.nat(2), beat: fc.boolean() }) },
   { weight: 3, arbitrary: fc.record({ corruption }) },

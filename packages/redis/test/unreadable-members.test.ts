@@ -345,7 +345,7 @@ test('times and units beyond all measure are brought down to what Redis can keep
   const endless = { ...FIXED, id: 'endless', ttl: 1e300 }
   expect(nets(await count(a, endless, 'k', [RUNNING, 1e300]))).toEqual([Number.MAX_SAFE_INTEGER])
   expect(await block(a, { remaining: 1e300 })).toBe(5e12)
-  expect(await block(a, { key: 'l', kind: 'excess', remaining: 1e300, growth: { factor: 1e300, max: 1e300, memory: 1e300 } })).toBe(5e12)
+  expect(await block(a, { key: 'l', kind: 'exceeded', remaining: 1e300, growth: { factor: 1e300, max: 1e300, memory: 1e300 } })).toBe(5e12)
   expect((await beat(a)).blocks.every(({ remaining }) => remaining <= 5e12)).toBe(true)
   expect(a.warnings).toEqual([])
   await a.close()

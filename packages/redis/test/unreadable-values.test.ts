@@ -88,7 +88,7 @@ class Scene {
   sync(node: TestNode, taken: number): Promise<SyncReply> {
     const blocks: BlockChange[] = [FIXED, SLIDING].map((policy) => ({ policy, key: 'blocked', kind: 'restore', remaining: 3_600_000 }))
     blocks.push({ policy: FIXED, key: 'offender', kind: 'lift', remaining: 0 })
-    blocks.push({ policy: FIXED, key: 'offender', kind: 'excess', remaining: 60_000, growth: GROWTH })
+    blocks.push({ policy: FIXED, key: 'offender', kind: 'exceeded', remaining: 60_000, growth: GROWTH })
     return node.connection.sync({
       entries: [FIXED, SLIDING].flatMap((policy) => NAMES.map((key) => ({ policy, key, cells: [{ ordinal: RUNNING, taken, given: 0 }] }))),
       blocks,

@@ -1,5 +1,5 @@
-export type { FaceAdapter, FaceServer } from './adapter-contract/context.ts'
-export { type FaceContractOptions, faceContract } from './adapter-contract/face-contract.ts'
+export { type AdapterContractOptions, adapterContract } from './adapter-contract/adapter-contract.ts'
+export type { AdapterServer, AdapterUnderTest } from './adapter-contract/context.ts'
 export {
   restoreTarget,
   type SpelledRoute,

@@ -21,7 +21,14 @@ afterEach(async () => {
 })
 
 const WIDTH = 600_000
-const policy: StorePolicy = { id: `v1:fixed:proof:${WIDTH}:user`, width: WIDTH, cells: 1, limit: 1_000, hot: 250, ttl: 2 * WIDTH }
+const policy: StorePolicy = {
+  id: `v1:fixed-window:background:${WIDTH}:user`,
+  width: WIDTH,
+  cells: 1,
+  limit: 1_000,
+  hot: 250,
+  ttl: 2 * WIDTH,
+}
 
 function forkHostile(serialization: 'json' | 'advanced', ...args: string[]): ChildProcess {
   const child = fork(new URL('./fixtures/ipc-hostile.ts', import.meta.url), args, {

@@ -28,7 +28,7 @@ describe('a Poisson load', () => {
     expect(variance / mean).toBeLessThan(1.35)
   })
 
-  it('takes dearer requests less often', () => {
+  it('takes more expensive requests less often', () => {
     const { length } = until(poisson(1, { cost: 10 }), 1_000_000)
     expect(length).toBeGreaterThan(9_700)
     expect(length).toBeLessThan(10_300)

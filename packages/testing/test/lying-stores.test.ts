@@ -116,7 +116,7 @@ const inHeartbeat = (change: (heartbeat: NonNullable<SyncReply['heartbeat']>) =>
 const SMOOTH: readonly [string, Lies][] = [
   ['nobody has taken anything', { reply: eachCell((cell) => ({ ...cell, taken: 0, given: 0 })) }],
   ['everybody has taken everything', { reply: eachCell((cell) => ({ ...cell, taken: Number.MAX_SAFE_INTEGER, given: 0 })) }],
-  ['everything was given back', { reply: eachCell((cell) => ({ ...cell, taken: 1e15, given: 1e15 })) }],
+  ['everything was refunded', { reply: eachCell((cell) => ({ ...cell, taken: 1e15, given: 1e15 })) }],
   [
     'now everything, now nothing',
     (() => {

@@ -32,7 +32,7 @@ describe('figures of limiters that are known', () => {
     const result = await simulate({ ...base, node: alone, load: poisson(100) })
     expect(result.overshoot).toEqual({ count: 20, mean: 3, p95: 3, max: 3 })
     expect(result.falseRequests).toBe(0)
-    // The first excess comes after a 100th of the interval, nodes close at about four 100ths.
+    // The limit is first exceeded after a 100th of the interval, nodes close at about four 100ths.
     expect(result.block.mean).toBeGreaterThan(20)
     expect(result.block.mean).toBeLessThan(40)
   })

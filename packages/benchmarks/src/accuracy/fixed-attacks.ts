@@ -11,7 +11,7 @@ export const attackGoals: readonly Goal[] = [
   cold('8', 'A flood on an idle key, nodes unevenly loaded', 'zipf', [8, 6, 4]),
   {
     id: '9',
-    title: 'From the first excess to the block',
+    title: 'From the first request beyond the limit to the block',
     cases: (size) => [
       {
         name: nameOf(MIDDLE),

@@ -23,8 +23,8 @@ export interface SoakResult {
   readonly leaks: readonly string[]
   /** Processes that ended. */
   readonly dead: readonly string[]
-  /** Whether all nodes were in step at the end. */
-  readonly inStep: boolean
+  /** Whether all nodes were synced at the end. */
+  readonly synced: boolean
 }
 
 /** Of one server behind a proxy: faults of the server, of the network, and both. */
@@ -44,7 +44,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
   const seen: Clients['seen'] = []
   let lost = 0
   let doubled = 0
-  let inStep = true
+  let synced = true
   const immortals: string[] = []
   const measure = async (): Promise<void> => {
     for (const [i, node] of nodes.entries()) {
@@ -76,7 +76,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
         await fault.end(stage, nodes)
       }
       await Promise.all(nodes.map((node) => node.synced(5_000))).catch(() => {
-        inStep = false
+        synced = false
       })
       await clients.stop()
       await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
@@ -100,8 +100,8 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       immortals,
       heapSlope: Math.max(...heaps.map(slopeOf)),
       leaks: [...heaps.flatMap(leaksOf), ...(stage.proxy?.connections ? [`${stage.proxy.connections} connections to Redis`] : [])],
-      dead: nodes.flatMap(({ face, ended }) => (ended === undefined ? [] : [`${face} ${ended}`])),
-      inStep,
+      dead: nodes.flatMap(({ adapter, ended }) => (ended === undefined ? [] : [`${adapter} ${ended}`])),
+      synced,
     }
   } finally {
     await Promise.all(nodes.map((node) => node.kill()))
@@ -137,7 +137,7 @@ const WATCHED = /Timeout|Immediate|ConnectWrap|FSReq|Pipe/
 
 /** Why a run has failed; nothing when it has not. */
 export function failuresOf(result: SoakResult): string[] {
-  const { minutes, verdict, lost, doubled, immortals, heapSlope, leaks, dead, inStep } = result
+  const { minutes, verdict, lost, doubled, immortals, heapSlope, leaks, dead, synced } = result
   return [
     ...(verdict.answered < verdict.sent ? [`${verdict.sent - verdict.answered} requests without an answer`] : []),
     ...(verdict.serverErrors + verdict.strange > 0
@@ -148,7 +148,7 @@ export function failuresOf(result: SoakResult): string[] {
     ...(heapSlope > MOST_GROWTH + WARM_UP / minutes ? [`the heap grows by ${Math.round(heapSlope / 1024)} KiB a minute`] : []),
     ...leaks.map((leak) => `leaked ${leak}`),
     ...dead,
-    ...(inStep ? [] : ['not all nodes were in step at the end']),
+    ...(synced ? [] : ['not all nodes were synced at the end']),
   ]
 }
 

@@ -1,13 +1,13 @@
 import type { RequestListener } from 'node:http'
 import type { Throttler } from '@weir/core'
-import type { Face } from './protocol.ts'
+import type { Adapter } from './protocol.ts'
 
 /** A hello-world service in each framework. Each process loads its own one only. */
-export async function appOf(face: Face, throttler: Throttler): Promise<RequestListener> {
-  return await APPS[face](throttler)
+export async function appOf(adapter: Adapter, throttler: Throttler): Promise<RequestListener> {
+  return await APPS[adapter](throttler)
 }
 
-const APPS: Readonly<Record<Face, (throttler: Throttler) => Promise<RequestListener>>> = {
+const APPS: Readonly<Record<Adapter, (throttler: Throttler) => Promise<RequestListener>>> = {
   async express(throttler) {
     const [{ default: express }, { throttle }] = await Promise.all([import('express'), import('@weir/express')])
     const app = express()

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { until } from '@weir/tooling/redis-servers'
-import { type Answer, booksInterval, FACES, type Face, type FromNode, type Order, type Rule, type StateChange } from './protocol.ts'
+import { ADAPTERS, type Adapter, type Answer, booksInterval, type FromNode, type Order, type Rule, type StateChange } from './protocol.ts'
 
 const SCRIPT = new URL('./node.ts', import.meta.url)
 /** A busy machine may take long to start a process; one that needs longer is broken. */
@@ -24,7 +24,7 @@ export interface NodeOptions {
 
 /** A node as its parent sees it. */
 export class RemoteNode {
-  readonly face: Face
+  readonly adapter: Adapter
   readonly states: StateChange[] = []
   port = 0
   /** What it answers while it is not to be asked: it was killed, or has ended by itself. */
@@ -36,8 +36,8 @@ export class RemoteNode {
   #complaint = ''
   #orders = 0
 
-  private constructor(face: Face, { env, thread = false }: NodeOptions) {
-    this.face = face
+  private constructor(adapter: Adapter, { env, thread = false }: NodeOptions) {
+    this.adapter = adapter
     if (thread) {
       // A thread can't be given a loader by arguments.
       const source = `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => {
@@ -46,11 +46,11 @@ export class RemoteNode {
       })`
       this.#worker = new Worker(source, {
         eval: true,
-        workerData: face,
+        workerData: adapter,
         execArgv: ['--conditions=@weir/source'],
       })
     } else {
-      this.#child = fork(fileURLToPath(SCRIPT), [face], {
+      this.#child = fork(fileURLToPath(SCRIPT), [adapter], {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
         execArgv: [...EXEC_ARGV, '--expose-gc'],
         env: { ...process.env, NODE_ENV: 'production', ...env },
@@ -62,7 +62,7 @@ export class RemoteNode {
     }
     const channel = (this.#child ?? this.#worker) as ChildProcess
     this.#ready = new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`The ${face} node did not start in time. ${this.#complaint}`)), START_DEADLINE)
+      const timer = setTimeout(() => reject(new Error(`The ${adapter} node did not start in time. ${this.#complaint}`)), START_DEADLINE)
       channel.on('message', (message) => {
         clearTimeout(timer)
         this.#hear(message as FromNode, resolve)
@@ -72,15 +72,15 @@ export class RemoteNode {
         clearTimeout(timer)
         if (this.#child !== undefined) running.delete(this.#child)
         this.ended ??= `ended with ${signal ?? code}. ${this.#complaint}`
-        reject(new Error(`The ${face} node ${this.ended}`))
-        for (const [id, answer] of this.#waiting) answer({ type: 'answer', id, error: `The ${face} node ${this.ended}` })
+        reject(new Error(`The ${adapter} node ${this.ended}`))
+        for (const [id, answer] of this.#waiting) answer({ type: 'answer', id, error: `The ${adapter} node ${this.ended}` })
       })
     })
     this.#ready.catch(() => {})
   }
 
-  static async start(face: Face, options: NodeOptions = {}): Promise<RemoteNode> {
-    const node = new RemoteNode(face, options)
+  static async start(adapter: Adapter, options: NodeOptions = {}): Promise<RemoteNode> {
+    const node = new RemoteNode(adapter, options)
     await node.#ready
     return node
   }
@@ -89,12 +89,12 @@ export class RemoteNode {
     const id = ++this.#orders
     const message = { ...order, id }
     const answer = await new Promise<Answer>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`The ${this.face} node did not answer ${order.type}.`)), ANSWER_DEADLINE)
+      const timer = setTimeout(() => reject(new Error(`The ${this.adapter} node did not answer ${order.type}.`)), ANSWER_DEADLINE)
       this.#waiting.set(id, (given) => {
         clearTimeout(timer)
         resolve(given)
       })
-      if (this.ended !== undefined) reject(new Error(`The ${this.face} node ${this.ended}`))
+      if (this.ended !== undefined) reject(new Error(`The ${this.adapter} node ${this.ended}`))
       else if (this.#worker !== undefined) this.#worker.postMessage(message)
       else this.#child?.send(message, () => {})
     })
@@ -107,7 +107,7 @@ export class RemoteNode {
   async synced(patience = 20_000): Promise<void> {
     await until(
       async () => (await this.ask({ type: 'snapshot' })).snapshot?.state === 'synced',
-      `the ${this.face} node is in step`,
+      `the ${this.adapter} node is synced`,
       patience,
     )
   }
@@ -142,10 +142,12 @@ export class RemoteNode {
 /** Sources are run as they are, whatever runs this process: a test runner has other arguments. */
 const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
-/** One node of each face, or as many as are wanted, the faces in turn. */
+/** One node of each adapter, or as many as are wanted, the adapters in turn. */
 export async function startFleet(count = 3, options: readonly NodeOptions[] = []): Promise<RemoteNode[]> {
   return await Promise.all(
-    Array.from({ length: count }, (_, i) => RemoteNode.start(FACES[i % FACES.length] as Face, options[i % Math.max(1, options.length)])),
+    Array.from({ length: count }, (_, i) =>
+      RemoteNode.start(ADAPTERS[i % ADAPTERS.length] as Adapter, options[i % Math.max(1, options.length)]),
+    ),
   )
 }
 

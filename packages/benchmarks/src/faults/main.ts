@@ -11,7 +11,7 @@ import { openStage, type StageName } from './stage.ts'
 const PAGE = fileURLToPath(new URL('../../../../docs/reference/faults.md', import.meta.url))
 
 const program = new Command('faults')
-  .description('Makes each fault of a store happen while requests flow through all three faces, and says what clients saw.')
+  .description('Makes each fault of a store happen while requests flow through all three adapters, and says what clients saw.')
   .option('--only <text>', 'only faults whose name holds this')
   .option('--seed <number>', 'of the load', Number, 1)
   .option('--scale <part>', 'how long faults last, as a part of their usual length', Number, 1)

@@ -7,12 +7,12 @@ import { header } from '@weir/core/http'
 import { redisStore } from '@weir/redis'
 import { appOf } from './apps.ts'
 import {
+  type Adapter,
   type Answer,
   ARRIVED_HEADER,
   BOOKS,
   BOOKS_SPANS,
   booksInterval,
-  type Face,
   type FromNode,
   KEY_HEADER,
   LIMITED,
@@ -22,10 +22,10 @@ import {
 } from './protocol.ts'
 
 /**
- * One node: a service behind one of the faces, in a process or a worker thread of its own, that does what it is told.
+ * One node: a service behind one of the adapters, in a process or a worker thread of its own, that does what it is told.
  * Its throttler can be made anew while the process stays.
  */
-const face = (isMainThread ? process.argv[2] : workerData) as Face
+const adapter = (isMainThread ? process.argv[2] : workerData) as Adapter
 
 let throttler: Throttler | undefined
 let rule: Rule | undefined
@@ -87,7 +87,7 @@ async function renew(wanted: Rule): Promise<void> {
   })
   made.on('degraded', ({ cause }) => tell({ type: 'state', state: 'degraded', at: monotonic(), cause: String(cause) }))
   made.on('recovered', () => tell({ type: 'state', state: 'recovered', at: monotonic() }))
-  handler = await appOf(face, made as Throttler)
+  handler = await appOf(adapter, made as Throttler)
   throttler = made.start() as Throttler
 }
 

@@ -1,8 +1,8 @@
 import type { Snapshot } from '@weir/core'
 
-/** The three faces, one process each. */
-export type Face = 'express' | 'fastify' | 'koa'
-export const FACES: readonly Face[] = ['express', 'fastify', 'koa']
+/** The three adapters, one process each. */
+export type Adapter = 'express' | 'fastify' | 'koa'
+export const ADAPTERS: readonly Adapter[] = ['express', 'fastify', 'koa']
 
 /** Whose limit a request counts towards. */
 export const KEY_HEADER = 'x-client'

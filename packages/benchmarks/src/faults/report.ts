@@ -1,4 +1,4 @@
-import { FACES } from './protocol.ts'
+import { ADAPTERS } from './protocol.ts'
 import { type FaultResult, INTERVAL, LIMIT } from './run-fault.ts'
 
 const percent = (part: number): string => `${(100 * part).toFixed(part === 0 || part >= 0.1 ? 0 : 1)} %`
@@ -9,7 +9,7 @@ export function line(result: FaultResult): string {
   return cells(result).join(' | ')
 }
 
-function cells({ name, calm, faulty, calmOvershoot, overshoot, inStepAfter, lost, doubled, degradations }: FaultResult): string[] {
+function cells({ name, calm, faulty, calmOvershoot, overshoot, syncedAfter, lost, doubled, degradations }: FaultResult): string[] {
   return [
     name,
     `${faulty.answered} of ${faulty.sent}`,
@@ -17,7 +17,7 @@ function cells({ name, calm, faulty, calmOvershoot, overshoot, inStepAfter, lost
     `${calm.p50.toFixed(1)} / ${calm.p99.toFixed(0)}`,
     String(faulty.serverErrors),
     `${percent(overshoot.worst)} (${percent(calmOvershoot.worst)})`,
-    ms(inStepAfter),
+    ms(syncedAfter),
     String(degradations),
     `${lost} / ${doubled}`,
   ]
@@ -30,7 +30,7 @@ const HEAD = [
   'without it',
   '5xx',
   'worst over-admission (without)',
-  'in step after',
+  'synced after',
   'degraded',
   'lost / doubled',
 ]
@@ -40,14 +40,14 @@ export function page(results: readonly FaultResult[]): string {
   const rows = [HEAD, HEAD.map(() => '---'), ...results.map(cells)]
   return `# What faults of the store do
 
-Three processes, one each with ${FACES.join(', ')}, share a real Redis. Clients send 25 requests a second with one key, half of
+Three processes, one each with ${ADAPTERS.join(', ')}, share a real Redis. Clients send 25 requests a second with one key, half of
 its limit of ${LIMIT} per ${INTERVAL / 1000} s, and 150 with another, three times as much as it may. Then something breaks. \`pnpm faults --write\` makes
 it happen again and writes this page.
 
 - **answered**: requests from the begin of the fault on, of those that were sent.
 - **p50 / p99**: what clients waited from the begin of the fault on, and in the same run without it.
 - **worst over-admission**: units beyond the limit in the worst interval of the whole run; in parentheses without the fault.
-- **in step after**: from when the store took writes again until the last of the three processes exchanged counts with it.
+- **synced after**: from when the store took writes again until the last of the three processes exchanged counts with it.
 - **degraded**: changes of state to \`degraded\`, of three processes.
 - **lost / doubled**: the difference between what clients were granted and what the store has counted when all is over.
 

@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly seed: number
   /** Milliseconds of load without the fault, for comparison. */
   readonly before: number
-  /** Milliseconds of load after the nodes are in step again. */
+  /** Milliseconds of load after the nodes are synced again. */
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
@@ -24,8 +24,8 @@ export interface FaultResult {
   readonly faulty: Verdict
   readonly calmOvershoot: Overshoot
   readonly overshoot: Overshoot
-  /** Milliseconds from when the store took writes again until the last node was in step; undefined if none noticed. */
-  readonly inStepAfter: number | undefined
+  /** Milliseconds from when the store took writes again until the last node was synced; undefined if none noticed. */
+  readonly syncedAfter: number | undefined
   /** Changes of state to degraded, of all nodes. */
   readonly degradations: number
   readonly causes: readonly string[]
@@ -83,7 +83,7 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
     faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
     calmOvershoot: overshootOf(calm, rule, offset),
     overshoot: overshootOf(clients.seen, rule, offset),
-    inStepAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
+    syncedAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
     degradations: states.filter(({ state }) => state === 'degraded').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],
     ...difference,

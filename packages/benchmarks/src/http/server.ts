@@ -28,10 +28,10 @@ const client = contender.endsWith('Redis') ? new Redis({ port: redis as number, 
 const store = client === undefined ? {} : { store: redisStore(client) }
 const policy = { limit, interval: '1h', key: 'ip', ...store } as const
 
-// What any limiter pays that tells clients of their limits: the same fields and the same problem, with no decision behind them.
+// What any limiter pays that tells clients of their limits: the same fields and the same problem details, with no decision behind them.
 const byHand = contender === 'fields alone'
 const refusing = byHand && limit === 1
-const problem = JSON.stringify({
+const details = JSON.stringify({
   type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
   title: 'Request cannot be satisfied as assigned quota has been exceeded',
   status: 429,
@@ -61,8 +61,8 @@ const servers = {
       app.use((_, response, next) => {
         writeFields((name, value) => response.setHeader(name, value))
         if (!refusing) return next()
-        response.setHeader('Content-Length', problem.length)
-        response.writeHead(429).end(problem)
+        response.setHeader('Content-Length', details.length)
+        response.writeHead(429).end(details)
       })
     }
     app.get('/', (_, response) => {
@@ -78,7 +78,7 @@ const servers = {
       app.addHook('onRequest', (_, reply, next) => {
         writeFields((name, value) => reply.header(name, value))
         if (!refusing) return next()
-        reply.code(429).send(problem)
+        reply.code(429).send(details)
       })
     }
     app.get('/', (_, reply) => {
@@ -99,7 +99,7 @@ const servers = {
         writeFields((name, value) => ctx.res.setHeader(name, value))
         if (!refusing) return next()
         ctx.status = 429
-        ctx.body = problem
+        ctx.body = details
         return undefined
       })
     }

@@ -40,7 +40,7 @@ const CASE_STUDY = {
   policies: [
     { name: 'global', key: 'all', limit: 300_000, interval: '1m' },
     { name: 'user', limit: 600, interval: '1m' },
-    { name: 'dear', limit: 20, interval: '1m' },
+    { name: 'expensive', limit: 20, interval: '1m' },
   ],
 } as const
 
@@ -61,7 +61,7 @@ const WORKLOADS: Readonly<Record<WorkloadInput['workload'], Workload>> = {
   },
   'case study': {
     ...CASE_STUDY,
-    // Ten thousand users alike; one request in a hundred goes to a dear endpoint.
+    // Ten thousand users alike; one request in a hundred goes to an expensive endpoint.
     keys: (i) => {
       const key = `user:${Math.floor(random() * 10_000)}`
       return ['all', key, i % 100 === 0 ? key : undefined]

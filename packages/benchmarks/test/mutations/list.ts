@@ -129,7 +129,7 @@ export const FIXED: readonly Mutation[] = [
     name: '9: each node begins a cooldown of its own',
     file: 'algorithms/shared/gated-meter.ts',
     find: 'if (!this.exchange.connected) return\n    const growth',
-    replace: "if (!this.exchange.connected || kind === 'excess') return\n    const growth",
+    replace: "if (!this.exchange.connected || kind === 'exceeded') return\n    const growth",
     check: 'after a cooldown',
   },
   {

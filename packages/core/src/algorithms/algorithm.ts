@@ -4,7 +4,7 @@ import type { Exchange, Exchanging, SharedSite, StoreExchange } from './shared/s
 /**
  * Where a policy's counts are kept and who decides.
  * - `'local'`: in this process alone.
- * - `'background'`: at each node, exchanged as needed; refused is what is known to exceed the limit.
+ * - `'background'`: at each node, exchanged as needed. A request is refused when the limit is known to be exceeded.
  * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
  */
 export type Coordination = 'local' | 'background' | 'spans'
@@ -16,7 +16,7 @@ export type Coordination = 'local' | 'background' | 'spans'
 export interface Algorithm {
   /** As users write it, for messages. */
   readonly name: string
-  /** Told apart in the store: counts that were kept under another id are of no use. */
+  /** Part of a policy's id in the store: counts that were kept under another id are of no use. */
   readonly id: string
   /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
   readonly buckets?: number

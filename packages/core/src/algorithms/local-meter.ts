@@ -46,7 +46,7 @@ export abstract class LocalMeter implements Meter {
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
   /** Whether the key's numbers say no more than those of a new key. */
   protected abstract idle(slot: number, now: number): boolean
-  /** Gives back units that were taken from the interval or bucket `ordinal`. */
+  /** Refunds units that were taken from the interval or bucket `ordinal`. */
   protected abstract giveBack(slot: number, ordinal: Ordinal, units: number, limit: number, now: number): void
   /** Milliseconds until units come back. */
   abstract resetAfter(slot: number, now: number): number
@@ -128,7 +128,7 @@ export abstract class LocalMeter implements Meter {
 
   makeRoom(): boolean {
     const { table } = this.site
-    // A clock hand goes round the table once between two rolls; after that every key in it is in use.
+    // The search goes round the table once between two rolls. After that every key in it is in use.
     if (this.#handAt !== this.rollAt) {
       this.#handAt = this.rollAt
       this.#hand = 0

@@ -25,7 +25,7 @@ export interface MeterPolicy {
   /** How blocks of repeated offenders grow; undefined where all are alike. */
   readonly cooldownGrowth: CooldownGrowth | undefined
   readonly degraded: Degraded
-  /** Near the limit requests wait for the store's word. */
+  /** Near the limit requests wait until the store grants them. */
   readonly strict: boolean
 }
 
@@ -42,11 +42,11 @@ export interface Reservation {
   readonly cost: number
   /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
-  /** Nobody waits any more. */
+  /** The request was decided meanwhile; nothing waits for the answer. */
   abandoned: boolean
 }
 
-/** Requests that wait for the store's word. */
+/** How requests wait until the store grants them. */
 export interface Reserving {
   /** Whether a request that `admits` lets pass must wait all the same. */
   mustAsk(slot: number, now: number): boolean
@@ -100,16 +100,16 @@ export interface Meter {
   /** The rule has changed, its counts have not. */
   adopt(now: number): void
 
-  /** Counts a request of `cost` if that takes no thought; false: ask `admits`. */
+  /** Counts a request of `cost` if the key's gate alone lets it pass. Otherwise false: ask `admits`. */
   take(slot: number, cost: number, now: number): boolean
-  /** Whether a request of `cost` fits, where that takes no thought. */
+  /** Whether the key's gate alone lets a request of `cost` pass. */
   fits(slot: number, cost: number, now: number): boolean
   /**
-   * Whose knowledge it is, if `admits` found that nothing of `cost` fits until `rollAt`, and nothing has happened since; else -1,
-   * also for what fits in no interval.
+   * The source of the knowledge by which `admits` found that nothing of `cost` fits until `rollAt`, as long as nothing has
+   * happened since; else -1. Also -1 for a cost that fits in no interval.
    */
   fullBy(slot: number, cost: number, now: number): SourceIndex | -1
-  /** Whether a request of `cost` fits now. Without `count` nothing comes of it. */
+  /** Whether a request of `cost` fits now. Without `count` it changes nothing that others could see. */
   admits(slot: number, cost: number, now: number, count?: boolean): boolean
   /** Counts a request that `admits` let pass, or a charge. */
   add(slot: number, cost: number, now: number): void
@@ -126,30 +126,30 @@ export interface Meter {
   refuse(slot: number, cost: number, now: number): Refusal
   /** As `refuse`, without any effect. */
   explain(slot: number, cost: number, now: number): Refusal
-  /** Whose knowledge leaves no room for `cost`. */
+  /** The source of the knowledge that there is no room for `cost`. */
   sourceOf(slot: number, cost: number): SourceIndex
 
-  /** Gives units back to the interval or bucket `ordinal`, from which they were taken. */
+  /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
   refund(key: string, ordinal: Ordinal, units: number, now: number): void
-  /** Something outside has changed of a key: its next request must be thought about. */
+  /** Something outside of the meter changed for a key: its gate must not decide about the next request. */
   recheck(slot: number): void
   /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */
   forgotten(slot: number): void
-  /** Frees what nobody needs, in bulk, because the table is full. True when there is room now. */
+  /** Frees idle keys in bulk, because the table is full. True when there is room now. */
   makeRoom(): boolean
-  /** Lets requests wait for the store's word near the limit, where the policy is `strict`. */
+  /** Makes requests wait for the store near the limit, where the policy is `strict`. */
   readonly reserving?: Reserving | undefined
-  /** Absent where counts are this process' alone. */
+  /** Absent where counts stay in this process. */
   readonly syncing?: Syncing | undefined
   /** Forgets idle keys of the slots from `from` on, for about a millisecond; returns where to go on, or -1 at the end. */
   sweep(from: number, now: number): number
   /**
-   * Tells the other nodes that a key is blocked or no more, where there are any.
+   * Tells the other nodes, if there are any, that a key is blocked or no longer blocked.
    *
    * @param id the key as the store gets it
    * @param remaining milliseconds, growth not included
    */
-  tellBlock?(id: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void
+  tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
   /** Slots that a survey may look at in about a millisecond. */
   readonly surveyed: number
   /** Units of a key now, as far as known. */

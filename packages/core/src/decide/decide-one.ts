@@ -18,7 +18,7 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
 }
 
 function decideSlowly(limiter: Limiter, given: string, cost: number, now: number): PolicyDecision {
-  // No key in the table is longer, so one that is comes here each time.
+  // The table holds no longer keys, so a longer key comes here at each request.
   const key = boundedOnce(given)
   const slot = limiter.locate(key)
   if (slot < 0) return overflowed(limiter, key, cost, now, true)
@@ -64,7 +64,7 @@ export function partOf(
     if (count) return refuse(limiter, at, key, cost, now)
     return refusal(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
   }
-  // Nothing is counted; who only looks is told what would be left.
+  // Nothing is counted; a caller that only looks is told what would be left.
   const left = Math.max(0, limiter.meter.remaining(slot, now) - (allowed ? cost : 0))
   return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
 }

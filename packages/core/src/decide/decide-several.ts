@@ -201,8 +201,8 @@ export class RequestPath<Name extends string> {
   }
 
   /**
-   * Decides in one go, where no policy has to think: each counts the request for as long as none refuses it. Undefined when one
-   * has to think: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
+   * Decides in one go if each policy's gate can decide: each counts the request until one refuses it. Undefined when a gate can't
+   * decide: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
    */
   #decideAtOnce(
     keys: string | Keys,

@@ -44,7 +44,7 @@ export class PolicyDecision implements Decision {
   declare readonly key: string
   declare readonly remaining: number
   declare readonly resetAfter: number
-  /** What of the cost has not been given back. */
+  /** What of the cost has not been refunded. */
   declare cost: number
 
   constructor(outcome: Outcome, key: string, remaining: number, resetAfter: number, cost: number) {

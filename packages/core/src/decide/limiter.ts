@@ -13,7 +13,7 @@ export type Overflow = 'shared' | 'allow' | 'block'
 
 /** Who is told what happens to a limiter's keys. */
 export interface LimiterEvents {
-  blocked(limiter: Limiter, key: string, forMs: number, cause: 'excess' | 'manual' | 'remote'): void
+  blocked(limiter: Limiter, key: string, forMs: number, cause: 'exceeded' | 'manual' | 'remote'): void
   unblocked(limiter: Limiter, key: string, cause: 'manual' | 'remote' | 'expired'): void
   overflow(limiter: Limiter): void
 }
@@ -167,7 +167,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.meter.recheck(slot)
   }
 
-  blocked(key: string, forMs: number, cause: 'excess' | 'manual' | 'remote'): void {
+  blocked(key: string, forMs: number, cause: 'exceeded' | 'manual' | 'remote'): void {
     this.stats.blocks[cause]++
     this.#events.blocked(this, key, forMs, cause)
   }
@@ -176,8 +176,8 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.#events.unblocked(this, key, cause)
   }
 
-  tellExcess(slot: number, remaining: number, until: number): void {
-    this.meter.tellBlock?.(this.idOf(slot), 'excess', remaining, until)
+  tellExceeded(slot: number, remaining: number, until: number): void {
+    this.meter.tellBlock?.(this.idOf(slot), 'exceeded', remaining, until)
   }
 
   #locateNew(key: string): number {

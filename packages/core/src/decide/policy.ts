@@ -35,10 +35,10 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly algorithm?: Algorithm
   /** Where counts are kept and who decides. Default `'background'` with a store, `'local'` without one. */
   readonly coordination?: Coordination
-  /** Default `'share'`. */
+  /** What decides while the store is away. Default `'share'`. */
   readonly degraded?: Degraded
   /**
-   * Near the limit, let a request wait for the store's word instead of deciding from what is known: `checkAsync`, and
+   * Near the limit, let a request wait for the store instead of deciding from what is known: `checkAsync`, and
    * the adapters by themselves, then never admit more than the limit while the store answers. `check` stays as it is.
    * Fixed windows in the background only. Default false.
    */

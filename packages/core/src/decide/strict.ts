@@ -20,7 +20,7 @@ export interface StrictHost {
   decide(keys: Keys, costs: readonly number[], count: boolean): Decision
 }
 
-/** A request waits for the store's word at most this long, in milliseconds. */
+/** A request waits for the store at most this long, in milliseconds. */
 const STRICT_DEADLINE = 50
 
 /** Decisions of policies with `strict`: near its limit a request waits for units that the store grants. */

@@ -7,10 +7,10 @@ import { Once } from '../report/once.ts'
 import { reasonOf, show } from '../report/show.ts'
 import { ask, askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
+import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import { callbackTimeout, type FaceOptions, splitOptions, type ThrottleInput } from './face-options.ts'
 import { accessTest } from './request/access-list.ts'
 import type { Reading } from './request/read-later.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -62,16 +62,16 @@ export type Handled = 'answered' | 'failed' | 'left'
  * @typeParam Args what the framework calls a middleware with
  */
 export class Guard<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** Tells a face's own options from those of its throttler, for faces that complete the options of one place by another's. */
+  /** Tells an adapter's own options from those of its throttler, for adapters that complete the options of one place by another's. */
   static readonly split: typeof splitOptions = splitOptions
 
   /** What decides: the one that was given, or made from the options. */
   readonly throttler: Throttler<Name, Req>
-  /** Whether this guard made its throttler, and so the face has to close it. */
+  /** Whether this guard made its throttler, and so the adapter has to close it. */
   readonly owned: boolean
   /** Whether refusals go to the framework's error handler, as a `ThrottledError`. */
   readonly throws: boolean
-  readonly #options: FaceOptions<Req, Args, Name>
+  readonly #options: AdapterOptions<Req, Args, Name>
   readonly #reader: RequestReader<Req>
   readonly #which: (policy: string) => boolean
   #rules: Rules<Req>
@@ -92,21 +92,21 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    */
   constructor(input: ThrottleInput<Req, Args, Name>, reader: RequestReader<Req>, which: (policy: string) => boolean = () => true) {
     const split = splitOptions(input)
-    const { face } = split
+    const { own } = split
     const throttler = split.throttler ?? createThrottler(split.make)
     this.throttler = throttler
-    this.#patience = { clock: throttler.clock, timeout: callbackTimeout(face) }
+    this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
-    this.#settles = face.skipFailedRequests === true || face.skipSuccessfulRequests === true
-    this.throws = face.onRefused === 'throw'
-    this.#options = face
+    this.#settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
+    this.throws = own.onRefused === 'throw'
+    this.#options = own
     this.#reader = reader
-    this.#answers = new Answers(face, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
+    this.#answers = new Answers(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
     this.#which = which
     this.#version = throttler.version
     this.#rules = this.#compile()
-    this.#headers = new HeaderWriter(throttler.policies, face.headers)
-    this.#gates = gatesOf(face, reader)
+    this.#headers = new HeaderWriter(throttler.policies, own.headers)
+    this.#gates = gatesOf(own, reader)
   }
 
   /**
@@ -172,7 +172,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /**
-   * Waits for the end of the response where the options say that some requests are given back.
+   * Waits for the end of the response where the options say that some requests are refunded.
    *
    * @param args what the framework called the middleware with
    */
@@ -193,7 +193,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   report(cause: string, what: string, why: unknown): void {
     if (!this.#reported.first(cause)) return
     try {
-      const code = isWeirError(why) ? why.code : 'WEIR_FACE_FAILED'
+      const code = isWeirError(why) ? why.code : 'WEIR_ADAPTER_FAILED'
       const none = why instanceof NoAnswer
       const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
       this.throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)
@@ -235,7 +235,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const version = this.#version
     try {
       const read = await reading
-      // What was read is by the old rules, which are in other places.
+      // The request was read by the old rules, whose places may differ.
       if (version !== this.throttler.version) return await this.#decide(request, undefined)
       if (read === undefined) return undefined
       return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length)
@@ -313,7 +313,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     // It may go on, and write to what has ended by then.
     response.on('error', () => {})
     if (!response.headersSent) return 'failed'
-    // What threw will not go on: the client has to see that its answer is broken.
+    // A handler that threw will not go on, so the client has to see that its answer is broken.
     if (!late && !response.writableEnded) response.destroy()
     return 'left'
   }
@@ -329,20 +329,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     else this.#refund(decision, answer)
   }
 
-  /** @param success true or false; whatever else it is, nothing is given back */
+  /** @param success true or false; whatever else it is, nothing is refunded */
   #refund(decision: Decision<Name>, success: unknown): void {
     try {
       const { skipFailedRequests, skipSuccessfulRequests } = this.#options
       if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.throttler.refund(decision)
-      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is given back, as option "requestWasSuccessful"', success)
+      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is refunded, as option "requestWasSuccessful"', success)
       else if (typeof success !== 'boolean')
-        this.report(
-          'settle',
-          'Option "requestWasSuccessful" must answer true or false, so nothing is given back; it answered',
-          show(success),
-        )
+        this.report('settle', 'Option "requestWasSuccessful" must answer true or false, so nothing is refunded; it answered', show(success))
     } catch (error) {
-      this.report('settle', 'A request could not be given back', error)
+      this.report('settle', 'A request could not be refunded', error)
     }
   }
 
@@ -365,7 +361,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 }
 
 function gatesOf<Req>(
-  options: Pick<FaceOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
+  options: Pick<AdapterOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
   reader: RequestReader<Req>,
 ): readonly Gate<Req>[] {
   const { enabled, skip, skipOptions, allow, deny } = options

@@ -1,9 +1,9 @@
 /**
- * Names your policies for the decision that a face leaves on the request: augment it once in a program. Without it they are
+ * Names your policies for the decision that an adapter leaves on the request: augment it once in a program. Without it they are
  * of type `string`.
  *
  * @example
- * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core'
+ * declare module '@weir/fastify' { // or '@weir/express', '@weir/koa', '@weir/core/http'
  *   interface WeirTypes {
  *     policy: 'everyone' | 'user'
  *   }

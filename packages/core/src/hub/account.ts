@@ -1,6 +1,6 @@
 /**
  * About how many bytes of a hub's memory somebody holds, so that a child process can't fill its parent's. Nodes of the same
- * process have none: who shares a memory can fill it anyway.
+ * process have none: they share its memory and can fill it anyway.
  */
 export class Account {
   #held = 0

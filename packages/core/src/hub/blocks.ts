@@ -44,11 +44,11 @@ export class BlockList {
   change({ policy, key, kind, remaining, growth }: BlockChange, now: number, account?: Account): boolean | undefined {
     const left = this.remaining(policy.id, key, now)
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
-    if (kind === 'excess' && left > 0) return false
+    if (kind === 'exceeded' && left > 0) return false
     if (kind === 'restore' && left >= wanted) return false
     if (wanted === 0 && left === 0) return false
     if (account?.take(keyBytes(key)) === false) return undefined
-    const grown = growth === undefined || kind !== 'excess' ? wanted : this.#offences.next(`${policy.id}\n${key}`, wanted, growth, now)
+    const grown = growth === undefined || kind !== 'exceeded' ? wanted : this.#offences.next(`${policy.id}\n${key}`, wanted, growth, now)
     this.#put(policy.id, key, now + grown, account)
     return true
   }

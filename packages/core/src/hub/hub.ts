@@ -81,7 +81,7 @@ export class Hub {
   }
 
   /**
-   * Hears what is announced, in a later turn than the exchange that caused it.
+   * Calls a listener with each announcement, in a later turn than the exchange that caused it.
    *
    * @returns a function that ends it
    */
@@ -207,8 +207,8 @@ interface Shape<C> {
 }
 
 /**
- * The counts of each policy. An id says how wide its cells are and how long they live; of who tells otherwise they are apart,
- * or one node could make the others' counts stay for ever.
+ * The counts of each policy. An id says how wide its cells are and how long they live. A node that says otherwise gets counts
+ * of its own, or it could make the others' counts stay for ever.
  */
 class Shapes<C extends Counts> {
   readonly #byId = new Map<string, Shape<C>[]>()

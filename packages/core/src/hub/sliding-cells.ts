@@ -3,11 +3,11 @@ import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
 import { type Applied, CountedCell, growthOver } from './cell.ts'
 
-/** Reached limits are announced again at most this often, milliseconds (ACCURACY: the stop message of sliding windows). */
+/** A reached limit is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
 /**
- * Totals are announced also when they pass this part of the limit, for nodes to send the few units that they still hold: a
- * volley that ends just below the limit would leave each node behind, and the next one would find them so.
+ * Totals are announced also when they pass this part of the limit, for nodes to send the few units that they still hold: otherwise
+ * a volley that ends just below the limit would leave every node with units that the others do not know of.
  */
 const NEARLY_FULL = 0.98
 

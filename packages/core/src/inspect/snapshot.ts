@@ -12,7 +12,7 @@ export interface BlockedKey {
   readonly key: string
   /** Milliseconds left. */
   readonly remaining: number
-  /** An excess, or `throttler.block`. */
+  /** Exceeding the limit, or `throttler.block`. */
   readonly cause: 'cooldown' | 'manual'
 }
 
@@ -54,13 +54,13 @@ export interface PolicySnapshot {
   /** Counts of keys that were sent, by reason. */
   readonly exchanges: Readonly<Record<ExchangeReason, number>>
   /** Blocks that began, by cause. */
-  readonly blocks: Readonly<Record<'excess' | 'manual' | 'remote', number>>
+  readonly blocks: Readonly<Record<'exceeded' | 'manual' | 'remote', number>>
   /** Own units that the store does not know of yet. */
   readonly unsynced: number
   /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
   readonly unsyncedAge: number
   /**
-   * Estimate of the largest excess that any key has over its limit, as a part of the limit: what is known, and as much from
+   * Estimate of what any key exceeds its limit by at most, as a part of the limit: what is known, and as much from
    * every other node as this one has not sent yet. 0 while no key can be over.
    */
   readonly overshoot: number

@@ -14,7 +14,7 @@ export interface Findings {
   readonly unsynced: number
   /** Milliseconds since the oldest of them may have been counted, those of quiet keys left out; 0 when there are none. */
   readonly age: number
-  /** The largest excess over the limit that any key may have, as a part of the limit, if all nodes hold back as much as this one. */
+  /** What any key may exceed its limit by at most, as a part of the limit, if all nodes hold back as much as this one. */
   readonly overshoot: number
   /** Own units and the cluster's, of keys that were exchanged. */
   readonly own: number

@@ -148,7 +148,7 @@ class RequestReader {
     const [place, key, kind, remaining, grown] = value
     const policy = this.#policyAt(place)
     if (policy === undefined || !isKey(key) || !isNumber(remaining, 0, YEAR)) return undefined
-    if (kind !== 'excess' && kind !== 'set' && kind !== 'restore' && kind !== 'lift') return undefined
+    if (kind !== 'exceeded' && kind !== 'set' && kind !== 'restore' && kind !== 'lift') return undefined
     if (grown === null) return { policy, key, kind, remaining }
     const growth = readGrowth(grown)
     return growth && { policy, key, kind, remaining, growth }

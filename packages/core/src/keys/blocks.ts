@@ -9,11 +9,11 @@ export interface Block {
   manual: boolean
   /** Who says so. */
   source: SourceIndex
-  /** By how much later the store's end may be, for the way that the word of it took: a client was told `until`. */
+  /** By how many milliseconds the store's end may be later, since its answer took time; clients were told `until`. */
   slack: number
 }
 
-/** An announced block that ends later than the known one by no more than this is the known one, in milliseconds. */
+/** An announced block that ends at most this much later than the known one is the same block, in milliseconds. */
 const MOST_ANNOUNCEMENT_DELAY = 100
 /** Until the store has answered to a block, only its end here counts. */
 export const UNANSWERED: number = Number.POSITIVE_INFINITY
@@ -25,13 +25,13 @@ export interface BlocksOwner {
   keyOf(slot: number): string
   /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
   idOf(slot: number): string
-  /** The key's next request must be thought about. */
+  /** The key's gate must not decide about its next request. */
   recheck(slot: number): void
   /** A block began; `forMs` in milliseconds. */
-  blocked(key: string, forMs: number, cause: 'excess' | 'remote'): void
+  blocked(key: string, forMs: number, cause: 'exceeded' | 'remote'): void
   unblocked(key: string, cause: 'remote' | 'expired'): void
-  /** An excess blocks a key: the other nodes are to know, where there are any. `remaining` is without growth. */
-  tellExcess(slot: number, remaining: number, until: number): void
+  /** A key exceeded its limit: the other nodes, if there are any, must know. `remaining` is without growth. */
+  tellExceeded(slot: number, remaining: number, until: number): void
 }
 
 /** The blocks of a policy's keys at this node: its own, and those that the store or another node tells of. */
@@ -94,7 +94,7 @@ export class KeyBlocks {
    * A block that the store or another node tells of.
    *
    * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
-   * @param delay by how many milliseconds the word of it may be late
+   * @param delay by how many milliseconds the news may be late
    * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
    */
   hear(slot: number, remaining: number, now: number, source: SourceIndex = GLOBAL, roundTrip?: number, uncertainty = 0): void {
@@ -120,20 +120,20 @@ export class KeyBlocks {
   }
 
   /**
-   * An excess blocks a key at all nodes. A cooldown that grows begins here with the length that this node's own memory
-   * gives; the store, which knows the key's blocks of all nodes, answers with the real one. The two differ only where this
-   * node has not heard of an earlier block, e.g. since it was started after it.
+   * Blocks a key that exceeded its limit, at all nodes. A cooldown that grows begins here with the length that this node
+   * remembers; the store, which knows the key's blocks at all nodes, answers with the real one. The two differ only where
+   * this node has not heard of an earlier block, e.g. since it was started after it.
    *
    * @param least when the block ends at the earliest, on the monotonic clock
    */
   startCooldown(slot: number, now: number, least: number): void {
     const owner = this.#owner
     const { cooldown, cooldownGrowth: growth } = owner.policy
-    // What the store lets grow, so that both come to the same.
+    // The store lets this length grow, so that both arrive at the same block.
     const first = Math.max(least - now, cooldown)
     const until = now + (growth === undefined ? first : this.#offences.next(owner.idOf(slot), first, growth, now))
     this.set(slot, until, false, LOCAL, UNANSWERED)
-    owner.tellExcess(slot, first, now + first)
-    owner.blocked(owner.keyOf(slot), until - now, 'excess')
+    owner.tellExceeded(slot, first, now + first)
+    owner.blocked(owner.keyOf(slot), until - now, 'exceeded')
   }
 }

@@ -24,14 +24,14 @@ const FIRST_CAPACITY = 64
  * keys are a Map, an array of their strings and two buffers, and a decision touches one cache line:
  *
  *     fields[slot * 5 + …]   KNOWN   units of the running interval in the cluster, as far as known, own included
- *                            GATE    below it a request is counted without a further thought (see FixedWindow)
+ *                            GATE    below it a request is counted at once (see GatedMeter)
  *                            TAG     interval and state for which KNOWN and GATE are valid
  *                            OTHERS  units of the other nodes; KNOWN - OTHERS is this node's own net count
  *                            SENT    own units taken, as acknowledged by the store
  *     flags[slot]            IN_FLIGHT | ACTIVE | BLOCKED | DUE | TOLD
  *     keys[slot]             the key, or undefined while the slot is free
  *
- * A free slot's KNOWN field holds the next free slot. `Counter` reads the first three by number on the request path: an imported
+ * A free slot's KNOWN field holds the next free slot. Meters read the first three by number on the request path: an imported
  * constant is loaded and checked at each use, and leaves less room for what the compiler may inline.
  */
 export class KeyTable {

@@ -23,8 +23,8 @@ export class Offences {
   }
 
   /**
-   * Somebody who knows more tells how long a block lasts: `remaining` from now. What is remembered of it is a lower bound
-   * of what the store remembers.
+   * The store, which knows the blocks at all nodes, tells how long one lasts: `remaining` from now. This node then remembers
+   * at most as many blocks as the store does.
    *
    * @param first the longest that a first block can be
    * @param known whether the block was known here, so that it counts already
@@ -33,7 +33,7 @@ export class Offences {
     const record = known ? this.#records.get(id) : undefined
     const began = record?.began ?? now
     const base = record?.first ?? first
-    // Less is the end of a block that is over here already.
+    // A shorter time is the end of a block that is over here already.
     if (!known && remaining < base / 2) return
     const grown = Math.floor(Math.log((now + remaining - began) / base) / Math.log(growth.factor) + DELAY)
     const level = Math.max(this.#level(id, now) + (known ? 0 : 1), grown + 1)

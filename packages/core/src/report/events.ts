@@ -5,8 +5,8 @@ import { type NoAnswer, tell } from './user-function.ts'
 
 /** Events of a throttler, and what their listeners get. */
 export interface ThrottlerEvents {
-  /** A key was blocked: an excess started its cooldown, or by hand, here or at another node. `for` in milliseconds. */
-  blocked: { policy: string; key: string; for: number; cause: 'excess' | 'manual' | 'remote' }
+  /** A key was blocked: exceeding the limit started its cooldown, or by hand, here or at another node. `for` in milliseconds. */
+  blocked: { policy: string; key: string; for: number; cause: 'exceeded' | 'manual' | 'remote' }
   /**
    * A block was lifted by hand, or its time is over: noticed at the key's next request, at a span's end, or by a snapshot.
    */

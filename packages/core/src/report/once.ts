@@ -1,4 +1,4 @@
-/** Causes that are told apart, and characters of one that are looked at: nobody can make the list of them grow without end. */
+/** Causes that are told apart, and characters of one that are looked at, so that the list of them stays bounded. */
 const MOST = 1_000
 const LONGEST = 200
 

@@ -2,7 +2,7 @@
  * Why a decision came out as it did.
  * - `'ok'`: allowed.
  * - `'limit'`: the key's units of this interval are used up, or the request costs more than what is left.
- * - `'cooldown'`: an excess blocked the key for the policy's cooldown.
+ * - `'cooldown'`: the key exceeded its limit, and the policy's cooldown is not over.
  * - `'blocked'`: blocked by hand (`throttler.block`).
  * - `'degraded'`: refused by what this node may admit while the store is away.
  * - `'overflow'`: the table of keys is full and the throttler's `overflow` refuses new keys.
@@ -27,8 +27,8 @@ export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | '
  * Why a key's counts were sent.
  * - `'countdown'`: so much was unsent that the nodes together could have come near the limit.
  * - `'hello'`: the first request to a key that is hot at other nodes.
- * - `'refund'`: units were given back to a key that others may hold for full.
- * - `'strict'`: a request waited for the store's word.
+ * - `'refund'`: units were refunded to a key that others may hold for full.
+ * - `'strict'`: a request waited for the store.
  * - `'proof'`: a sliding window is full, and others may not know yet.
  * - `'span-end'`: none of these: a span ended.
  * - `'resend'`: the store had lost its data, or was back after an outage.
@@ -45,8 +45,8 @@ export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proo
  */
 export type SyncFailureCause = 'timeout' | 'unavailable' | 'reply' | 'refused'
 
-/** How a block came about: by an excess at this node, by hand at this node, or told by the store. */
-export type BlockCause = 'excess' | 'manual' | 'remote'
+/** How a block came about: by exceeding the limit at this node, by hand at this node, or told by the store. */
+export type BlockCause = 'exceeded' | 'manual' | 'remote'
 
 /** Sources as numbers, as they lie in `Stats.refusals`. */
 export const LOCAL = 0
@@ -98,7 +98,7 @@ export class Stats {
   readonly refusals: Float64Array = new Float64Array(REFUSALS.length)
   /** Sent counts of keys, by place in `EXCHANGES`. */
   readonly exchanges: Float64Array = new Float64Array(EXCHANGES.length)
-  readonly blocks: Record<BlockCause, number> = { excess: 0, manual: 0, remote: 0 }
+  readonly blocks: Record<BlockCause, number> = { exceeded: 0, manual: 0, remote: 0 }
 
   countRefusal(reason: RefusalReason, source: SourceIndex): void {
     const place = placeOf(reason) + (reason === 'degraded' || reason === 'overflow' ? 0 : source)

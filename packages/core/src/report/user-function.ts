@@ -76,7 +76,7 @@ export function isThenable(answer: unknown): answer is object {
 
 /**
  * Waits for an answer. The promise that is returned is never rejected, and holds `NoAnswer` when the answer was a failure or
- * did not come in time. What comes later is nobody's business any more, least of all that of the process.
+ * did not come in time. A later answer or rejection is ignored, and does not end the process.
  */
 export function settle(answer: object, { clock, timeout }: Patience): Promise<Settled> {
   return new Promise((resolve) => {
@@ -138,7 +138,7 @@ function listen(answer: object, fulfilled: (value: unknown) => void, rejected: (
   } catch (error) {
     fail(error)
   }
-  // Should its `then` be a foreign one, the promise below is still without anybody who hears of its rejection.
+  // If its `then` is a foreign one, nothing handles the rejection of the promise below yet.
   hush(answer)
 }
 

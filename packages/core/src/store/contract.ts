@@ -5,7 +5,7 @@ import type { Ordinal } from '../time/intervals.ts'
 
 /**
  * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
- * sliding window), how many units each node has taken and given back, and tells every node the sum.
+ * sliding window), how many units each node has taken and refunded, and tells every node the sum.
  *
  * An implementation must be
  * - idempotent: counts are absolute per node and cell and only grow, so the same request sent twice counts once, and a
@@ -53,7 +53,7 @@ export interface StoreConnection {
 
 /** What a store must know of a policy to keep its counts. The same object for every entry of one policy. */
 export interface StorePolicy {
-  /** Tells policies apart: name, interval, window shape, enforcement and layout version; not the limit. */
+  /** Tells policies apart: name, interval, algorithm, coordination and layout version; not the limit. */
   readonly id: string
   /** Width of a cell in milliseconds: the interval, or a bucket of a sliding window. */
   readonly width: number
@@ -73,7 +73,7 @@ export interface Cell {
   readonly ordinal: Ordinal
   /** Units taken (admitted). */
   readonly taken: number
-  /** Units given back (refunded). */
+  /** Units refunded. */
   readonly given: number
 }
 
@@ -105,7 +105,7 @@ export interface SyncResult {
 
 /**
  * A change of a block.
- * - `'excess'`: a limit was exceeded. The first one decides: while a block lasts, another `excess` changes nothing.
+ * - `'exceeded'`: a limit was exceeded. The first one decides: while a block lasts, another `exceeded` changes nothing.
  * - `'set'`: blocked by hand: replaces what is there.
  * - `'restore'`: sent again after the store lost its data; keeps the longer one.
  * - `'lift'`: unblocked by hand.
@@ -113,11 +113,11 @@ export interface SyncResult {
 export interface BlockChange {
   readonly policy: StorePolicy
   readonly key: string
-  readonly kind: 'excess' | 'set' | 'restore' | 'lift'
+  readonly kind: 'exceeded' | 'set' | 'restore' | 'lift'
   /** Milliseconds from now for which the key is blocked; 0 for `'lift'`. */
   readonly remaining: number
   /**
-   * Of an `'excess'` only: the store remembers how often the key was blocked, and blocks it for
+   * Of an `'exceeded'` only: the store remembers how often the key was blocked, and blocks it for
    * `remaining · factor^n`, at most `max` (but never less than `remaining`), after n blocks that it remembers. Each is
    * remembered for `memory` after it ended.
    */

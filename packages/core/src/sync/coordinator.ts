@@ -63,7 +63,7 @@ class BackgroundCoordinator implements Coordinator {
    * would begin below them, and what it counts would not be told.
    */
   readonly #used = new Set<string>()
-  /** Those that have. */
+  /** The throttlers that have started. */
   #throttlers: readonly Coordinated[] = []
 
   constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
@@ -228,12 +228,12 @@ class BackgroundCoordinator implements Coordinator {
     }
   }
 
-  /** Those who listen are told; where nobody does, one of them warns the process. */
+  /** Tells the throttlers that have a listener. If none has one, one throttler warns the process. */
   #warn(error: WeirError, subject?: string): void {
     const listening = this.#throttlers.filter(({ emitter }) => emitter.has('warning'))
     for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 
-/** To say goodbye to the store a node has this time at least, in milliseconds, however little is left. */
+/** A node has at least this time to leave the store, in milliseconds, however little is left of its deadline. */
 const LEAVE = 100

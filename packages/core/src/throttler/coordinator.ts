@@ -21,7 +21,7 @@ export interface Coordinated {
   snapshot(): Snapshot
 }
 
-/** What keeps the counts of several nodes together: brought by a store, so that a throttler without one carries none of it. */
+/** Keeps the counts of several nodes together. A store brings it, so that a throttler without a store carries none of its code. */
 export interface Coordinator {
   /** This node's id; known for good once a throttler has joined. */
   readonly nodeId: string
@@ -34,11 +34,11 @@ export interface Coordinator {
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */
   join(throttler: Coordinated): void
-  /** Meters are no longer used: what they hold is sent. */
+  /** Sends what meters hold that are no longer used. */
   retire(meters: readonly Exchanging[]): void
-  /** New meters know nothing yet of what is blocked or hot. */
+  /** Asks for all blocks and hot keys again, as new meters know of none. */
   welcome(): void
-  /** Something new is to be looked after at a tick. */
+  /** Ticks soon, as there is something new to look after. */
   wake(): void
   /** What a snapshot tells of the store. */
   about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'>

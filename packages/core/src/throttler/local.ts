@@ -6,7 +6,7 @@ import { StoreTime } from '../time/store-time.ts'
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
-/** Looks after the meters that are of this process alone: their time, and that they forget idle keys. */
+/** Looks after the meters whose counts stay in this process: tells them the time, and makes them forget idle keys. */
 export class LocalMeters {
   /** What such a meter sees of other nodes: none. */
   readonly exchange: Exchange

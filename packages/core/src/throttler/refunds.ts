@@ -2,7 +2,7 @@ import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { type Limiter, NO_SLOT } from '../decide/limiter.ts'
 
 /**
- * Gives units of an allowed decision back, at most what is left of its cost at each policy.
+ * Refunds units of an allowed decision, at most what is left of its cost at each policy.
  *
  * @param roll brings a limiter to the running interval
  */

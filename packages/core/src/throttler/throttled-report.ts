@@ -5,7 +5,7 @@ import { REFUSALS } from '../report/stats.ts'
 /** Shortest time between two `throttled` events of one policy, in milliseconds. */
 const EVERY = 1_000
 
-/** Makes `throttled` events out of sums that are kept anyway: nothing happens per refusal, and nothing at all unheard. */
+/** Makes `throttled` events out of sums that are kept anyway: it does nothing per refusal, and nothing at all without listeners. */
 export class ThrottledReport {
   readonly #emitter: Emitter
   /** The sums when they were last looked at; absent while nobody listened. */

@@ -136,7 +136,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#policies
   }
 
-  /** What the policies were made from: faces read their `key`, `match` and `cost` here. The same order. */
+  /** What the policies were made from: adapters read their `key`, `match` and `cost` here. The same order. */
   get rules(): readonly PolicyOptions<Req, Name>[] {
     return this.#rules
   }
@@ -146,7 +146,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#version
   }
 
-  /** Whether some policy is `strict`: then faces use `decideAsync`. */
+  /** Whether some policy is `strict`: then adapters use `decideAsync`. */
   get strict(): boolean {
     return this.#path.strict
   }
@@ -174,7 +174,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * The form that faces use: one key and one cost for each policy, in their order; `undefined` where a policy does not
+   * The form that adapters use: one key and one cost for each policy, in their order; `undefined` where a policy does not
    * apply. The arrays are read during the call only and may be reused.
    *
    * @param applying the places of the policies that apply, ascending, so that the others need not be looked at; of them
@@ -186,7 +186,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, but a policy with `strict` lets a request wait for the store's word near its limit: at most 50 ms, then
+   * As `check`, but a policy with `strict` lets a request wait for the store near its limit: at most 50 ms, then
    * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
@@ -204,10 +204,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Gives units of an allowed decision back, to the interval that they were taken from; of several policies each gets
-   * its own back. Never more than the decision took.
+   * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
+   * own. Never more than the decision took.
    *
-   * @param units default: all that is left of the decision's cost. Anything but a number > 0 gives nothing back, and
+   * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
    * neither does a throttler that is closed.
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
@@ -217,7 +217,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
-   * they still fit, in the running interval; give units back with `refund`.
+   * they still fit, in the running interval; `refund` takes units back.
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.
@@ -245,7 +245,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Lifts the block of a key at all nodes, also one that an excess started. The key's counts stay.
+   * Lifts the block of a key at all nodes, also one that exceeding the limit started. The key's counts stay.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`
    */
@@ -254,8 +254,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Swaps the rules while requests come in. A policy whose name, interval, window and enforcement stay the same keeps its
-   * counts and blocks, whatever else changes.
+   * Swaps the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same
+   * keeps its counts and blocks, whatever else changes.
    *
    * @throws WeirError as `createThrottler`; then nothing has changed. `WEIR_CLOSED` after `close`
    */
@@ -328,7 +328,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#closing
   }
 
-  /** Reports something that a request must not suffer from, once per code and subject. For faces. */
+  /** Reports something that a request must not suffer from, once per code and subject. For adapters. */
   warn(error: WeirError, subject = ''): void {
     if (this.#warned.first(`${error.code}:${subject}`)) this.#report(error)
   }
@@ -377,7 +377,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   async #close(): Promise<void> {
     const was = this.#state
-    // All timers and sockets let a process end: it would before this is done.
+    // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
     const release = this.clock.hold?.()
     try {
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)

@@ -20,7 +20,7 @@ describe('a refused request blocks its key until the end of the interval or of t
     [500, 1_000],
     [501, 1_001],
     [2_500, 3_000],
-  ])('a cooldown of %d ms, first excess 500 ms after the start: open at %d ms', async (cooldown, open) => {
+  ])('a cooldown of %d ms, limit first exceeded 500 ms after the start: open at %d ms', async (cooldown, open) => {
     const here = scene()
     const throttler = here.node({ limit: 5, interval: 1_000, cooldown })
     await here.world.runTo(500)
@@ -61,7 +61,7 @@ test('all nodes are open again at the same time, also one that heard of the bloc
   await here.close()
 })
 
-test('two nodes that find an excess at nearly the same time hold the block of the first', async () => {
+test('two nodes that find the limit exceeded at nearly the same time hold the block of the first', async () => {
   const here = scene()
   here.store.announces = false
   here.store.roundTrip = 20
@@ -114,7 +114,7 @@ test('blocked and unblocked are reported once each, with the cause', async () =>
   await here.world.runTo(1_000)
   offer(one, 'a', 50)
   expect(events).toEqual([
-    ['one', 'blocked', { policy: 'p', key: 'a', for: 2_000, cause: 'excess' }],
+    ['one', 'blocked', { policy: 'p', key: 'a', for: 2_000, cause: 'exceeded' }],
     ['two', 'blocked', { policy: 'p', key: 'a', for: 2_000, cause: 'remote' }],
   ])
   events.length = 0

@@ -25,7 +25,7 @@ test("a policy's own cost is taken where no other is given", () => {
 describe.each(['background', 'spans'] as const)('%s', (coordination) => {
   const policy = { limit: 10, interval: '1m', cooldown: '5m', coordination } as const
 
-  test('a request too dear for what is left is refused alone', () => {
+  test('a request too expensive for what is left is refused alone', () => {
     const { node } = scene()
     const throttler = node(policy)
     offer(throttler, 'a', 1, 7)
@@ -51,7 +51,7 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     expect(throttler.check('a').allowed).toBe(true)
   })
 
-  test('a dear request that is refused starts one only when a request of cost 1 would not fit either', () => {
+  test('an expensive request that is refused starts one only when a request of cost 1 would not fit either', () => {
     const { node } = scene()
     const throttler = node(policy)
     offer(throttler, 'a', 1, 9)

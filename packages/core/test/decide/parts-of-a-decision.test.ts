@@ -46,7 +46,7 @@ test('tell what was true when the decision was made, also when they are asked fo
   expect(late.resetAfter).toBe(8_000)
 })
 
-test('are the same objects each time, so that what is given back shows in them', () => {
+test('are the same objects each time, so that what is refunded shows in them', () => {
   const { node } = scene()
   const throttler = node(levels)
   const decision = throttler.check('a', 2)

@@ -20,7 +20,7 @@ async function beforeTheEnd(policies: readonly (typeof strict | typeof other)[])
   return { world, store, throttler, close }
 }
 
-test('what the store granted before the end of an interval is not given back to the next one', async () => {
+test('what the store granted before the end of an interval is not refunded to the next one', async () => {
   const { world, throttler, close } = await beforeTheEnd([strict, other])
   const waiting = throttler.checkAsync('a')
   await world.runTo(2_005)
@@ -86,7 +86,7 @@ test('without an answer within 50 ms the request is decided by what is known', a
   expect(decided).toBe(false)
   await world.run(10)
   expect((await waiting).allowed).toBe(true)
-  // What the store granted too late is given back, so that it counts once.
+  // What the store granted too late is refunded, so that it counts once.
   await world.run(1_200)
   const policy = throttler.policies[0] as Policy
   const { taken, given } = store.total(policy, 'a', EPOCH + 1_999)

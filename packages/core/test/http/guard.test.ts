@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
+import type { ThrottleInput } from '../../src/http/adapter-options.ts'
 import type { Refusal } from '../../src/http/answer/refusal.ts'
-import type { ThrottleInput } from '../../src/http/face-options.ts'
 import { createGuard } from '../../src/http/guard.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
@@ -22,7 +22,7 @@ function guardOf(options: object) {
 
 const one = { limit: 1, interval: '1m' }
 
-describe('what belongs to the face is told from what belongs to the throttler', () => {
+describe('what belongs to the adapter is told from what belongs to the throttler', () => {
   test('a throttler is shared', () => {
     const throttler = createThrottler({ policies: [{ limit: 5, interval: '1m' }], clock: new ManualTime(0) })
     const first = createGuard(throttler, fakeReader)

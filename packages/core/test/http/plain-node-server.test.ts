@@ -6,7 +6,7 @@ import { ManualTime } from './manual-time.ts'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
 
-/** A whole face in a few lines: what the README of core shows for plain `node:http`. */
+/** A whole adapter in a few lines: what the README of core shows for plain `node:http`. */
 function throttled(
   input: ThrottleInput<IncomingMessage, Args>,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
@@ -33,7 +33,7 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a plain node:http server is throttled by a face of twenty lines', async () => {
+test('a plain node:http server is throttled by an adapter of twenty lines', async () => {
   const { listener } = throttled(
     { limit: 2, interval: '1h', key: 'ip', clock: new ManualTime(0) },
     (_request, response) => void response.end('hello'),

@@ -72,11 +72,11 @@ test('blocks: by hand here, and told by the store', async () => {
   offer(two, 'a', 2)
   expect(refusals(one)).toEqual({ 'blocked/local': 1 })
   expect(refusals(two)).toEqual({ 'cooldown/announcement': 2 })
-  expect(one.snapshot().policies[0]?.blocks).toEqual({ excess: 0, manual: 1, remote: 0 })
-  expect(two.snapshot().policies[0]?.blocks).toEqual({ excess: 0, manual: 0, remote: 1 })
+  expect(one.snapshot().policies[0]?.blocks).toEqual({ exceeded: 0, manual: 1, remote: 0 })
+  expect(two.snapshot().policies[0]?.blocks).toEqual({ exceeded: 0, manual: 0, remote: 1 })
 })
 
-test('a cooldown that an excess here started', async () => {
+test('a cooldown that began here', async () => {
   const { world, node } = scene()
   const throttler = node({ limit: 2, interval: '1m', cooldown: '1m' })
   await world.run(10)

@@ -33,7 +33,7 @@ test('units that the store does not know of, and since when', async () => {
   expect(throttler.snapshot().policies[0]).toMatchObject({ unsynced: 0, unsyncedAge: 0 })
 })
 
-test('the excess that unsent units may mean, and the share of the traffic', async () => {
+test('what unsent units may exceed the limit by, and the share of the traffic', async () => {
   const { world, node, store } = scene()
   const nodes = [node({ limit: 1_000, interval: '1m' }), node({ limit: 1_000, interval: '1m' })] as const
   for (const one of nodes) one.start()

@@ -21,7 +21,7 @@ const full: SyncRequest = {
     { policy: sliding, key: 'b', cells: [{ ordinal: Math.floor(EPOCH / 1_000) as Ordinal, taken: 2, given: 0 }], atMost: 10 },
   ],
   blocks: [
-    { policy, key: 'c', kind: 'excess', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },
+    { policy, key: 'c', kind: 'exceeded', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },
     { policy: sliding, key: 'd', kind: 'lift', remaining: 0 },
   ],
   heartbeat: { ttl: 4_000, cursor: undefined, policies: [policy, sliding], status: '{}', watch: true },

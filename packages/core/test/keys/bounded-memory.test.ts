@@ -69,14 +69,14 @@ test('the shared counter has a limit like any key, and its own counts in the sto
   const throttler = node({ ...policy, cooldown: 0 }, { maxKeys: 1 })
   throttler.check('a')
   let admitted = 0
-  for (let i = 0; i < 20; i++) admitted += offer(throttler, `stranger ${i}`, 1)
+  for (let i = 0; i < 20; i++) admitted += offer(throttler, `untrusted ${i}`, 1)
   expect(admitted).toBe(5)
   await world.runTo(1_001)
   expect(throttler.check('a').allowed).toBe(true)
   await close()
   const [checked] = throttler.policies as [Policy]
   expect(store.total(checked, '\u0000overflow', EPOCH).taken).toBe(5)
-  expect(store.total(checked, 'stranger 0', EPOCH).taken).toBe(0)
+  expect(store.total(checked, 'untrusted 0', EPOCH).taken).toBe(0)
 })
 
 test('there is room again once keys are idle, and a second flood is reported again', async () => {

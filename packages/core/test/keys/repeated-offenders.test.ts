@@ -4,7 +4,7 @@ import { type Node, type Scene, scene } from '../support/nodes.ts'
 
 const policy = { limit: 1, interval: 100, spans: 2, cooldown: { base: 1_000, factor: 3, max: 5_000, memory: 10_000 } } as const
 
-/** Length of the block that an excess starts, as the node sees it once the store has answered. */
+/** Length of the block that exceeding the limit starts, as the node sees it once the store has answered. */
 async function offend({ world }: Scene, node: Node): Promise<number> {
   node.check('k')
   node.check('k')

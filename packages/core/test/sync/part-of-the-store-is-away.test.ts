@@ -55,7 +55,7 @@ describe.each(['fixed', 'sliding'] as const)('a key in a %s window, whose part o
     await close()
   })
 
-  test('is asked for again every 200 ms, and in step soon after the part is back', async () => {
+  test('is asked for again every 200 ms, and synced soon after the part is back', async () => {
     const { world, nodes, away, asked, close } = start()
     const [first, second] = nodes
     if (first === undefined || second === undefined) throw new Error('two nodes')

@@ -113,7 +113,7 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s', (h
   })
 })
 
-test('back in step within a second of the store’s return', async () => {
+test('synced again within a second of the store’s return', async () => {
   const { world, node, store, close } = scene()
   const [one, two] = [0, 1].map(() => node({ limit: 100, interval: '1m', degraded: 'open' })) as [Node, Node]
   one.start()

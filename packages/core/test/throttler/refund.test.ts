@@ -17,7 +17,7 @@ test('units come back, at most what the decision took, however often it is asked
   expect(decision.cost).toBe(0)
 })
 
-test.each([0, -1, Number.NaN, '2', null])('%s gives nothing back', (units) => {
+test.each([0, -1, Number.NaN, '2', null])('%s refunds nothing', (units) => {
   const { node } = scene()
   const throttler = node({ limit: 10, interval: '1m' })
   const decision = throttler.check('a', 5)
@@ -25,7 +25,7 @@ test.each([0, -1, Number.NaN, '2', null])('%s gives nothing back', (units) => {
   expect(throttler.peek('a', 1).remaining).toBe(4)
 })
 
-test('a refused decision has nothing to give back', () => {
+test('a refused decision has nothing to refund', () => {
   const { node } = scene()
   const throttler = node({ limit: 2, interval: '1m' })
   offer(throttler, 'a', 2)
@@ -74,7 +74,7 @@ describe('in the store', () => {
     return { ...here, one, two, policy: one.policies[0] as Policy }
   }
 
-  test('the total shrinks by what was given back', async () => {
+  test('the total shrinks by what was refunded', async () => {
     const { one, world, store, policy, close } = await setUp()
     const decision = one.check('a', 60)
     await world.run(300)

@@ -164,7 +164,7 @@ describe('through a throttler', () => {
           await world.run(60)
           admitted += offer(right, 'a', 10)
         }
-        // The unit that was given back is free again, and no other.
+        // The unit that was refunded is free again, and no other.
         expect(admitted).toBe(101)
         // Nothing of it is left later, when the time comes that its clock had shown.
         for (let interval = 1; interval < 8; interval++) {

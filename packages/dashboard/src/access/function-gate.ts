@@ -50,7 +50,7 @@ export class FunctionGate implements Gate {
   #failed(how: string, cause?: unknown): void {
     // The message of what was thrown stays out of the text: it may hold what a client has sent.
     this.#warn(
-      new WeirError('WEIR_FACE_FAILED', `The dashboard's "authorize" ${how}. The request was refused.`, { cause }),
+      new WeirError('WEIR_ADAPTER_FAILED', `The dashboard's "authorize" ${how}. The request was refused.`, { cause }),
       `dashboard.authorize ${how}`,
     )
   }

@@ -23,7 +23,7 @@ export function isOwnAction(request: IncomingMessage): boolean {
 }
 
 /**
- * Whether a request names its server by an address, or as `localhost`. Every other name may be a stranger's, who lets it lead to
+ * Whether a request names its server by an address, or as `localhost`. Every other name may be somebody else's, who lets it lead to
  * this machine and so makes a page of his and this server one origin in a visitor's browser (DNS rebinding).
  */
 export function hasSafeHost(request: IncomingMessage): boolean {

@@ -24,7 +24,7 @@ export interface GatewayConfig {
   readonly interval: number
   readonly spans: number
   readonly cooldown: number
-  /** Whether this gateway serves the live page of the cluster. */
+  /** Whether this gateway serves the dashboard of the cluster. */
   readonly page: boolean
 }
 
@@ -34,7 +34,7 @@ export interface Ready {
   readonly port: number
   /** Name and version of what runs in it, e.g. `Express 5.3.0`. */
   readonly about: string
-  /** Address of the live page, where the child serves one. */
+  /** Address of the dashboard, where the child serves one. */
   readonly page?: string
 }
 

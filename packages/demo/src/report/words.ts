@@ -32,7 +32,7 @@ export function liveWords(summary: LiveSummary, colors: Colors): string {
     )
     if (outage.restartedAfterMs !== undefined) {
       lines.push(
-        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were back in step (${slowest(outage.recoveredAfterMs)}).`,
+        `It was started again, empty, after ${seconds(outage.restartedAfterMs)}: they were synced again (${slowest(outage.recoveredAfterMs)}).`,
       )
     }
   }

@@ -31,7 +31,7 @@ export function bar(value: number, of: number, width: number, colors: Colors): s
   return paint('█'.repeat(full)) + colors.dim('░'.repeat(width - full)) + (part > 1 ? colors.red('▶') : ' ')
 }
 
-/** Text of a log as it may be shown: it was sent by strangers, and terminals obey control characters. */
+/** Text of a log as it may be shown: it was sent by untrusted clients, and terminals obey control characters. */
 export function safeText(text: string, longest: number): string {
   const visible = text.replace(/[^\x20-\x7e]/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`)
   return visible.length > longest ? `${visible.slice(0, longest - 1)}…` : visible

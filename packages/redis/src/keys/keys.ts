@@ -106,7 +106,7 @@ export function sequenceKey(bucket: BucketKeys, nodeId: string): string {
 
 /** What the keys of one interval of a policy have in common, so that each is made of three parts. */
 export interface IntervalKeys {
-  /** The readable counter: units taken less units given back. */
+  /** The readable counter: units taken less units refunded. */
   readonly counterPrefix: string
   /** What each node said, and the sum, as one text. */
   readonly cellPrefix: string

@@ -58,10 +58,10 @@ if #request.blocks > 0 then
     if factor then at = at + 1 end
     local member = policy[1] .. '\\n' .. label
     local left = blocks.left(member)
-    if kind == 'excess' and left > 0 or kind == 'restore' and left >= wanted or wanted == 0 and left == 0 then
+    if kind == 'exceeded' and left > 0 or kind == 'restore' and left >= wanted or wanted == 0 and left == 0 then
       return left
     end
-    if factor and kind == 'excess' then
+    if factor and kind == 'exceeded' then
       local text = sound('GET', KEYS[at])
       local level = text and #text <= 15 and string.find(text, '^%d+$') and tonumber(text)
       if text and not level then lose(KEYS[at]) end

@@ -147,7 +147,7 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   return allTaken, allGiven
 end
 
--- Plain entries: a node has taken units in one cell and given none back, as of most keys. No key comes twice in a group.
+-- Plain entries: a node has taken units in one cell and refunded none, as of most keys. No key comes twice in a group.
 local function plain(entries)
   local place, final = 1, #entries
   while place < final do

@@ -30,7 +30,7 @@ local function textNumber(value)
   return text
 end
 
--- A part of a list as text. Cells that follow each other, nothing given back, are the first one's ordinal and all units
+-- A part of a list as text. Cells that follow each other, nothing refunded, are the first one's ordinal and all units
 -- taken: 'ordinal;taken,taken,…'.
 local function textOf(list, first, final)
   if first > final then return '' end

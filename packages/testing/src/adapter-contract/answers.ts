@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import type { FaceCase } from './context.ts'
+import type { AdapterCase } from './context.ts'
 
 const POLICY = /^"default";q=\d+;w=\d+$/
 const LIMIT = /^"default";r=\d+;t=\d+$/
 
 /** What clients are told. */
-export const answerCases: readonly FaceCase[] = [
+export const answerCases: readonly AdapterCase[] = [
   {
     title: 'tells every answer what is left',
     async run(context) {
@@ -35,7 +35,7 @@ export const answerCases: readonly FaceCase[] = [
     },
   },
   {
-    title: 'refuses with a problem that names the policy',
+    title: 'refuses with problem details that name the policy',
     async run(context) {
       const client = await context.start({ ...context.limit(1), name: 'mine' })
       await client.send('/')
@@ -45,11 +45,11 @@ export const answerCases: readonly FaceCase[] = [
       assert.match(String(headers['retry-after']), /^[1-9]\d*$/)
       assert.equal(headers['cache-control'], 'no-store')
       assert.match(String(headers['ratelimit']), /^"mine";r=0;t=\d+$/)
-      const problem = JSON.parse(body)
-      assert.equal(problem.type, 'https://iana.org/assignments/http-problem-types#quota-exceeded')
-      assert.equal(problem.status, 429)
-      assert.deepEqual(problem['violated-policies'], ['mine'])
-      assert.ok(problem.title && problem.detail)
+      const details = JSON.parse(body)
+      assert.equal(details.type, 'https://iana.org/assignments/http-problem-types#quota-exceeded')
+      assert.equal(details.status, 429)
+      assert.deepEqual(details['violated-policies'], ['mine'])
+      assert.ok(details.title && details.detail)
     },
   },
   {

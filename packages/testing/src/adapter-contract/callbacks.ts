@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Answer, eventually, type FaceCase, type FaceClient, type FaceContext } from './context.ts'
+import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
 
 /** How long functions may take in these cases, in milliseconds. */
 const TIMEOUT = 50
@@ -11,9 +11,9 @@ const HOSTILE = 'boom\r\n\u001b[31mroot logged in\u202e\u2028'
 interface Callback {
   readonly option: string
   /** Options with the function in them. */
-  options(answer: (...args: unknown[]) => unknown, context: FaceContext): object
+  options(answer: (...args: unknown[]) => unknown, context: AdapterContext): object
   /** What the function answers: what `rightly` is seen by. */
-  right(args: readonly unknown[], context: FaceContext): unknown
+  right(args: readonly unknown[], context: AdapterContext): unknown
   /** The statuses of three requests with the right answer, and by the option's fallback. */
   readonly rightly: readonly number[]
   readonly fallback: readonly number[]
@@ -145,7 +145,7 @@ async function harmless(what: string, run: () => Promise<void>): Promise<void> {
 }
 
 /** Answers while time passes, so that what waits for its end goes on. */
-async function whileTimePasses<T>(context: FaceContext, waiting: Promise<T>): Promise<T> {
+async function whileTimePasses<T>(context: AdapterContext, waiting: Promise<T>): Promise<T> {
   let over = false
   const settled = waiting.finally(() => {
     over = true
@@ -159,19 +159,19 @@ async function whileTimePasses<T>(context: FaceContext, waiting: Promise<T>): Pr
 }
 
 /** Options of one policy that lets one request in, by one of the functions. */
-function optionsOf(context: FaceContext, { options }: Callback, answer: (...args: unknown[]) => unknown): object {
+function optionsOf(context: AdapterContext, { options }: Callback, answer: (...args: unknown[]) => unknown): object {
   const given = { ...context.limit(1), key: 'all', callbackTimeout: TIMEOUT, ...options(answer, context) }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
 
-function clean(client: FaceClient, what: string): void {
+function clean(client: AdapterClient, what: string): void {
   for (const { message } of client.warnings) {
     assert.doesNotMatch(message, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u, `${what}: the warning is not safe to print`)
     assert.ok(message.length < 600, `${what}: the warning is long`)
   }
 }
 
-async function tryWay(context: FaceContext, callback: Callback, way: Way): Promise<void> {
+async function tryWay(context: AdapterContext, callback: Callback, way: Way): Promise<void> {
   const what = `${callback.option} ${way.title}`
   const later: (() => unknown)[] = []
   await harmless(what, async () => {
@@ -223,9 +223,9 @@ function held(): { called: Promise<unknown[]>; ask: (...args: unknown[]) => Prom
 }
 
 /** What becomes of requests when the functions of the options fail, or answer later. */
-export const callbackCases: readonly FaceCase[] = [
+export const callbackCases: readonly AdapterCase[] = [
   ...callbacks.map(
-    (callback): FaceCase => ({
+    (callback): AdapterCase => ({
       title: `goes on whatever becomes of ${callback.option}`,
       needs: 'clock',
       async run(context) {
@@ -239,7 +239,7 @@ export const callbackCases: readonly FaceCase[] = [
   ...callbacks
     .filter(({ waits }) => waits)
     .map(
-      (callback): FaceCase => ({
+      (callback): AdapterCase => ({
         title: `survives clients that are gone before ${callback.option} has answered`,
         needs: 'clock',
         async run(context) {
@@ -315,7 +315,7 @@ export const callbackCases: readonly FaceCase[] = [
     },
   },
   {
-    title: 'gives back by requestWasSuccessful only what it says, whatever becomes of it',
+    title: 'refunds by requestWasSuccessful only what it says, whatever becomes of it',
     needs: 'clock',
     async run(context) {
       for (const way of ways) {
@@ -333,7 +333,7 @@ export const callbackCases: readonly FaceCase[] = [
             })
             const left = () => client.throttlers[0]?.peek('all').remaining
             assert.equal((await client.send('/')).status, 200)
-            if (way.rightly === true) await eventually(() => left() === 8, `${what}: the request is given back`)
+            if (way.rightly === true) await eventually(() => left() === 8, `${what}: the request is refunded`)
             else {
               await eventually(async () => {
                 await context.pass(TIMEOUT)

@@ -4,23 +4,23 @@ import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 
 /** What the cases need of a throttler, whatever requests it is for. */
-export interface FaceThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'close'> {
+export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'close'> {
   peek(key: string): Decision
   update(policies: readonly PolicyOptions[]): void
 }
 
 /** A running application. */
-export interface FaceServer {
+export interface AdapterServer {
   /** Listening on a free port of the loopback address. */
   readonly server: Server
   /** The throttlers behind what was mounted, in order. */
-  readonly throttlers: readonly FaceThrottler[]
+  readonly throttlers: readonly AdapterThrottler[]
   close(): Promise<void>
 }
 
-/** How to build an application with a face in it. `Req` is what the framework's functions get as the request. */
-export interface FaceAdapter<Req> {
-  /** Whether the face, mounted for the whole application, knows the pattern of a route or only the path. */
+/** How to build an application with an adapter in it. `Req` is what the framework's functions get as the request. */
+export interface AdapterUnderTest<Req> {
+  /** Whether the adapter, mounted for the whole application, knows the pattern of a route or only the path. */
   readonly routes: 'pattern' | 'path'
   /**
    * Starts an application that throttles every request, before these routes:
@@ -39,9 +39,9 @@ export interface FaceAdapter<Req> {
    *
    * and the framework's own 404 for all else.
    *
-   * @param inputs what the face is mounted with, once for each, in order
+   * @param inputs what the adapter is mounted with, once for each, in order
    */
-  start(inputs: readonly object[]): Promise<FaceServer>
+  start(inputs: readonly object[]): Promise<AdapterServer>
   /** A header of the framework's request. */
   header(request: Req, name: string): string | undefined
   /** The `handler` option that answers with a text. */
@@ -52,12 +52,12 @@ export interface FaceAdapter<Req> {
   status(args: readonly unknown[]): number
 }
 
-/** One behaviour of the face contract. */
-export interface FaceCase {
+/** One behaviour of the adapter contract. */
+export interface AdapterCase {
   readonly title: string
   /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns. */
   readonly needs?: 'store' | 'clock' | 'paths' | 'patterns'
-  run(context: FaceContext): Promise<void>
+  run(context: AdapterContext): Promise<void>
 }
 
 /** An answer, read to its end. */
@@ -68,13 +68,13 @@ export interface Answer {
 }
 
 /** A client of one application. */
-export class FaceClient {
-  readonly throttlers: readonly FaceThrottler[]
+export class AdapterClient {
+  readonly throttlers: readonly AdapterThrottler[]
   readonly warnings: WeirError[] = []
   readonly #port: number
   readonly #server: Server
 
-  constructor({ server, throttlers }: FaceServer) {
+  constructor({ server, throttlers }: AdapterServer) {
     this.#server = server
     this.#port = (server.address() as AddressInfo).port
     this.throttlers = throttlers
@@ -118,13 +118,13 @@ export class FaceClient {
 }
 
 /** What a case works with. */
-export class FaceContext {
-  readonly adapter: FaceAdapter<unknown>
+export class AdapterContext {
+  readonly adapter: AdapterUnderTest<unknown>
   readonly clock: ManualClock = manualClock()
   readonly #store: Store | undefined
-  readonly #servers: FaceServer[] = []
+  readonly #servers: AdapterServer[] = []
 
-  constructor(adapter: FaceAdapter<unknown>, store: Store | undefined) {
+  constructor(adapter: AdapterUnderTest<unknown>, store: Store | undefined) {
     this.adapter = adapter
     this.#store = store
   }
@@ -139,16 +139,16 @@ export class FaceContext {
     return { limit, interval: 365 * 24 * 3600 * 1000 }
   }
 
-  /** An application with the face, given options without a clock or store. */
-  start(options: object): Promise<FaceClient> {
+  /** An application with the adapter, given options without a clock or store. */
+  start(options: object): Promise<AdapterClient> {
     return this.startWith([{ ...this.base, ...options }])
   }
 
-  /** An application in which the face is mounted several times, each time with what is given and nothing more. */
-  async startWith(inputs: readonly object[]): Promise<FaceClient> {
+  /** An application in which the adapter is mounted several times, each time with what is given and nothing more. */
+  async startWith(inputs: readonly object[]): Promise<AdapterClient> {
     const server = await this.adapter.start(inputs)
     this.#servers.push(server)
-    return new FaceClient(server)
+    return new AdapterClient(server)
   }
 
   /** Lets time pass: the clock's where the cases move it, or else real time. */

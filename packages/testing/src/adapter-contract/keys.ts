@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { FaceCase } from './context.ts'
+import type { AdapterCase } from './context.ts'
 
 /** What requests are counted by. */
-export const keyCases: readonly FaceCase[] = [
+export const keyCases: readonly AdapterCase[] = [
   {
     title: 'counts each route by itself, whatever its parameters are',
     async run(context) {
@@ -144,7 +144,7 @@ export const keyCases: readonly FaceCase[] = [
     { name: 'returns NaN', key: () => Number.NaN },
     { name: 'returns a promise', key: () => Promise.reject(new Error('too late')) },
   ].map(
-    ({ name, key }): FaceCase => ({
+    ({ name, key }): AdapterCase => ({
       title: `counts by address, with one warning, when the key function ${name}`,
       async run(context) {
         const client = await context.start({ ...context.limit(2), key })

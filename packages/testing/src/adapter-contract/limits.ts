@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createThrottler } from '@weir/core'
-import { contextOf, type FaceCase, type FaceClient } from './context.ts'
+import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
 /** What is let in and what is not. */
-export const limitCases: readonly FaceCase[] = [
+export const limitCases: readonly AdapterCase[] = [
   {
     title: 'lets in as many requests as the limit says, and refuses the next',
     async run(context) {
@@ -27,7 +27,7 @@ export const limitCases: readonly FaceCase[] = [
       const nodes = [await context.start(strict), await context.start(strict)]
       const statuses: number[] = []
       // Until a busy machine has connected to the store nothing is let in.
-      for (let i = 0; i < 100 && !statuses.includes(200); i++) statuses.push((await (nodes[0] as FaceClient).send('/')).status)
+      for (let i = 0; i < 100 && !statuses.includes(200); i++) statuses.push((await (nodes[0] as AdapterClient).send('/')).status)
       for (let i = 0; i < 10; i++) for (const node of nodes) statuses.push((await node.send('/')).status)
       const admitted = statuses.filter((status) => status === 200).length
       // Where the store is slow to answer, fewer get in.

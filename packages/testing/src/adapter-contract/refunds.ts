@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { contextOf, eventually, type FaceCase, type FaceClient } from './context.ts'
+import { type AdapterCase, type AdapterClient, contextOf, eventually } from './context.ts'
 
 /** What is left to everybody, read without changing it but for the reading's own unit. */
-async function remaining(client: FaceClient): Promise<number> {
+async function remaining(client: AdapterClient): Promise<number> {
   const decision = client.throttlers[0]?.peek('all')
   return decision?.remaining ?? -1
 }
 
 /** What requests get back after their response. */
-export const refundCases: readonly FaceCase[] = [
+export const refundCases: readonly AdapterCase[] = [
   {
     title: 'gives failed requests back',
     async run(context) {
@@ -55,11 +55,11 @@ export const refundCases: readonly FaceCase[] = [
         request.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' ? resolve() : reject(error)))
         request.end()
       })
-      await eventually(async () => (await remaining(client)) === 9, 'the broken request is given back')
+      await eventually(async () => (await remaining(client)) === 9, 'the broken request is refunded')
     },
   },
   {
-    title: 'gives nothing back unless asked to',
+    title: 'refunds nothing unless asked to',
     async run(context) {
       const client = await context.start({ ...context.limit(10), key: 'all' })
       await client.statuses(['/status/500', '/status/404', '/status/200'])

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { FaceCase } from './context.ts'
+import type { AdapterCase } from './context.ts'
 
 /** Weir never breaks a request, whatever is sent and whatever fails. */
-export const robustnessCases: readonly FaceCase[] = [
+export const robustnessCases: readonly AdapterCase[] = [
   {
     title: 'answers hostile targets and headers without an error of its own',
     async run(context) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { eventually, type FaceCase } from './context.ts'
+import { type AdapterCase, eventually } from './context.ts'
 
 /** What changes while requests come in: costs that are known afterwards, and rules. */
-export const runTimeCases: readonly FaceCase[] = [
+export const runTimeCases: readonly AdapterCase[] = [
   {
     title: 'charges a request for what its response turned out to cost',
     async run(context) {

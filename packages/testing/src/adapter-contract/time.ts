@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { slidingWindow } from '@weir/core'
-import type { Answer, FaceCase, FaceClient } from './context.ts'
+import type { AdapterCase, AdapterClient, Answer } from './context.ts'
 
 /** Short, since with a store real time has to pass. */
 const SHORT = { limit: 3, interval: '2s' } as const
 
 /** Sends requests until one is refused: a few, as an interval may end meanwhile. */
-async function refused(client: FaceClient): Promise<Answer> {
+async function refused(client: AdapterClient): Promise<Answer> {
   for (let i = 0; i < 20; i++) {
     const answer = await client.send('/')
     if (answer.status === 429) return answer
@@ -15,15 +15,15 @@ async function refused(client: FaceClient): Promise<Answer> {
 }
 
 /** That `Retry-After` is true, and how it comes about. */
-export const timeCases: readonly FaceCase[] = [
+export const timeCases: readonly AdapterCase[] = [
   { name: 'a fixed window', options: {} },
   { name: 'a sliding window', options: { algorithm: slidingWindow() } },
   { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
   { name: 'a cooldown that grows', options: { cooldown: { base: '1s', factor: 2, max: '8s' } } },
-  { name: 'the published algorithm', options: { coordination: 'spans' }, needs: 'store' as const },
+  { name: 'counts exchanged at the ends of spans', options: { coordination: 'spans' }, needs: 'store' as const },
 ].map(
-  ({ name, options, ...needs }): FaceCase => ({
+  ({ name, options, ...needs }): AdapterCase => ({
     title: `lets in the only client of a key that waits as Retry-After says, with ${name}`,
     ...needs,
     async run(context) {

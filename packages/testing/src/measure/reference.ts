@@ -29,7 +29,7 @@ export class FixedReference implements Reference {
       this.#used += cost
       return true
     }
-    // A request too dear for what is left is refused alone; only when 1 would not fit either does a cooldown start.
+    // A request too expensive for what is left is refused alone; only when 1 would not fit either does a cooldown start.
     if (this.#cooldown > 0 && this.#used + Math.min(1, cost) > this.#limit) this.#blockedUntil = Math.max(this.#end, time + this.#cooldown)
     return false
   }

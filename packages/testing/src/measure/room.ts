@@ -1,6 +1,6 @@
 /**
- * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses only
- * on proof never refuses while there is.
+ * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses
+ * only what is known to exceed the limit never refuses while there is room.
  */
 export interface Room {
   /** Whether a request of this cost fits; to be asked for each request, before `took`. */
@@ -70,7 +70,7 @@ export class BucketRoom implements Room {
     const used = this.#usedAt(time)
     if (this.#closed && used <= this.#opensAt) this.#closed = false
     if (used + cost > this.#limit) {
-      // As with a cooldown: a request that is too dear closes nothing for those that fit.
+      // As with a cooldown: a request that is too expensive closes nothing for those that fit.
       if (used + Math.min(1, cost) > this.#limit) this.#closed = true
       return false
     }

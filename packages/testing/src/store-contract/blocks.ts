@@ -10,11 +10,11 @@ const MINUTE = 60_000
 /** Blocks of keys. */
 export const blockCases: readonly ContractCase[] = [
   {
-    title: 'the first excess decides when a block ends',
+    title: 'the first block for exceeding the limit decides when a block ends',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      assertAbout(await a.block(policy, 'k', 'excess', MINUTE), MINUTE)
-      assertAbout(await b.block(policy, 'k', 'excess', 60 * MINUTE), MINUTE)
+      assertAbout(await a.block(policy, 'k', 'exceeded', MINUTE), MINUTE)
+      assertAbout(await b.block(policy, 'k', 'exceeded', 60 * MINUTE), MINUTE)
       assertAbout((await b.count(policy, 'k', 0)).blocked, MINUTE)
       assert.equal((await b.count(policy, 'another', 0)).blocked, 0)
       assert.equal((await b.count(other, 'k', 0)).blocked, 0)
@@ -24,7 +24,7 @@ export const blockCases: readonly ContractCase[] = [
     title: 'a block by hand replaces what is there, longer or shorter',
     async run(context) {
       const node = await context.node()
-      await node.block(policy, 'k', 'excess', MINUTE)
+      await node.block(policy, 'k', 'exceeded', MINUTE)
       assertAbout(await node.block(policy, 'k', 'set', 60 * MINUTE), 60 * MINUTE)
       assertAbout(await node.block(policy, 'k', 'set', 30 * MINUTE), 30 * MINUTE)
       assertAbout((await node.count(policy, 'k', 1)).blocked, 30 * MINUTE)
@@ -40,22 +40,22 @@ export const blockCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a lifted block is over, and the next excess begins another',
+    title: 'a lifted block is over, and exceeding the limit again begins another',
     async run(context) {
       const node = await context.node()
       await node.block(policy, 'k', 'set', 60 * MINUTE)
       assert.equal(await node.block(policy, 'k', 'lift', 0), 0)
       assert.equal((await node.count(policy, 'k', 0)).blocked, 0)
-      assertAbout(await node.block(policy, 'k', 'excess', MINUTE), MINUTE)
+      assertAbout(await node.block(policy, 'k', 'exceeded', MINUTE), MINUTE)
     },
   },
   {
     title: 'a block ends by itself',
     async run(context) {
       const node = await context.node()
-      assert.ok((await node.block(policy, 'k', 'excess', 100)) > 0)
+      assert.ok((await node.block(policy, 'k', 'exceeded', 100)) > 0)
       await context.eventually(async () => assert.equal((await node.count(policy, 'k', 0)).blocked, 0))
-      assertAbout(await node.block(policy, 'k', 'excess', MINUTE), MINUTE)
+      assertAbout(await node.block(policy, 'k', 'exceeded', MINUTE), MINUTE)
     },
   },
   {
@@ -69,11 +69,11 @@ export const blockCases: readonly ContractCase[] = [
         [a, 4],
         [b, 5],
       ] as const) {
-        assertAbout(await node.block(policy, 'k', 'excess', MINUTE, growth), minutes * MINUTE)
-        assertAbout(await node.block(policy, 'k', 'excess', MINUTE, growth), minutes * MINUTE)
+        assertAbout(await node.block(policy, 'k', 'exceeded', MINUTE, growth), minutes * MINUTE)
+        assertAbout(await node.block(policy, 'k', 'exceeded', MINUTE, growth), minutes * MINUTE)
         await node.block(policy, 'k', 'lift', 0)
       }
-      assertAbout(await a.block(policy, 'another', 'excess', MINUTE, growth), MINUTE)
+      assertAbout(await a.block(policy, 'another', 'exceeded', MINUTE, growth), MINUTE)
     },
   },
   {
@@ -82,7 +82,7 @@ export const blockCases: readonly ContractCase[] = [
       const node = await context.node()
       const reply = await node.sync({
         entries: [{ policy, key: 'k', cells: [] }],
-        blocks: [{ policy, key: 'k', kind: 'excess', remaining: MINUTE }],
+        blocks: [{ policy, key: 'k', kind: 'exceeded', remaining: MINUTE }],
       })
       assertAbout(reply.results[0]?.blocked ?? 0, MINUTE)
     },
@@ -91,8 +91,8 @@ export const blockCases: readonly ContractCase[] = [
     title: 'heartbeats hand out what was blocked or lifted since the last one',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await a.block(policy, 'first', 'excess', MINUTE)
-      await a.block(other, 'unasked', 'excess', MINUTE)
+      await a.block(policy, 'first', 'exceeded', MINUTE)
+      await a.block(other, 'unasked', 'exceeded', MINUTE)
       const start = await b.beat(undefined, [policy])
       assert.deepEqual(
         start.blocks.map(({ policyId, key }) => [policyId, key]),
@@ -134,7 +134,7 @@ export const blockCases: readonly ContractCase[] = [
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const names = Array.from({ length: 3000 }, (_, i) => `key ${String(i).padStart(4, '0')}`)
-      await a.sync({ blocks: names.map((key) => ({ policy, key, kind: 'excess', remaining: 60 * MINUTE })) })
+      await a.sync({ blocks: names.map((key) => ({ policy, key, kind: 'exceeded', remaining: 60 * MINUTE })) })
       const { blocks } = await b.beat(undefined, [policy])
       assert.deepEqual(blocks.map(({ key }) => key).sort(), names)
     },
@@ -143,7 +143,7 @@ export const blockCases: readonly ContractCase[] = [
     title: 'blocks of hostile keys come back as they were',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await a.sync({ blocks: HOSTILE_KEYS.map((key) => ({ policy, key, kind: 'excess', remaining: MINUTE })) })
+      await a.sync({ blocks: HOSTILE_KEYS.map((key) => ({ policy, key, kind: 'exceeded', remaining: MINUTE })) })
       const { blocks } = await b.beat(undefined, [policy])
       assert.deepEqual(blocks.map(({ key }) => key).sort(), [...HOSTILE_KEYS].sort())
     },

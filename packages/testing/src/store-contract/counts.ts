@@ -63,7 +63,7 @@ export const countCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'units given back stay given back under duplicates in any order',
+    title: 'refunded units stay refunded under duplicates in any order',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const ordinal = context.ordinal(policy)
@@ -181,7 +181,7 @@ export const countCases: readonly ContractCase[] = [
       const node = await context.node()
       for (const one of [short, sliding]) {
         await node.count(one, 'k', [cell(context.ordinal(one), 3, 1), cell(context.ordinal(one) - 1, 1)])
-        await node.block(one, 'k', 'excess', 100)
+        await node.block(one, 'k', 'exceeded', 100)
         await node.block(one, 'l', 'set', 100)
         await node.block(one, 'l', 'lift', 0)
       }

@@ -113,7 +113,7 @@ export const nodeCases: readonly ContractCase[] = [
       let { generation, cursor } = await node.beat(undefined, [policy])
       for (let i = 1; i <= 5; i++) {
         await node.count(policy, `k${i}`, i)
-        await node.block(policy, `k${i}`, 'excess', 10)
+        await node.block(policy, `k${i}`, 'exceeded', 10)
         const beat = await node.beat(cursor, [policy])
         assert.equal(beat.generation, generation)
         ;({ generation, cursor } = beat)
@@ -172,8 +172,8 @@ export const nodeCases: readonly ContractCase[] = [
       const policy = fixedPolicy()
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       await listening(context, a, b)
-      await a.block(policy, 'k', 'excess', 60_000)
-      await a.block(policy, 'k', 'excess', 60_000)
+      await a.block(policy, 'k', 'exceeded', 60_000)
+      await a.block(policy, 'k', 'exceeded', 60_000)
       await a.block(policy, 'k', 'restore', 1000)
       await a.block(policy, 'k', 'lift', 0)
       await a.block(policy, 'k', 'lift', 0)

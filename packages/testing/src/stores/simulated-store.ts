@@ -127,7 +127,7 @@ export class SimulatedStore implements Store {
     this.#connections.delete(nodeId)
   }
 
-  /** Units (taken less given back) that the store has of one cell; undefined when no node ever sent its policy. */
+  /** Units (taken less refunded) that the store has of one cell; undefined when no node ever sent its policy. */
   total(policyId: string, key: string, ordinal: Ordinal): number | undefined {
     const policy = this.#policies.get(policyId)
     if (policy === undefined) return undefined

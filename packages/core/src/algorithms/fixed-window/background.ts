@@ -10,10 +10,10 @@ import { SETTLE } from '../shared/gated-meter.ts'
 import { ReservingMeter } from './reserving.ts'
 
 /**
- * `enforcement: 'proof'` in a fixed window: a request is refused only when the units that are known to have been taken
+ * Fixed windows with `coordination: 'background'`: a request is refused only when the units that are known to have been taken
  * leave no room for it, so nobody is refused by an estimate. Estimates only decide when counts are exchanged early.
  *
- * GATE is the number of known units at which something must be thought about: an exchange that falls due, or the limit.
+ * GATE is the number of known units at which a request is not counted at once: an exchange falls due, or the limit is reached.
  */
 export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   get reserving(): Reserving | undefined {
@@ -42,7 +42,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     fields[base + GATE] = known + 1 > limit && limit >= 1 && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
     if (known + cost > limit) return false
     if (!count) {
-      // The next request has to think of what this one must not cause.
+      // The next request asks for the exchange that this one, which is not counted, must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return active?.capped !== true || this.own(base) + cost <= active.cap
     }
@@ -54,8 +54,8 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   }
 
   /**
-   * After an outage: the first nodes to be back do not hear yet of what the others admitted meanwhile. So the share that
-   * held during the outage goes on until an exchange that all of them can have come before.
+   * After an outage the first nodes to be back can't know yet what the others admitted meanwhile. So each keeps to its share of
+   * the outage until an exchange before which all nodes had time to send their counts.
    */
   #admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
     this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
@@ -63,7 +63,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     return this.own(base) + cost <= this.activate(slot).cap
   }
 
-  /** Asks for an exchange if `cost` more units make one due, else sets the gate to where it is to be thought of again. */
+  /** Asks for an exchange if `cost` more units make one due; else sets the gate to where one may fall due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
     const fields = this.table.fields
     const active = this.activeOf(slot)
@@ -146,8 +146,8 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
         const sentNet = (fields[base + SENT] as number) - active.givenSent
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
-        // A small limit's share may be less than one unit. Were it nothing, an outage of the store would be one of the
-        // service: each node lets one unit pass.
+        // A small limit's share may be less than one unit. If nothing were admitted then, an outage of the store would be
+        // an outage of the service, so each node lets one unit pass.
         active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)
         active.capped = true
         return others + active.cap
@@ -166,7 +166,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   }
 
   /**
-   * Whether a request must wait for the store's word (`strict`): so little is left that the nodes together could admit
+   * Whether a request must wait for the store (`strict`): so little is left that the nodes together could admit
    * too much before they hear of each other.
    */
   mustAsk(slot: number, now: number): boolean {
@@ -193,11 +193,11 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     const limit = this.site.limitOf(slot)
     const live = this.exchange.nodes
     if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
-    // Of an interval that is over nobody needs it any more.
+    // The interval is over, and nobody needs its last unit any more.
     return this.ordinalOf(base) !== this.ordinal && this.#holdsOne(slot, base)
   }
 
-  /** Of a small limit the countdown's first step is a unit or two: there is nothing to gain. */
+  /** With a small limit the countdown's first step is a unit or two, so being quiet would save nothing. */
   #quietPart(base: number): number {
     const { interval } = this.policy
     const limit = this.site.limitOf(base / STRIDE)
@@ -246,7 +246,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     if (held) this.#lookAtNews(slot, baseOf(slot), this.activate(slot), now)
   }
 
-  /** Something new is known: what was too little to be sent may not be so any more. */
+  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
   #lookAtNews(slot: number, base: number, active: Active, now: number): void {
     const unsent = this.unsent(slot, base)
     if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.#dueAt(base, active, now)) {
@@ -260,7 +260,7 @@ function expected({ rate, syncedAt }: Active, now: number): number {
   return rate === 0 ? 0 : rate * Math.max(0, now - syncedAt)
 }
 
-/** A store that was found within so many milliseconds of an interval's begin was found by all nodes then: there is no share to go on with. */
+/** When the store was found within so many milliseconds of an interval's begin, all nodes found it then, and none keeps to a share. */
 const TOGETHER = 10
 /**
  * A key is quiet while this node, times the live nodes, has taken less than this part of the limit, and is not on its way
@@ -273,5 +273,5 @@ const ON_PACE = 3 / 4
 const QUIET_UNSENT = 0.05
 /** Due when another unit comes, or a part of one. */
 const MORE_THAN_ONE = 1 + 2 ** -20
-/** A request waits for the store's word when less than this many units per node are expected to be left. */
+/** A request waits for the store when less than this many units per node are expected to be left. */
 const STRICT_TAIL = 2.5

@@ -19,7 +19,7 @@ const IDLE_INTERVALS = 2
 /** Counts of short intervals are kept for so many milliseconds: an event loop may have been held for seconds. */
 const KEEP_LATE = 10_000
 
-/** What fixed windows have in common, whatever they enforce: counts per interval of the epoch. */
+/** What fixed windows have in common when their counts are exchanged, however that is done: counts per interval of the epoch. */
 export abstract class FixedWindowMeter extends GatedMeter {
   readonly actives: SlotMap<Active> = new SlotMap()
   readonly late: LateCounts = new LateCounts()
@@ -41,11 +41,11 @@ export abstract class FixedWindowMeter extends GatedMeter {
   /** Own net units of the interval that the record is of. */
   protected own(base: number): number {
     const fields = this.table.fields
-    // Of fractions that were given back the difference may be the least bit too small.
+    // After refunds of fractions, rounding may make the difference a little too small.
     return Math.max(0, (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number))
   }
 
-  /** Own units taken in the interval that the record is of; what was given back is not subtracted. */
+  /** Own units taken in the interval that the record is of; what was refunded is not subtracted. */
   protected taken(slot: number, base: number): number {
     return sumOf(this.own(base), this.activeOf(slot)?.given ?? 0)
   }
@@ -80,7 +80,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const fields = this.table.fields
     const before = this.ordinalOf(base)
     if (before > this.ordinal) {
-      // Counted by a clock that was ahead, see `adoptTime`: it counts now.
+      // These units were counted by a clock that was ahead (see `adoptTime`): they count now.
       fields[base + KNOWN] = this.own(base)
       fields[base + OTHERS] = 0
     } else if (before < this.ordinal) {
@@ -92,12 +92,12 @@ export abstract class FixedWindowMeter extends GatedMeter {
       active?.nextInterval(Math.min(now, this.rollAt - this.policy.interval))
     }
     if (before !== this.ordinal && this.late.has(this.ordinal)) this.#countAgain(slot, base)
-    // What it was full of may have gone.
+    // The key may have been full of units that no longer count.
     fields[base + GATE] = Number.NEGATIVE_INFINITY
     fields[base + TAG] = this.tag
   }
 
-  /** What a clock that was ahead has taken for over is not: the interval has come, or come again. */
+  /** Takes back late counts of an interval that is not over after all: a clock was ahead. */
   #countAgain(slot: number, base: number): void {
     const late = this.late.remove(this.site.keyOf(slot), this.ordinal)
     if (late === undefined) return
@@ -122,7 +122,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
   protected abstract quiet(slot: number, base: number, unsent: number): boolean
 
   override refund(key: string, takenIn: Ordinal, units: number, now: number): void {
-    // Counted by a clock that was ahead, it counts in the running interval now.
+    // Units that were counted by a clock that was ahead count in the running interval now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
     const slot = this.table.find(key)
     if (slot >= 0) {
@@ -141,7 +141,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
         return
       }
     }
-    // The interval is over: only the store's books can still be put right, as long as they have not been sent.
+    // The interval is over. As long as its counts have not been sent, they can still be corrected.
     const late = this.late.find(key, ordinal)
     if (late !== undefined && !late.done) late.given = Math.min(late.taken, late.given + units)
   }
@@ -312,7 +312,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
     this.actives.delete(slot)
   }
 
-  /** A request that costs more than what is left is refused alone; this tells it from a key that is closed. */
+  /** Tells a closed key from one at which a request is refused alone, since it costs more than what is left. */
   protected closedFor(base: number, cost: number): boolean {
     return cost <= 1 || (this.table.fields[base + KNOWN] as number) + 1 > this.site.limitOf(base / STRIDE)
   }

@@ -7,7 +7,7 @@ import type { Batch, Ticket } from '../shared/batch.ts'
 import { Reservations } from '../shared/reservations.ts'
 import { FixedWindowMeter } from './exchanged.ts'
 
-/** Requests that wait for the store's word (`strict`): for each a conditional increment. */
+/** Requests that wait for the store (`strict`): each becomes a conditional increment. */
 export abstract class ReservingMeter extends FixedWindowMeter {
   readonly #reservations = new Reservations()
 
@@ -49,7 +49,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     }
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
-    // Own units alone exceed the limit: no store that adds up can have granted that.
+    // This node's own units alone exceed the limit: a store that adds up can't have granted that.
     const possible = cell.taken - cell.given <= (entry.atMost ?? Number.POSITIVE_INFINITY)
     const granted = result.granted && possible
     if (granted) this.admitted += cost
@@ -75,7 +75,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
     const base = baseOf(slot)
-    // The increment may have been applied: take the units and give them back, which is right in either case.
+    // The increment may have been applied: take the units and refund them, which is right in either case.
     if (this.ordinalOf(base) === entry.cells[0]?.ordinal) this.activate(slot).given += cost
     this.activate(slot).flight = 0
     this.recheck(slot)

@@ -8,7 +8,7 @@ import type { Exchange, SharedSite } from '../shared/site.ts'
 import { FixedWindowMeter } from './exchanged.ts'
 
 /**
- * `enforcement: 'published'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
+ * Fixed windows with `coordination: 'spans'`: the basic algorithm as it was published. Counts are exchanged at the end of each span
  * only; a returned total above the limit blocks the key at this node for the cooldown (until the interval's end where
  * the cooldown is 0); `nodes` is estimated per key from the previous interval; `own count · nodes > limit` blocks at
  * once; while the store is away `span count · nodes > limit/spans` does. Blocks are this node's own.
@@ -51,13 +51,13 @@ export class PublishedFixedWindow extends FixedWindowMeter {
     return this.explain(slot, cost, now)
   }
 
-  /** Blocks a key for its excess in the interval `ordinal`: without a cooldown until that is over, which may be now. */
+  /** Blocks a key for exceeding the limit in the interval `ordinal`: without a cooldown until that is over, which may be now. */
   #blockHere(slot: number, ordinal: Ordinal, now: number, source: SourceIndex): void {
     const { cooldown, interval } = this.policy
     const until = cooldown > 0 ? now + cooldown : this.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
     this.blocks.set(slot, until, false, source)
-    this.site.blocked(this.site.keyOf(slot), until - now, 'excess')
+    this.site.blocked(this.site.keyOf(slot), until - now, 'exceeded')
   }
 
   protected override quiet(): boolean {

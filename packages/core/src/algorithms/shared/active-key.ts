@@ -1,8 +1,8 @@
 import { IntervalShare } from './estimate.ts'
 
-/** What a key needs beyond its record once it is exchanged early, announced, given back to or blocked by an estimate. */
+/** What a key needs beyond its record once it is exchanged early, announced, refunded or blocked by an estimate. */
 export class Active {
-  /** Own units given back in the running interval, and how many of them the store has acknowledged. */
+  /** Own units refunded in the running interval, and how many of them the store has acknowledged. */
   given = 0
   givenSent = 0
   /** Own net units in the exchange under way. */
@@ -13,7 +13,7 @@ export class Active {
   /** The cluster's total at the last exchange, and own units in it. */
   total = 0
   ownThen = 0
-  /** Units given back by anybody, as last told. */
+  /** Units refunded by anybody, as last told. */
   givenByAll = 0
   /** Others' units per millisecond. */
   rate = 0
@@ -23,7 +23,7 @@ export class Active {
   hello = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false
-  /** The last interval in which that was so: its excess starts no cooldown. */
+  /** The last interval in which that was so: exceeding the limit in it starts no cooldown. */
   awayIn = -1
   readonly share: IntervalShare = new IntervalShare()
   /** `degraded: 'share'`: own net units that may be admitted in this interval, and whether that still holds. */
@@ -32,10 +32,10 @@ export class Active {
   /** `degraded: 'published'`: own units taken when the running span began, and when it ends. */
   spanTaken = 0
   spanEnd = 0
-  /** `enforcement: 'published'`: the estimate of nodes, and what the running interval's writes returned last. */
+  /** `coordination: 'spans'`: the estimate of nodes, and what the running interval's writes returned last. */
   nodes = 1
   lastTotal = 0
-  /** `window: 'sliding', enforcement: 'published'`: the cluster's total of the interval before the running one. */
+  /** `slidingCounter()`: the cluster's total of the interval before the running one. */
   previous = 0
 
   /** An exchange is sent, with so many own net units that the store has not acknowledged. */
@@ -47,7 +47,7 @@ export class Active {
   }
 
   /**
-   * Counts begin anew, what was learned of the key's traffic stays.
+   * Starts the counts anew, and keeps what was learned about the key's traffic.
    *
    * @param begun when the running interval began, on the monotonic clock
    */

@@ -1,5 +1,5 @@
 /**
- * Pure arithmetic of the proof algorithm: when to exchange a count early, and which part of a key's traffic this node
+ * Pure arithmetic of counting in the background: when to exchange a count early, and which part of a key's traffic this node
  * sees. `limit` is MAX; `nodes` is n, the number of nodes that a key's traffic is spread over.
  */
 
@@ -63,9 +63,9 @@ export class Share {
 }
 
 /**
- * The same for counts of whole intervals. Were they added exchange by exchange, the last ones of an interval would weigh
- * most: they show mainly others' units, as the first ones show mainly own units, and the shares of all nodes would add up
- * to less than 1.
+ * The same for counts of whole intervals. If counts were added at each exchange, the last exchanges of an interval would
+ * weigh most. They show mainly others' units, as the first ones show mainly own units, so the shares of all nodes would add
+ * up to less than 1.
  */
 export class IntervalShare {
   #own = 0

@@ -16,7 +16,7 @@ import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
 const FULL = -1
 const LEAST_FULL = FULL - OVERFLOWED
 
-/** Versions of the state that gates depend on, per ordinal; see `tag`. The last one is never the meter's own. */
+/** How many versions of the state that gates depend on fit into a tag, per ordinal. The last one, STALE, fits no gate. */
 const VERSIONS = 1024
 const STALE = VERSIONS - 1
 
@@ -43,8 +43,8 @@ export function mostOthers(limit: number): number {
 }
 
 /**
- * What the meters have in common whose counts are exchanged: a gate for each key, below which a request is counted without a
- * further thought, and how a key's exchange is asked for.
+ * What all meters whose counts are exchanged have in common: a gate for each key, below which a request is counted at once,
+ * and how a key's exchange is asked for.
  *
  * A record's KNOWN and GATE are valid only while its TAG equals the meter's `tag`, which changes with the interval and whenever
  * gates must be computed anew (the store went away or came back, the number of nodes changed). So a whole table is invalidated
@@ -66,7 +66,7 @@ export abstract class GatedMeter implements Exchanging {
   admitted: number = 0
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
   protected walkedAt: number = Number.NEGATIVE_INFINITY
-  /** Up to and with this ordinal units were admitted while the store was away: their excess starts no cooldown. */
+  /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
   protected amnesty = -1
   #version = 0
   #hand = 0
@@ -128,7 +128,7 @@ export abstract class GatedMeter implements Exchanging {
     const gate = fields[base + 1] as number
     if (!(gate < 0 && gate >= LEAST_FULL && fields[base + 2] === this.tag && cost >= 1)) return -1
     if (cost === 1) return (FULL - gate) as SourceIndex
-    // What fits in no interval has to be told so.
+    // A request that fits in no interval has to be told that it never fits.
     return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
 
@@ -171,15 +171,15 @@ export abstract class GatedMeter implements Exchanging {
     this.tag = ordinal * VERSIONS + this.#version
   }
 
-  /** Whether decisions are made without the store. By share already when it falls silent: that costs little if it answers. */
+  /** Whether decisions are made without the store. With `degraded: 'share'`, also while the store is silent: that costs little. */
   protected get storeAway(): boolean {
     return this.exchange.degraded || (this.exchange.silent && this.policy.degraded === 'share')
   }
 
   /**
-   * The store's clock has become known. A node whose own clock was ahead, as far as that is certain, goes back to the
-   * others' interval, the only time that it does: it would count in one of its own until they come there. Nothing of it is
-   * in the store yet, as counts are not sent before the store's first answer.
+   * The store's clock has become known. A node whose own clock was certainly ahead goes back to the others' interval, or it
+   * would count in one of its own until they get there. It goes back at no other time. The store has no counts of it yet, as
+   * none are sent before the store's first answer.
    */
   adoptTime(now: number): void {
     const { width } = this.storePolicy
@@ -238,7 +238,7 @@ export abstract class GatedMeter implements Exchanging {
     return FULL - this.sourceOf(slot, 1)
   }
 
-  /** Queues the key for an exchange; spacing and a flight under way are taken into account. */
+  /** Queues the key for an exchange, no sooner than its spacing and an exchange under way allow. */
   protected wantExchange(slot: number, now: number, reason: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0) return
@@ -247,7 +247,7 @@ export abstract class GatedMeter implements Exchanging {
     this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
   }
 
-  /** Tries a key again whose part of the store is away, though others answer. */
+  /** Tries again to exchange a key whose part of the store is away while other parts answer. */
   protected retryAlone(slot: number, now: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
@@ -260,9 +260,9 @@ export abstract class GatedMeter implements Exchanging {
     this.exchange.due(this, slot, at)
   }
 
-  tellBlock(key: string, kind: 'excess' | 'set' | 'lift', remaining: number, until: number): void {
+  tellBlock(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
     if (!this.exchange.connected) return
-    const growth = kind === 'excess' ? this.policy.cooldownGrowth : undefined
+    const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
     const change = { policy: this.storePolicy, key, kind, remaining }
     this.exchange.changeBlock(this, growth === undefined ? change : { ...change, growth }, until)
   }
@@ -284,7 +284,7 @@ export abstract class GatedMeter implements Exchanging {
 
   overdue(_ticket: Ticket): void {}
 
-  /** A clock hand goes round the table once per interval at most; after that every key in it is in use. */
+  /** The search goes round the table at most once per interval. After that every key in it is in use. */
   makeRoom(): boolean {
     const { table } = this
     if (this.#handOrdinal !== this.ordinal) {
@@ -306,11 +306,11 @@ export abstract class GatedMeter implements Exchanging {
   protected abstract sentAt(slot: number): number
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   protected abstract sendDue(slot: number, now: number, batch: Batch): void
-  /** Whether a key that nothing is under way of may go; what it holds is put aside then. */
+  /** Whether a key without an exchange under way may be forgotten; its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
-  /** Whose knowledge leaves no room for `cost`. */
+  /** The source of the knowledge that there is no room for `cost`. */
   protected abstract knownBy(slot: number, cost: number): SourceIndex
-  /** The store lost its data: what was acknowledged counts as unsent. */
+  /** The store lost its data: acknowledged units count as unsent again. */
   protected abstract lost(slot: number): void
 
   abstract forgotten(slot: number): void

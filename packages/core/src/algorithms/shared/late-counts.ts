@@ -37,7 +37,7 @@ export class LateCounts {
   take(): LateCount | undefined {
     while (this.#next < this.#waiting.length) {
       const late = this.#waiting[this.#next++] as LateCount
-      // Taken out or forgotten since.
+      // This one was taken out or forgotten since.
       if (late.done || this.find(late.key, late.ordinal) !== late) continue
       late.inFlight = true
       return late
@@ -47,10 +47,10 @@ export class LateCounts {
     return undefined
   }
 
-  /** Its exchange failed, or it has changed meanwhile: it waits again. */
+  /** Makes it wait again: its exchange failed, or it has changed meanwhile. */
   again(late: LateCount): void {
     late.inFlight = false
-    // Half of it has been taken: few are moved, and seldom.
+    // At least half of the list was taken, so few items are moved, and seldom.
     if (2 * this.#next > this.#waiting.length) {
       this.#waiting.splice(0, this.#next)
       this.#next = 0
@@ -58,7 +58,7 @@ export class LateCounts {
     this.#waiting.push(late)
   }
 
-  /** The store has it. What is of `running` or later may go on. */
+  /** The store has it. It is forgotten, unless its interval is `running` or later, in which the key may still count. */
   finish(late: LateCount, running: Ordinal): void {
     late.inFlight = false
     late.done = true

@@ -18,7 +18,7 @@ export class Reservations {
     return this.#waiting.has(slot)
   }
 
-  /** Takes those out that are to be sent now. */
+  /** Takes out the requests that are to be sent now. */
   take(slot: number): Reservation[] {
     const list = this.#waiting.get(slot)
     if (list === undefined) return []

@@ -17,11 +17,11 @@ export interface Exchange {
   readonly connected: boolean
   /** Whether the store is away. */
   readonly degraded: boolean
-  /** The store owes an answer for much longer than usual: it may be away, which only its deadline will tell. */
+  /** The store has owed an answer for much longer than usual. Whether it is away, only its deadline will tell. */
   readonly silent: boolean
   /** When the store came back last, on the monotonic clock; -Infinity when it never was away. */
   readonly recoveredAt: number
-  /** When the exchange was sent that found it, which other nodes do at the same moment. */
+  /** When the exchange that found it was sent; other nodes probe at the same moment. */
   readonly foundAt: number
   /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: Exchanging, slot: number, at: number): void
@@ -55,7 +55,7 @@ export interface SharedSite extends MeterSite {
   /** The slot of a key of the store, or negative. */
   findId(id: string): number
   /** This node has blocked a key by itself. */
-  blocked(key: string, forMs: number, cause: 'excess'): void
+  blocked(key: string, forMs: number, cause: 'exceeded'): void
 }
 
 /** The counts of a meter travel. Times are of the monotonic clock. */
@@ -71,7 +71,7 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
 
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   collect(slot: number, now: number, batch: Batch): void
-  /** A key that asked for an exchange does not get one, as the store is away. */
+  /** A key asked for an exchange and does not get one, as the store is away. */
   undue(slot: number): void
   /** Totals that the store announced. */
   announced(announcement: TotalAnnouncement, now: number): void

@@ -8,7 +8,7 @@ import type { LateCount } from '../shared/late-counts.ts'
 import type { Exchange, SharedSite } from '../shared/site.ts'
 
 /**
- * `window: 'sliding'` with `enforcement: 'published'`: the weighted counter of two fixed windows that is well known from
+ * `slidingCounter()`: the weighted counter of two fixed windows that is well known from
  * single stores (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of domains"): a request is
  * refused when
  *

@@ -10,13 +10,13 @@ import type { SlidingKey } from './key.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
 
 /**
- * `window: 'sliding'`: no more than the limit in any stretch of `interval` length. The interval is cut into `buckets` of
+ * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `buckets` of
  * the store's clock; with b the running one, w their width and c_j what was admitted in bucket j,
  *
  *     W(t) = c_{b−B} + … + c_b − min(0.02·MAX, c_{b−B}·(t/w − b))
  *
- * and a request is refused when W as far as known, own units included, leaves no room for it: a proof, since what is
- * known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
+ * and a request is refused when W as far as known, own units included, leaves no room for it. Nobody is refused by an
+ * estimate, since what is known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
  */
 export class BackgroundSlidingWindow extends SlidingWindowMeter {
   protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
@@ -40,7 +40,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     }
     const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
-      // A proof is worth telling: others may not know yet.
+      // That the window is full is worth telling: others may not know it yet.
       if (count && this.exchange.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
     }
@@ -168,7 +168,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
         return
       }
     }
-    // What leaves in the running bucket goes on being released; but what closed the key in it still counts.
+    // Units that leave go on being released during the running bucket, but those that closed the key still count.
     key.lookedAt = Math.max(key.lookedAt, this.ordinal - 1) as Ordinal
   }
 
@@ -183,7 +183,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.known(slot, key))
   }
 
-  /** Something new is known: what was too little to be sent may not be so any more. */
+  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
   protected override lookAtNews(slot: number, key: SlidingKey, now: number): void {
     const known = this.total(key.cells, now) - this.early(key, now)
     const unsent = key.cells.unsent()
@@ -193,7 +193,7 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)
   }
 
-  /** The excess that began a cooldown elsewhere is this node's as well: what it refuses afterwards must not begin another one. */
+  /** Another node began a cooldown: what this one refuses afterwards by the same units must not begin another. */
   #closeIfBlocked(slot: number, key: SlidingKey): void {
     if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }

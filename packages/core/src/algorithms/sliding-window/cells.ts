@@ -10,9 +10,9 @@ export interface Bucket {
   readonly ordinal: Ordinal
   /** Net units of the other nodes, at least. */
   others: number
-  /** Given back by anybody, as last told. */
+  /** Refunded by anybody, as last told. */
   givenByAll: number
-  /** Own units taken and given back, and how many of them the store has acknowledged. */
+  /** Own units taken and refunded, and how many of them the store has acknowledged. */
   taken: number
   given: number
   takenSent: number
@@ -129,7 +129,7 @@ export class SlidingCells {
     return sum
   }
 
-  /** Whether something was given back that the store has not acknowledged. */
+  /** Whether something was refunded that the store has not acknowledged. */
   givenUnsent(): boolean {
     return this.#list.some(({ given, givenSent }) => given > givenSent)
   }

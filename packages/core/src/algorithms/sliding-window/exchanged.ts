@@ -20,7 +20,7 @@ const ROUNDING = 1e-9
 const MOST_MARGIN = 0.1
 
 /**
- * Counts in the buckets of a sliding window, and their exchange with the store. What is admitted is the subclass's.
+ * Counts in the buckets of a sliding window, and their exchange with the store. What is admitted is up to the subclass.
  *
  * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
  * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
@@ -66,7 +66,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (key.closed) this.reopen(key, now)
     key.cells.dropBefore(this.oldest())
     if (key.cells.empty) {
-      // So that the first exchange of an attack tells its pace already.
+      // This way the first exchange of an attack already tells its pace.
       key.idleAt = now
       key.rate = key.paceUnits = key.paceTime = 0
     }
@@ -90,7 +90,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
   }
 
-  /** Counted by a clock that was ahead, see `adoptTime`: it counts now. */
+  /** Units that were counted by a clock that was ahead (see `adoptTime`) count now. */
   #moveBack(base: number, key: SlidingKey): void {
     key.cells.moveBack(this.ordinal)
     key.lookedAt = Math.min(key.lookedAt, this.ordinal) as Ordinal
@@ -100,8 +100,8 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   /**
-   * W as far as known. The clock may be slow: then a bucket has left already that seems to count. So W is taken as late as
-   * the clock's uncertainty allows, or what is no proof would close the key for a long time.
+   * W as far as known. If the clock is slow, a bucket that seems to count has left already. So W is taken as late as the
+   * clock's uncertainty allows: units that have left must not close the key for a long time.
    */
   protected total(cells: SlidingCells, now: number): number {
     return cells.total((this.oldest() + Math.floor(this.into(now))) as Ordinal)
@@ -144,7 +144,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     const slot = this.table.find(name)
     if (slot < 0) return
     const key = this.refresh(slot, now)
-    // Counted by a clock that was ahead, it counts in the running bucket now.
+    // Units that were counted by a clock that was ahead count in the running bucket now.
     const bucket = key.cells.find(Math.min(takenIn, this.ordinal) as Ordinal)
     if (bucket === undefined) return
     const back = Math.min(units, bucket.taken - bucket.given)
@@ -169,7 +169,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     key.resend = false
     if (cells.length === 0) {
       if (!key.capped) return
-      // Nothing to tell, but something to hear: what the others admitted during an outage.
+      // There is nothing to send, but something to learn: what the others admitted during an outage.
       cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
     }
     key.sentAt = now
@@ -227,9 +227,9 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     return total < acknowledged * (1 - ROUNDING)
   }
 
-  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was given back. */
+  /** Takes a bucket's total over: a lower bound of what the others have, exact when something was refunded. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
-    // A node whose clock is ahead may have begun the next one; what is further off is nobody's.
+    // A node whose clock is ahead may have begun the next bucket; one that is further off is a mistake.
     if (cell.ordinal < this.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
     const bucket = key.cells.at(cell.ordinal)
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
@@ -287,8 +287,8 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   /**
-   * So much was taken by the others since they were last heard of, as far as they have told. Of what they took since the key
-   * was idle they still hold back half of what they may, on average.
+   * How much the others have taken since they were last heard of, as far as they have told. Of what they took since the key
+   * was idle they hold back half of what they may, on average.
    */
   #measure(key: SlidingKey, units: number, now: number): void {
     const fresh = key.idleAt >= key.syncedAt

@@ -34,7 +34,7 @@ export class SlidingKey {
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false
-  /** The last bucket in which that was so: its excess starts no cooldown. */
+  /** The last bucket in which that was so: exceeding the limit in it starts no cooldown. */
   awayIn = -1
   /** `degraded: 'share'`: own units that may have been taken since the start, and whether that still holds. */
   cap = 0

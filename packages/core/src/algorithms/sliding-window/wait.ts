@@ -37,11 +37,11 @@ export function opensIn(key: SlidingKey, cost: number, { policy, shape, width, o
     // What the running bucket holds does not keep a key closed, see `BackgroundSlidingWindow`.
     const end = Math.max(ordinal + ahead, key.lookedAt + 1)
     const tooFull = key.closed ? key.cells.total(oldest, end) - reopensBelow(limit, shape) : 0
-    const excess = Math.max(tooMuch, tooFull, 0)
+    const beyond = Math.max(tooMuch, tooFull, 0)
     const units = key.cells.unitsIn(oldest)
-    if (excess > Math.min(EARLY_RELEASE * limit, units)) continue
+    if (beyond > Math.min(EARLY_RELEASE * limit, units)) continue
     // Part of the oldest bucket is released while it leaves.
-    const opens = startOf((ordinal + ahead) as Ordinal, width) + (excess > 0 ? (excess / units) * width : 0)
+    const opens = startOf((ordinal + ahead) as Ordinal, width) + (beyond > 0 ? (beyond / units) * width : 0)
     return Math.max(0, opens - at)
   }
   return policy.interval
@@ -74,7 +74,7 @@ export function opensAlone(
 
 /**
  * Units that a node may hold back of what is left while the store is away: its share, and one in any case where it has none
- * of its own. Were a small limit's share nothing, an outage of the store would be one of the service.
+ * of its own. If a small limit's share were 0, an outage of the store would be an outage of the service.
  */
 export function mostAlone(left: number, own: number, share: number): number {
   const room = Math.max(0, left)

@@ -1,10 +1,10 @@
 import { type Decision, PolicyDecision } from '../../decide/decision.ts'
 import type { Policy } from '../../decide/policy.ts'
 import { askAll, isThenable, NoAnswer, type Patience, settle } from '../../report/user-function.ts'
-import type { FaceOptions } from '../face-options.ts'
+import type { AdapterOptions } from '../adapter-options.ts'
 import type { RequestReader } from '../request/reader.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
-import { type Body, type Form, preferredForm, problemBody } from './problem.ts'
+import { type Body, type Form, preferredForm, standardBody } from './problem-details.ts'
 import type { Refusal } from './refusal.ts'
 
 /** Reports a cause of trouble, the first time only. As `report` of a guard. */
@@ -23,15 +23,15 @@ interface Said {
   readonly body: Body
 }
 
-/** Makes the answers to refused requests, by the options of a face. */
+/** Makes the answers to refused requests, by the options of an adapter. */
 export class Answers<Req, Name extends string> {
-  readonly #options: FaceOptions<Req, never, Name>
+  readonly #options: AdapterOptions<Req, never, Name>
   readonly #reader: RequestReader<Req>
   readonly #patience: Patience
   readonly #report: Report
   #last: Said | undefined
 
-  constructor(options: FaceOptions<Req, never, Name>, reader: RequestReader<Req>, patience: Patience, report: Report) {
+  constructor(options: AdapterOptions<Req, never, Name>, reader: RequestReader<Req>, patience: Patience, report: Report) {
     this.#options = options
     this.#patience = patience
     this.#reader = reader
@@ -80,7 +80,7 @@ export class Answers<Req, Name extends string> {
     }
     // A cached refusal would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
-    return { policy, remaining, wait, form, status, headers, body: body ?? problemBody(form, decision, status, wait) }
+    return { policy, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
   }
 
   /** A message as a body; undefined when it is none. */

@@ -12,7 +12,7 @@ import { invalidOption } from '../../report/errors.ts'
  */
 export type HeaderStyle = 'draft-10' | 'legacy' | 'both' | false
 
-/** Sets one response header; one constant function for each face. */
+/** Sets one response header; one constant function for each adapter. */
 export type SetHeader<Res> = (response: Res, name: string, value: string) => void
 
 /** All fields that tell clients about their limits, in either style. */

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http'
 import type { Decision } from '../../decide/decision.ts'
 import { WeirError } from '../../report/errors.ts'
-import { NEVER } from './problem.ts'
+import { NEVER } from './problem-details.ts'
 
-/** The answer to a refused request. Faces have set the headers already when a `handler` gets it. */
+/** The answer to a refused request. Adapters have set the headers already when a `handler` gets it. */
 export interface Refusal<Name extends string = string> {
   readonly decision: Decision<Name>
   /** 429 unless `statusCode` says otherwise; 403 for a request on the deny list. */

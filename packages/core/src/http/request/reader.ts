@@ -1,5 +1,5 @@
 /**
- * How a face reads its framework's request. One constant object for each face; the rules and keys of a policy are
+ * How an adapter reads its framework's request. One constant object for each adapter; the rules and keys of a policy are
  * written against it, so that core knows no framework.
  */
 export interface RequestReader<Req> {

@@ -68,7 +68,7 @@ export class BlockChanges {
         this.#notBefore = now + retryAfter
         this.#sendAgain(pending, now)
       } else if (this.#finish(pending) && pending.change.kind !== 'lift' && left > 0) {
-        // The first node's end holds for all: this node's own may have to move.
+        // The end that the first node set holds for all, so this node's own may have to move.
         const slot = pending.meter.site.locateId(pending.change.key)
         if (slot >= 0) pending.meter.blockAnswered(slot, left, now, now - sent)
       }
@@ -80,7 +80,7 @@ export class BlockChanges {
     for (const pending of taken) this.#sendAgain(pending, now)
   }
 
-  /** Whether the store's answer to a change still counts; then it is done with. */
+  /** Whether the store's answer to a change still counts. If so, the change is done. */
   #finish(pending: PendingBlock): boolean {
     const id = blockId(pending.change)
     return this.#newest.get(id) === pending && this.#newest.delete(id)

@@ -20,7 +20,7 @@ const GIVE_UP = 61_000
 
 /**
  * Exchanges that are under way, and whether the store has fallen silent meanwhile. A store that hangs is known to be away
- * only at its deadline, which has to be long. Until then nodes would each admit what is left for all of them, so they decide
+ * only at its deadline, which has to be long. Until then each node would admit what is left for all of them. So nodes decide
  * by share as soon as an answer is overdue. Times are of the monotonic clock.
  */
 export class Flights {
@@ -105,7 +105,7 @@ export class Flights {
     }
     const patience = this.#patience
     if (now >= this.#waitingSince + patience) this.#silent = true
-    // Others may be answered all the same: then a part of the store has fallen silent.
+    // Other exchanges may be answered all the same: then only a part of the store is silent.
     for (const flight of this.#flights) {
       if (flight.overdue || now < flight.sent + patience) continue
       flight.overdue = true
@@ -115,7 +115,7 @@ export class Flights {
     return false
   }
 
-  /** When something must be thought of as overdue next. */
+  /** When an answer becomes overdue next. */
   get overdueAt(): number {
     if (!this.#answered) return Number.POSITIVE_INFINITY
     let since = this.#silent ? Number.POSITIVE_INFINITY : this.#waitingSince

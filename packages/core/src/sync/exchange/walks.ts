@@ -50,7 +50,7 @@ export class SpanWalks {
 
   /** Walks over all keys of these meters now, instead of what was under way. */
   beginAll(meters: readonly Exchanging[], options: ScanOptions): void {
-    // What a walk that is not over yet was to send again must still be sent again.
+    // If a walk under way was to send everything again, this one must do so.
     const resend = options.resend || this.#resendLater || this.#walks.some((walk) => walk.options.resend)
     this.#resendLater = false
     this.#walks = meters.map((meter) => ({ meter, options: { ...options, resend }, from: 0 }))

@@ -22,7 +22,7 @@ export interface StoreStateHost {
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
   /** What the store is called in messages. */
   readonly storeKind: string
-  /** Once per code and subject. */
+  /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }
 
@@ -64,7 +64,7 @@ export class StoreState {
     if (announcement !== undefined) this.announced(announcement)
   }
 
-  /** The store said what can't be used. Once per policy and kind: who lies once lies again. */
+  /** The store said something that can't be used. Reported once per policy and kind, as more would follow. */
   nonsense(what: string, policyId?: string, key?: string): void {
     const policy = this.#host.meters.find(({ storePolicy }) => storePolicy.id === policyId)?.policy.name
     const of = `${key === undefined ? '' : ` for the key ${show(key)}`}${policy === undefined ? '' : ` of the policy ${show(policy)}`}`
@@ -112,7 +112,7 @@ export class StoreState {
     if (this.#host.loop.degraded) this.#recovered(sent, received)
   }
 
-  /** Decisions of each key have to be thought of anew. Nobody is told: most likely it is over in a moment. */
+  /** Makes every gate be computed anew. No event tells of it: most likely the silence is over in a moment. */
   silence(silent: boolean, now: number): void {
     if (!silent) this.recoveredAt = now
     this.#invalidate(now, true)
@@ -124,7 +124,7 @@ export class StoreState {
     this.recoveredAt = now
     this.foundAt = sent
     this.#invalidate(now, true)
-    // What was counted meanwhile, and what was under way when the store went away.
+    // Sends what was counted meanwhile, and what was under way when the store went away.
     this.#host.loop.scanAll({ all: false, resend: false })
     if (this.#host.emitter.has('recovered')) this.#host.emitter.emit('recovered', { after: now - this.degradedAt })
   }
@@ -150,8 +150,8 @@ export class StoreState {
   /** The store has answered to a heartbeat. */
   heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
     this.watch.heard(reply, received)
-    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat; were it believed at once,
-    // the first nodes to be back would think that they are alone.
+    // A registry that was lost, or ran out during an outage, fills up again within a heartbeat. If it were believed at once,
+    // the first nodes to be back would take themselves for the only ones.
     const filling = received < this.recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)
     const nodes = filling ? Math.max(reply.nodes, this.nodes) : reply.nodes
     if (nodes !== this.nodes && nodes >= 1) {
@@ -166,7 +166,7 @@ export class StoreState {
     this.#generation = reply.generation
   }
 
-  /** Counts and blocks that the store held are gone there, not here. */
+  /** The store has lost counts and blocks that nodes still have. */
   #storeLostData(now: number): void {
     this.#host.loop.scanAll({ all: false, resend: true })
     for (const meter of this.#host.meters) {

@@ -23,7 +23,7 @@ import type { Ordinal } from '../../time/intervals.ts'
  *       results     as long as the request's entries; of each { cells, blocked, granted }, or undefined
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
- *                   are left out by the counter, which knows what is running
+ *                   are left out by the meter, which knows what is running
  *         taken     units, 0 to MOST; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
  *         granted   a boolean
@@ -38,16 +38,16 @@ import type { Ordinal } from '../../time/intervals.ts'
 
 /** Units, and milliseconds of a block, at most. */
 const MOST: number = Number.MAX_SAFE_INTEGER
-/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what `Counter` adds to them. */
+/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
 const LATEST = 4e13
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
-/** Keys are bounded where requests come in; a longer one is nobody's here. */
+/** Keys are bounded where requests come in, so no key of this node is longer. */
 export const LONGEST_KEY = 1_024
 /** Status reports that are looked at. */
 const MOST_STATUSES = 10_000
-/** Blocks and hot keys of one heartbeat that are looked at: a list may say that it is as long as it pleases. */
+/** Blocks and hot keys of one heartbeat that are looked at: a list may claim any length. */
 const MOST_ITEMS = 1_000_000
 
 /** Tells of what was no part of an answer. `policyId` and `key` where they are known. */

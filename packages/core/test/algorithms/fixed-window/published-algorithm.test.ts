@@ -144,7 +144,7 @@ describe('a total above the limit blocks, one equal to it does not (rule 3)', ()
     await here.close()
   })
 
-  test('without a cooldown the key is blocked until the interval ends, and an excess found after that blocks nothing', async () => {
+  test('without a cooldown the key is blocked until the interval ends, and one that is found to exceed its limit after that is not blocked', async () => {
     const here = await cluster({ cooldown: 0 })
     const { world, nodes } = here
     offer(nodes[0], 'a', 200)
@@ -280,7 +280,7 @@ test('intervals are those of the own clock, whatever the store’s clock says', 
   expect(here.store.total(one.policies[0] as never, 'a', EPOCH).taken).toBe(10)
 })
 
-test('an excess of units that were admitted while the store was away starts no cooldown afterwards', async () => {
+test('exceeding the limit by units that were admitted while the store was away starts no cooldown afterwards', async () => {
   const here = await cluster({ degraded: 'open' })
   const { world, nodes, store } = here
   store.health = 'refusing'

@@ -9,7 +9,10 @@ function policy(id: string): StorePolicy {
 }
 
 /** A change of a key's block, and what its counter was told of the store's answer. */
-function block(key: string, { kind = 'excess', lasts = 1000, of = 'a' }: { kind?: BlockChange['kind']; lasts?: number; of?: string } = {}) {
+function block(
+  key: string,
+  { kind = 'exceeded', lasts = 1000, of = 'a' }: { kind?: BlockChange['kind']; lasts?: number; of?: string } = {},
+) {
   const answers: number[] = []
   const pending: PendingBlock = {
     change: { policy: policy(of), key, kind, remaining: lasts },

@@ -1,8 +1,8 @@
 import { redisStore } from '@weir/redis'
-import { faceContract } from '@weir/testing'
+import { adapterContract } from '@weir/testing'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { koaAdapter } from './adapter.ts'
+import { fastifyAdapter } from './adapter.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
 let server: RedisServer
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop())
 
 for (const [name, framework] of FRAMEWORKS) {
-  faceContract(`${name} with Redis`, koaAdapter(framework, false), {
+  adapterContract(`${name} with Redis`, fastifyAdapter(framework), {
     describe,
     // Several wait for real intervals to end.
     test: test.concurrent,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { preferredForm, problemBody } from '../../../src/http/answer/problem.ts'
+import { preferredForm, standardBody } from '../../../src/http/answer/problem-details.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
@@ -16,8 +16,8 @@ const refused = () => {
   return throttler.decide(['k', 'k'], [1, 1])
 }
 
-test('a problem names the policies that refused', () => {
-  const body = problemBody('json', refused(), 429, 12)
+test('problem details name the policies that refused', () => {
+  const body = standardBody('json', refused(), 429, 12)
   expect(body.type).toBe('application/problem+json')
   expect(JSON.parse(body.text)).toEqual({
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',

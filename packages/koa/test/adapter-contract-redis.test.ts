@@ -1,8 +1,8 @@
 import { redisStore } from '@weir/redis'
-import { faceContract } from '@weir/testing'
+import { adapterContract } from '@weir/testing'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { expressAdapter } from './adapter.ts'
+import { koaAdapter } from './adapter.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
 let server: RedisServer
@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop())
 
 for (const [name, framework] of FRAMEWORKS) {
-  faceContract(`${name} with Redis`, expressAdapter(framework), {
+  adapterContract(`${name} with Redis`, koaAdapter(framework, false), {
     describe,
     // Several wait for real intervals to end.
     test: test.concurrent,

@@ -17,8 +17,8 @@ export interface Body {
   readonly text: string
 }
 
-/** The problem of a refused request (RFC 9457), as it stands in the JSON body. */
-export interface Problem {
+/** The problem details of a refused request (RFC 9457), as they stand in the JSON body. */
+export interface ProblemDetails {
   /** `QUOTA_EXCEEDED`; `about:blank` for a request on the deny list. */
   readonly type: string
   readonly title: string
@@ -36,11 +36,11 @@ export function violatedPolicies(decision: Decision): string[] {
 }
 
 /**
- * The problem of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits.
+ * The problem details of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits.
  *
  * Put together from its parts, since a refusal must not cost more than an answer. Only the names need escaping.
  */
-export function problemText(decision: Decision, status: number, retryAfter: number | undefined): string {
+export function problemDetails(decision: Decision, status: number, retryAfter: number | undefined): string {
   if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
   const names = JSON.stringify(violatedPolicies(decision))
   return `{"type":"${QUOTA_EXCEEDED}","title":"${TITLE}","status":${status},"detail":"${detail(retryAfter)}","violated-policies":${names}}`
@@ -51,12 +51,12 @@ function detail(retryAfter: number | undefined): string {
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The body of a refusal in a form: a problem in JSON, a page, or plain text for all others. */
-export function problemBody(form: Form, decision: Decision, status: number, retryAfter: number | undefined): Body {
+/** The standard body of a refusal: problem details in JSON, a page, or plain text for all others. */
+export function standardBody(form: Form, decision: Decision, status: number, retryAfter: number | undefined): Body {
   const text = decision.policy === undefined ? `${DENIED}.` : detail(retryAfter)
   switch (form) {
     case 'json':
-      return { type: 'application/problem+json', text: problemText(decision, status, retryAfter) }
+      return { type: 'application/problem+json', text: problemDetails(decision, status, retryAfter) }
     case 'html':
       return { type: 'text/html; charset=utf-8', text: page(text) }
     case 'text':

@@ -2,7 +2,7 @@ import type { Store } from '@weir/core'
 import type { TestRunner } from '../store-contract/store-contract.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
-import { type FaceAdapter, type FaceCase, FaceContext } from './context.ts'
+import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
 import { refundCases } from './refunds.ts'
@@ -13,34 +13,34 @@ import { timeCases } from './time.ts'
 /** With a store a few cases have to wait for real intervals to end; milliseconds. */
 const LONGEST = 30_000
 
-/** What `faceContract` needs beside an adapter. */
-export interface FaceContractOptions extends TestRunner {
+/** What `adapterContract` needs beside an adapter. */
+export interface AdapterContractOptions extends TestRunner {
   /** Makes the store of each case. Default: none, and a clock that the cases move; with a store the process's own clock. */
   readonly store?: () => Store | Promise<Store>
-  /** Titles of cases that this face or framework can't keep, and why. */
+  /** Titles of cases that this adapter or framework can't keep, and why. */
   readonly without?: Readonly<Record<string, string>>
 }
 
 /**
- * The test suite of a face: what every framework's middleware has to do alike. Each case starts an application of its own
+ * The test suite of an adapter: what every framework's middleware has to do alike. Each case starts an application of its own
  * and speaks to it over a real socket.
  *
  * @example
  * ```ts
  * import { describe, test } from 'vitest'
  *
- * faceContract('Express 5', expressAdapter(express), { describe, test })
+ * adapterContract('Express 5', expressAdapter(express), { describe, test })
  * ```
  *
  * @param name - of the framework and its version, for the titles of the tests
- * @param adapter - how to build an application with the face in it
+ * @param adapter - how to build an application with the adapter in it
  */
-export function faceContract<Req>(
+export function adapterContract<Req>(
   name: string,
-  adapter: FaceAdapter<Req>,
-  { describe, test, store, without = {} }: FaceContractOptions,
+  adapter: AdapterUnderTest<Req>,
+  { describe, test, store, without = {} }: AdapterContractOptions,
 ): void {
-  const cases: readonly FaceCase[] = [
+  const cases: readonly AdapterCase[] = [
     ...limitCases,
     ...timeCases,
     ...keyCases,
@@ -51,8 +51,8 @@ export function faceContract<Req>(
     ...callbackCases,
   ]
   const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
-  if (unknown.length > 0) throw new Error(`The face contract has no case "${unknown.join('", "')}".`)
-  describe(`${name} keeps the face contract`, () => {
+  if (unknown.length > 0) throw new Error(`The adapter contract has no case "${unknown.join('", "')}".`)
+  describe(`${name} keeps the adapter contract`, () => {
     for (const { title, needs, run } of cases) {
       if (without[title] !== undefined) continue
       if (needs === 'store' && store === undefined) continue
@@ -60,7 +60,7 @@ export function faceContract<Req>(
       if (needs === 'paths' && adapter.routes === 'pattern') continue
       if (needs === 'patterns' && adapter.routes === 'path') continue
       const runCase = async () => {
-        const context = new FaceContext(adapter as FaceAdapter<unknown>, await store?.())
+        const context = new AdapterContext(adapter as AdapterUnderTest<unknown>, await store?.())
         try {
           await run(context)
         } finally {

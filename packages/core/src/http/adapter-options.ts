@@ -14,13 +14,13 @@ import type { AccessList } from './request/access-list.ts'
 import { checkRequestRule } from './request/rules.ts'
 
 /**
- * What a face can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
+ * What an adapter can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
  *
  * Each function may answer at once or return a promise; then the request waits for it. None can break a request: one that
  * throws, is rejected, answers nonsense, or takes longer than `callbackTimeout` is reported once as a `warning` event, and the
  * request goes on as each option says.
  */
-export interface FaceOptions<Req, Args extends readonly unknown[], Name extends string = string> {
+export interface AdapterOptions<Req, Args extends readonly unknown[], Name extends string = string> {
   /** Requests that are neither counted nor refused: those for which it answers `true`. Without an answer: none. */
   readonly skip?: (request: Req) => Awaitable<boolean>
   /** Neither count nor refuse OPTIONS requests, e.g. preflights of CORS. Default false. */
@@ -52,12 +52,12 @@ export interface FaceOptions<Req, Args extends readonly unknown[], Name extends 
   readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
   /** Decide and report, but never refuse. Default false. */
   readonly dryRun?: boolean
-  /** Give back what a request took when its answer is 400 or above, or was cut off. Default false. */
+  /** Refund what a request took when its answer is 400 or above, or was cut off. Default false. */
   readonly skipFailedRequests?: boolean
-  /** Give back what a request took when it was answered below 400. Default false. */
+  /** Refund what a request took when it was answered below 400. Default false. */
   readonly skipSuccessfulRequests?: boolean
   /**
-   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is given back. Default:
+   * Decides after the response what counts as success: `true` or `false`. Without an answer nothing is refunded. Default:
    * status below 400. A cut-off response never succeeds.
    */
   readonly requestWasSuccessful?: (...args: Args) => Awaitable<boolean>
@@ -73,24 +73,24 @@ export interface FaceOptions<Req, Args extends readonly unknown[], Name extends 
 export type SharedThrottlerOptions<Req, Name extends string> = Omit<ThrottlerOptions<Req, Name>, 'policies'>
 
 /**
- * What a face takes: a throttler; or an object of face options with a `throttler`, with `policies`, or with the options of one
+ * What an adapter takes: a throttler; or an object of adapter options with a `throttler`, with `policies`, or with the options of one
  * policy in itself.
  */
 export type ThrottleInput<Req, Args extends readonly unknown[], Name extends string = string, Plan extends string = string> =
   | Throttler<Name, Req>
-  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & { readonly throttler: Throttler<Name, Req> })
-  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> &
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & { readonly throttler: Throttler<Name, Req> })
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &
       SharedThrottlerOptions<Req, Name> & {
         readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
       })
-  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
-  | (FaceOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
 
 /** Longest `callbackTimeout`, in milliseconds. */
 const LONGEST_TIMEOUT = 60_000
 
 // Written as records so that the compiler finds a missing name.
-const FACE: Record<keyof FaceOptions<never, []>, true> = {
+const OWN: Record<keyof AdapterOptions<never, []>, true> = {
   skip: true,
   skipOptions: true,
   enabled: true,
@@ -122,9 +122,9 @@ const THROTTLER: Record<keyof ThrottlerOptions, true> = {
   logger: true,
 }
 
-/** A face's options apart from those of its throttler. */
+/** An adapter's options apart from those of its throttler. */
 export interface SplitOptions<Req, Args extends readonly unknown[], Name extends string> {
-  readonly face: FaceOptions<Req, Args, Name>
+  readonly own: AdapterOptions<Req, Args, Name>
   /** The throttler that was given; otherwise `make` says what to make it from. */
   readonly throttler: Throttler<Name, Req> | undefined
   /** Policies with plans are replaced by one for each plan. */
@@ -132,9 +132,9 @@ export interface SplitOptions<Req, Args extends readonly unknown[], Name extends
 }
 
 /**
- * Tells what belongs to a face from what belongs to its throttler. The throttler's part is checked by `createThrottler`.
+ * Tells what belongs to an adapter from what belongs to its throttler. The throttler's part is checked by `createThrottler`.
  *
- * @throws WeirError `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_INVALID_OPTION` for the face's own
+ * @throws WeirError `WEIR_UNKNOWN_OPTION`, `WEIR_MISSING_OPTION` or `WEIR_INVALID_OPTION` for the adapter's own
  */
 export function splitOptions<Req, Args extends readonly unknown[], Name extends string>(
   input: ThrottleInput<Req, Args, Name>,
@@ -142,31 +142,33 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   if (typeof input !== 'object' || input === null) {
     throw invalidOption('throttle', input, 'a throttler, or options such as { limit: 100, interval: "1m" }')
   }
-  if (isThrottler<Name, Req>(input)) return { face: {}, throttler: input, make: { policies: [] } }
-  const face: Record<string, unknown> = {}
+  if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, make: { policies: [] } }
+  const own: Record<string, unknown> = {}
   const shared: Record<string, unknown> = {}
   const policy: Record<string, unknown> = {}
   for (const [option, value] of Object.entries(input)) {
     if (option === 'throttler' || value === undefined) continue
-    if (Object.hasOwn(FACE, option)) face[option] = value
+    if (Object.hasOwn(OWN, option)) own[option] = value
     else if (Object.hasOwn(THROTTLER, option)) shared[option] = value
     else policy[option] = value
   }
-  checkFace(face)
+  checkOwn(own)
   const foreign = Object.keys(policy)
   const ofPolicy = [...POLICY_OPTIONS, 'limits', 'plan']
   if ('throttler' in input && input.throttler !== undefined) {
     if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
-    if (extra !== undefined) throw unknown(extra, 'beside "throttler" only options of the face are allowed; give it to createThrottler')
-    return { face, throttler: input.throttler, make: { policies: [] } }
+    if (extra !== undefined) throw unknown(extra, 'beside "throttler" only options of the adapter are allowed; give it to createThrottler')
+    return { own, throttler: input.throttler, make: { policies: [] } }
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
-    const near = nearest(option, [...Object.keys(FACE), ...Object.keys(THROTTLER), ...ofPolicy])
+    const near = nearest(option, [...Object.keys(OWN), ...Object.keys(THROTTLER), ...ofPolicy])
     throw unknown(
       option,
-      near === undefined ? `a policy has: ${ofPolicy.join(', ')}; and a face: ${Object.keys(FACE).join(', ')}.` : `did you mean "${near}"?`,
+      near === undefined
+        ? `a policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`
+        : `did you mean "${near}"?`,
     )
   }
   if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'beside "policies" it must stand in one of them')
@@ -176,7 +178,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
       if (isObject(rule)) checkRequestRule(rule, policies.length > 1 ? `policies[${place}].` : '')
   }
   // What else is in here is checked when the throttler is made, not by the compiler.
-  return { face, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
+  return { own, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
 
 /** By its methods, since the ESM and the CommonJS build each have a class of their own. */
@@ -192,30 +194,30 @@ function unknown(option: string, hint: string): WeirError {
   return new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option ${show(option)}: ${hint}`)
 }
 
-function checkFace(face: Record<string, unknown>): void {
+function checkOwn(own: Record<string, unknown>): void {
   const need = (option: string, types: readonly string[], allowed: string) => {
-    if (face[option] !== undefined && !types.includes(typeof face[option])) throw invalidOption(option, face[option], allowed)
+    if (own[option] !== undefined && !types.includes(typeof own[option])) throw invalidOption(option, own[option], allowed)
   }
   for (const option of ['skip', 'enabled', 'handler', 'onThrottled', 'requestWasSuccessful']) need(option, ['function'], 'a function')
   for (const option of ['skipOptions', 'dryRun', 'skipFailedRequests', 'skipSuccessfulRequests', 'caseSensitive']) {
     need(option, ['boolean'], 'true or false')
   }
   need('message', ['string', 'object', 'function'], 'a string, an object, or a function that returns one')
-  const { statusCode, onRefused } = face
+  const { statusCode, onRefused } = own
   if (statusCode !== undefined && !(Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599)) {
     throw invalidOption('statusCode', statusCode, 'a whole number from 400 to 599')
   }
   if (onRefused !== undefined && onRefused !== 'respond' && onRefused !== 'throw') {
     throw invalidOption('onRefused', onRefused, '"respond" or "throw"')
   }
-  if (face['requestWasSuccessful'] !== undefined && face['skipFailedRequests'] !== true && face['skipSuccessfulRequests'] !== true) {
+  if (own['requestWasSuccessful'] !== undefined && own['skipFailedRequests'] !== true && own['skipSuccessfulRequests'] !== true) {
     throw new WeirError(
       'WEIR_MISSING_OPTION',
       'Option "requestWasSuccessful" does nothing without "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
-  callbackTimeout(face)
-  if (face['handler'] !== undefined && face['message'] !== undefined) {
+  callbackTimeout(own)
+  if (own['handler'] !== undefined && own['message'] !== undefined) {
     throw new WeirError('WEIR_INVALID_OPTION', 'Options "handler" and "message" are both given; a handler writes the body itself.')
   }
 }
@@ -225,7 +227,7 @@ function checkFace(face: Record<string, unknown>): void {
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  */
-export function callbackTimeout({ callbackTimeout: given }: Pick<FaceOptions<never, []>, 'callbackTimeout'>): number {
+export function callbackTimeout({ callbackTimeout: given }: Pick<AdapterOptions<never, []>, 'callbackTimeout'>): number {
   if (given === undefined) return CALLBACK_TIMEOUT
   const timeout = parseDuration(given, 'callbackTimeout', 1)
   if (timeout > LONGEST_TIMEOUT) throw invalidOption('callbackTimeout', given, 'from 1 ms to 60 s')
