@@ -1,3 +1,5 @@
+export { type AlgorithmContractOptions, algorithmContract } from './algorithm-contract/algorithm-contract.ts'
+export type { AlgorithmModel, AlgorithmUnderTest } from './algorithm-contract/model.ts'
 export { type Balancing, type BalancingContext, moving, type Picker, roundRobin, sticky, uniform, zipf } from './balancing.ts'
 export { type Distribution, exponentialAbove, logNormal, uniformBetween, WeightedIndex, zipfWeights } from './distribution.ts'
 export { type FaceContractOptions, faceContract } from './face-contract.ts'

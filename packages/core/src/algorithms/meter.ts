@@ -153,5 +153,5 @@ export interface Meter {
   /** Units of a key now, as far as known. */
   usedOf(slot: number, now: number): number
   /** Own units among them. */
-  ownOf(slot: number): number
+  ownOf(slot: number, now: number): number
 }
