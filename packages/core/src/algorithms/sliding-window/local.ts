@@ -10,15 +10,16 @@ import { EARLY_RELEASE } from './cells.ts'
 const ROUNDING = 0.001
 
 /** Fields before a key's buckets. */
-const HEAD = 2
+const HEAD = 3
 
 /**
  * Sliding windows of this process alone: as `BackgroundSlidingWindow`, but a key is open as soon as there is room, since nobody
- * must be told. Of each key, with B the policy's buckets and n = B + 3:
+ * must be told. Of each key, with B the policy's buckets and n = B + 4:
  *
- *     fields[slot * n]              the ordinal of the last bucket in use
- *     fields[slot * n + 1]          units in the B + 1 buckets up to it
- *     fields[slot * n + 2 + o % (B + 1)]  units in the bucket `o`
+ *     fields[slot * n]      the ordinal of the last bucket that was looked at
+ *     fields[slot * n + 1]  units in the B + 1 buckets up to it
+ *     fields[slot * n + 2]  the ordinal of the first of them that is not empty, if one is
+ *     fields[slot * n + 3 + o % (B + 1)]  units in the bucket `o`
  */
 export class LocalSlidingWindow extends LocalMeter {
   readonly #time: StoreTime
@@ -56,7 +57,15 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   protected override count(slot: number, cost: number): void {
-    this.#add(this.#advance(slot), this.#ordinal, cost)
+    this.#count(this.#advance(slot), cost)
+  }
+
+  protected override countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
+    const base = this.#advance(slot)
+    // Most requests fit even where nothing is released.
+    if ((this.fields[base + 1] as number) + cost > limit && !this.allows(slot, cost, limit, now)) return false
+    this.#count(base, cost)
+    return true
   }
 
   protected override left(slot: number, limit: number, now: number): number {
@@ -81,12 +90,9 @@ export class LocalSlidingWindow extends LocalMeter {
 
   override resetAfter(slot: number, now: number): number {
     const base = this.#advance(slot)
-    for (let oldest = this.#ordinal - this.#buckets; oldest <= this.#ordinal; oldest++) {
-      if ((this.fields[this.#indexOf(base, oldest)] as number) > 0) {
-        return this.#until(startOf((oldest + this.#buckets + 1) as Ordinal, this.#width), now)
-      }
-    }
-    return this.site.policy.interval
+    if (this.fields[base + 1] === 0) return this.site.policy.interval
+    const first = this.fields[base + 2] as number
+    return this.#until(startOf((first + this.#buckets + 1) as Ordinal, this.#width), now)
   }
 
   protected override idle(slot: number): boolean {
@@ -97,7 +103,10 @@ export class LocalSlidingWindow extends LocalMeter {
     const base = this.#advance(slot)
     // Taken by a clock that was ahead, they count in the running bucket.
     const ordinal = Math.min(takenIn, this.#ordinal)
-    if (ordinal >= this.#ordinal - this.#buckets) this.#add(base, ordinal, -units)
+    if (ordinal < this.#ordinal - this.#buckets) return
+    const index = this.#indexOf(base, ordinal)
+    this.fields[index] = Math.max(0, (this.fields[index] as number) - units)
+    this.#sum(base)
   }
 
   #until(time: number, now: number): number {
@@ -123,17 +132,28 @@ export class LocalSlidingWindow extends LocalMeter {
       this.fields[this.#indexOf(base, ordinal)] = 0
     }
     this.fields[base] = this.#ordinal
-    this.#add(base, this.#ordinal, 0)
+    this.#sum(base)
     return base
   }
 
-  #add(base: number, ordinal: number, units: number): void {
+  #count(base: number, units: number): void {
     const { fields } = this
-    const index = this.#indexOf(base, ordinal)
-    fields[index] = Math.max(0, sumOf(fields[index] as number, units))
-    // Not as a difference: fractions would leave a little behind.
+    const index = this.#indexOf(base, this.#ordinal)
+    if (fields[base + 1] === 0) fields[base + 2] = this.#ordinal
+    fields[index] = sumOf(fields[index] as number, units)
+    fields[base + 1] = sumOf(fields[base + 1] as number, units)
+  }
+
+  /** Adds the buckets up. Not by differences: of fractions they would leave a little behind. */
+  #sum(base: number): void {
+    const { fields } = this
     let sum = 0
-    for (let bucket = 0; bucket <= this.#buckets; bucket++) sum = sumOf(sum, fields[base + HEAD + bucket] as number)
+    for (let ordinal: number = this.#ordinal; ordinal >= this.#ordinal - this.#buckets; ordinal--) {
+      const units = fields[this.#indexOf(base, ordinal)] as number
+      if (units === 0) continue
+      sum = sumOf(sum, units)
+      fields[base + 2] = ordinal
+    }
     fields[base + 1] = sum
   }
 
