@@ -9,6 +9,8 @@ export {
   spellingPolicies,
   trySpellings,
 } from './adapter-contract/spellings.ts'
+export { type AlgorithmContractOptions, algorithmContract } from './algorithm-contract/algorithm-contract.ts'
+export type { AlgorithmModel, AlgorithmUnderTest } from './algorithm-contract/model.ts'
 export { type Balancing, type BalancingContext, moving, type Picker, roundRobin, sticky, uniform, zipf } from './load/balancing.ts'
 export {
   type Arrivals,

@@ -9,11 +9,21 @@ const STEP = 20_000
 const EVICT_STEP = 1_000
 
 /**
- * What the meters of one process have in common: blocks, cooldowns, refusals and keys that fall idle. An algorithm extends it by
- * how it counts. A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`;
- * those of a new key are 0.
+ * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, refusals and
+ * keys that fall idle; an algorithm extends it by how it counts, in four methods.
  *
- * `now` is the time in milliseconds by a clock that never goes back.
+ * A key's numbers are `this.fields[slot * n]` to `this.fields[slot * n + n - 1]`, with n the algorithm's `fields`; those of a new
+ * key are 0. `cost` and `limit` are units, `now` and what is told of time are milliseconds; `now` is of a clock that never goes
+ * back and has nothing to do with the time of day.
+ *
+ * @example
+ * // At least a second between two requests. One number per key: when the next one may come.
+ * class Spaced extends LocalMeter {
+ *   protected allows(slot, cost, limit, now) { return now >= this.fields[slot] }
+ *   protected count(slot, cost, limit, now) { this.fields[slot] = now + 1000 }
+ *   protected left(slot, limit, now) { return now >= this.fields[slot] ? limit : 0 }
+ *   protected wait(slot, cost, limit, now) { return this.fields[slot] - now }
+ * }
  */
 export abstract class LocalMeter implements Meter {
   readonly site: MeterSite
@@ -22,36 +32,67 @@ export abstract class LocalMeter implements Meter {
   admitted = 0
   #hand = 0
   #handAt = Number.NEGATIVE_INFINITY
+  #marked: number[] = []
 
   constructor(site: MeterSite) {
     this.site = site
   }
 
-  /** The numbers of all keys. A full table gets others, so they are read anew at each call. */
+  /** The numbers of all keys. A table that grows gets others, so they are read anew at each call. */
   protected get fields(): Float64Array {
     return this.site.table.fields
   }
 
-  /** Counts a request of `cost` units if it fits, and says whether it did. */
-  protected abstract count(slot: number, cost: number, limit: number, now: number): boolean
-  /** Whether a request of `cost` units fits; changes nothing that a later answer depends on. */
+  /** Whether a request of `cost` fits. Asked of requests that are only looked at too, so no later answer may depend on it. */
   protected abstract allows(slot: number, cost: number, limit: number, now: number): boolean
-  /** Counts units whether or not they fit, e.g. of a charge. */
-  protected abstract force(slot: number, cost: number, limit: number, now: number): void
-  /** Puts the key's numbers back to what `mark` told of them, at the same moment. */
-  protected abstract restore(slot: number, mark: number): void
-  /** Units left; at least 0. */
+  /** Counts `cost` units, whether or not they fit: a request that was allowed, or a charge. */
+  protected abstract count(slot: number, cost: number, limit: number, now: number): void
+  /** Units left; at least 0, and the whole limit for a key that was not used. */
   protected abstract left(slot: number, limit: number, now: number): number
-  /** Milliseconds after which a request of `cost`, at most the limit, fits if no other comes before it. */
+  /** After how long a refused request fits if no other comes before it. `cost` is at most the limit. */
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
-  /** Whether the key's numbers say no more than those of a new key. */
-  protected abstract idle(slot: number, now: number): boolean
-  /** Refunds units that were taken from the interval or bucket `ordinal`. */
-  protected abstract giveBack(slot: number, ordinal: Ordinal, units: number, limit: number, now: number): void
-  /** Milliseconds until units come back. */
-  abstract resetAfter(slot: number, now: number): number
-  /** What `restore` needs. */
-  abstract mark(slot: number): number
+
+  /** `allows` and then `count`, if it does: an algorithm may do both at once for speed. */
+  protected countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
+    if (!this.allows(slot, cost, limit, now)) return false
+    this.count(slot, cost, limit, now)
+    return true
+  }
+
+  /**
+   * Whether the key may be forgotten, since its numbers say no more than those of a new one. `now` may be some time ago.
+   * Default: when all its limit is left.
+   */
+  protected idle(slot: number, now: number): boolean {
+    const limit = this.site.limitOf(slot)
+    return this.left(slot, limit, now) >= limit
+  }
+
+  /**
+   * Gives units of an allowed request back. Default: nothing comes back.
+   *
+   * @param ordinal the interval that they were taken in, where the meter tells its site of intervals (`movedTo`)
+   */
+  protected giveBack(_slot: number, _ordinal: Ordinal, _units: number, _limit: number, _now: number): void {}
+
+  /** Milliseconds until units come back. Default: until all are back. */
+  resetAfter(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    return this.left(slot, limit, now) >= limit ? 0 : this.wait(slot, limit, limit, now)
+  }
+
+  /** Notes the key's numbers for `restore`, at the same moment. Default: all of them; who needs one only may return it. */
+  mark(slot: number): number {
+    const { fields, stride } = this.site.table
+    for (let at = 0; at < stride; at++) this.#marked[at] = fields[slot * stride + at] as number
+    return 0
+  }
+
+  /** Puts the key's numbers back to what `mark` noted. */
+  protected restore(slot: number, _mark: number): void {
+    const { fields, stride } = this.site.table
+    for (let at = 0; at < stride; at++) fields[slot * stride + at] = this.#marked[at] as number
+  }
 
   /** Moves on; idle keys are looked for when the time that it sets has come. */
   roll(now: number): void {
@@ -64,7 +105,7 @@ export abstract class LocalMeter implements Meter {
 
   take(slot: number, cost: number, now: number): boolean {
     const { site } = this
-    if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.count(slot, cost, site.limitOf(slot), now)) return false
+    if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.countIfAllowed(slot, cost, site.limitOf(slot), now)) return false
     this.admitted += cost
     return true
   }
@@ -83,7 +124,7 @@ export abstract class LocalMeter implements Meter {
   }
 
   add(slot: number, cost: number, now: number): void {
-    this.force(slot, cost, this.site.limitOf(slot), now)
+    this.count(slot, cost, this.site.limitOf(slot), now)
     this.admitted += cost
   }
 
@@ -109,8 +150,13 @@ export abstract class LocalMeter implements Meter {
     const { blocks } = this.site
     const limit = this.site.limitOf(slot)
     const block = blocks.of(slot, now)
-    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    return { reason: 'limit', retryAfter: this.wait(slot, Math.min(cost, limit), limit, now) }
+    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    const units = Math.min(cost, limit)
+    const wait = this.allows(slot, units, limit, now) ? 0 : this.wait(slot, units, limit, now)
+    // A cooldown ends when one unit fits; this request may cost more.
+    return block === undefined
+      ? { reason: 'limit', retryAfter: wait }
+      : { reason: 'cooldown', retryAfter: Math.max(block.until - now, wait) }
   }
 
   sourceOf(slot: number, _cost: number): SourceIndex {
@@ -150,8 +196,8 @@ export abstract class LocalMeter implements Meter {
     return Math.max(0, this.site.limitOf(slot) - this.left(slot, this.site.limitOf(slot), now))
   }
 
-  ownOf(slot: number): number {
-    return this.usedOf(slot, this.rollAt - this.site.policy.interval)
+  ownOf(slot: number, now: number): number {
+    return this.usedOf(slot, now)
   }
 
   #forgetIdle(from: number, to: number, now: number): void {

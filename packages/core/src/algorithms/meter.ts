@@ -155,5 +155,5 @@ export interface Meter {
   /** Units of a key now, as far as known. */
   usedOf(slot: number, now: number): number
   /** Own units among them. */
-  ownOf(slot: number): number
+  ownOf(slot: number, now: number): number
 }

@@ -179,8 +179,15 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
       `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`,
     )
   }
+  const { fields = 1 } = given as Algorithm
+  if (!Number.isInteger(fields) || fields < 1 || fields > MOST_FIELDS) {
+    throw invalidOption(`${option}.fields`, fields, `a whole number from 1 to ${MOST_FIELDS}`)
+  }
   return given as Algorithm
 }
+
+/** Numbers per key: more than any count needs, and few enough for a table of many keys. */
+const MOST_FIELDS = 1000
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local']
 

@@ -138,7 +138,7 @@ export class SnapshotMaker {
       blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
       const found = this.#surveyOf(limiter).look(now, most)
       for (const { slot, used } of found.top)
-        top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot), limit })
+        top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot, now), limit })
       policies.push({
         name,
         limit,

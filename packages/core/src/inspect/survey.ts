@@ -52,7 +52,7 @@ export class Survey {
     this.#parts.length = Math.min(this.#parts.length, parts)
     this.#next = this.#next < parts ? this.#next : 0
     const best = new Best(Math.max(most, KEPT))
-    for (const { slot } of this.#top) if (slot < end) best.offer(slot, meter.usedOf(slot, now))
+    for (const { slot } of this.#top) if (slot < end && table.keys[slot] !== undefined) best.offer(slot, meter.usedOf(slot, now))
     const from = this.#next * step
     this.#parts[this.#next] = this.#walk(from, Math.min(end, from + step), now, best)
     this.#next++
@@ -73,7 +73,7 @@ export class Survey {
       if (used > best.floor) best.offer(slot, used)
       if (syncing === undefined) continue
       if (syncing.wasExchanged(slot)) {
-        part.own += meter.ownOf(slot)
+        part.own += meter.ownOf(slot, now)
         part.known += used
       }
       const unsynced = syncing.unsyncedOf(slot)

@@ -35,20 +35,20 @@ const FIRST_CAPACITY = 64
  * constant is loaded and checked at each use, and leaves less room for what the compiler may inline.
  */
 export class KeyTable {
+  /** Fields of a record. */
+  readonly stride: number
   fields: Float64Array
   flags: Uint8Array
   /** As long as the table has room for, so that it grows with the buffers and has no slack of its own. */
   keys: (string | undefined)[] = emptyKeys(FIRST_CAPACITY)
   readonly #slots = new Map<string, number>()
   readonly #maxKeys: number
-  readonly #stride: number
   #free = -1
   #used = 0
 
-  /** @param stride fields of a record */
   constructor(maxKeys: number, stride: number = STRIDE) {
     this.#maxKeys = maxKeys
-    this.#stride = stride
+    this.stride = stride
     this.fields = new Float64Array(FIRST_CAPACITY * stride)
     this.flags = new Uint8Array(FIRST_CAPACITY)
   }
@@ -90,8 +90,8 @@ export class KeyTable {
   reserve(label: string): number {
     let slot = this.#free
     if (slot >= 0) {
-      this.#free = this.fields[slot * this.#stride] as number
-      this.fields.fill(0, slot * this.#stride, (slot + 1) * this.#stride)
+      this.#free = this.fields[slot * this.stride] as number
+      this.fields.fill(0, slot * this.stride, (slot + 1) * this.stride)
     } else {
       slot = this.#used++
       if (slot >= this.flags.length) this.#grow()
@@ -109,8 +109,8 @@ export class KeyTable {
     if (this.#slots.get(key) === slot) this.#slots.delete(key)
     this.keys[slot] = undefined
     this.flags[slot] = 0
-    const base = slot * this.#stride
-    this.fields.fill(-1, base, base + this.#stride)
+    const base = slot * this.stride
+    this.fields.fill(-1, base, base + this.stride)
     this.fields[base] = this.#free
     this.#free = slot
     if (this.#slots.size === 0) this.#reset()
@@ -122,7 +122,7 @@ export class KeyTable {
     this.keys = emptyKeys(FIRST_CAPACITY)
     this.#free = -1
     this.#used = 0
-    this.fields = new Float64Array(FIRST_CAPACITY * this.#stride)
+    this.fields = new Float64Array(FIRST_CAPACITY * this.stride)
     this.flags = new Uint8Array(FIRST_CAPACITY)
   }
 
@@ -130,7 +130,7 @@ export class KeyTable {
     const { length } = this.flags
     // Twice as many, but no more than will ever be held; then only the shared counter and blocks by hand need room.
     const capacity = length < this.#maxKeys ? Math.min(2 * length, this.#maxKeys) : length + FEW
-    const fields = new Float64Array(capacity * this.#stride)
+    const fields = new Float64Array(capacity * this.stride)
     fields.set(this.fields)
     this.fields = fields
     const flags = new Uint8Array(capacity)

@@ -6,6 +6,9 @@ import { StoreTime } from '../time/store-time.ts'
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
+/** Milliseconds. */
+const WALL_RESOLUTION = 1
+
 /** Looks after the meters whose counts stay in this process: tells them the time, and makes them forget idle keys. */
 export class LocalMeters {
   /** What such a meter sees of other nodes: none. */
@@ -34,7 +37,9 @@ export class LocalMeters {
 
   /** Returns when it wants to be called next at the latest, on the monotonic clock. */
   tick(meters: readonly Meter[], now: number): number {
-    this.#time.observe(now, now, this.#clock.now())
+    const wall = this.#clock.now()
+    // Wall clocks show whole milliseconds. Less than one is no news: it would move the ends of intervals to and fro.
+    if (!this.#time.measured || Math.abs(wall - this.#time.at(now)) > WALL_RESOLUTION) this.#time.observe(now, now, wall)
     let next = Number.POSITIVE_INFINITY
     for (const meter of meters) {
       if (now >= meter.rollAt) {

@@ -90,6 +90,8 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['algorithm', { algorithm: fixedWindow }],
     ['algorithm', { algorithm: 'fixedWindow' }],
     ['algorithm', { algorithm: { name: 'mine()', id: 'mine' } }],
+    ['algorithm.fields', { algorithm: { ...fixedWindow(), fields: 0 } }],
+    ['algorithm.fields', { algorithm: { ...fixedWindow(), fields: 1.5 } }],
     ['algorithm', { algorithm: { ...fixedWindow(), id: 'a:b' } }],
   ])('%s in %j', (option, options) => {
     const error = thrownBy(() => parsePolicy(asOptions({ ...good, ...options }), true))

@@ -1,11 +1,10 @@
 import { sumOf } from '../../keys/units.ts'
-import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
+import { nextRoll } from '../roll.ts'
 
-/** While the clock is being corrected an interval may end a little later than foreseen: look again after this. */
-const RECHECK = 1
 /** Idle intervals after which a key is forgotten, as where counts are exchanged. */
 const IDLE_INTERVALS = 2
 
@@ -33,11 +32,10 @@ export class LocalFixedWindow extends LocalMeter {
       this.#ordinal = ordinal
       this.site.movedTo(ordinal)
     }
-    this.rollAt = this.#time.monotonicAt(endOf(this.#ordinal, interval))
-    if (this.rollAt <= now) this.rollAt = now + RECHECK
+    this.rollAt = nextRoll(this.#time, this.#ordinal, interval, now)
   }
 
-  protected override count(slot: number, cost: number, limit: number): boolean {
+  protected override countIfAllowed(slot: number, cost: number, limit: number): boolean {
     const { fields } = this
     const base = slot * 2
     const used = (fields[base + 1] === this.#ordinal ? (fields[base] as number) : 0) + cost
@@ -51,7 +49,7 @@ export class LocalFixedWindow extends LocalMeter {
     return this.mark(slot) + cost <= limit
   }
 
-  protected override force(slot: number, cost: number): void {
+  protected override count(slot: number, cost: number): void {
     this.restore(slot, sumOf(this.mark(slot), cost))
   }
 

@@ -1,10 +1,12 @@
 import type { Algorithm } from '../algorithm.ts'
+import { LocalSlidingCounter } from './local.ts'
 import { PublishedSlidingCounter } from './spans.ts'
 
 const SLIDING_COUNTER: Algorithm = Object.freeze({
   name: 'slidingCounter()',
   id: 'sliding-counter',
-  local: (site, exchange) => new PublishedSlidingCounter(site, exchange),
+  fields: 3,
+  local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
   spans: (site, exchange) => new PublishedSlidingCounter(site, exchange),
 } satisfies Algorithm)
 

@@ -92,7 +92,12 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
     if (known + units <= limit && previous > 0) {
       return Math.max(0, (1 - (limit - known - units) / previous - this.#elapsed(now)) * interval)
     }
-    return this.tillEnd(now) + Math.max(0, 1 - (limit - units) / Math.max(known, units)) * interval
+    return this.tillEnd(now) + (known > 0 ? Math.max(0, 1 - (limit - units) / known) * interval : 0)
+  }
+
+  /** What the interval before the running one held is still part of the sum. */
+  protected override mayForget(slot: number): boolean {
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > 1 && super.mayForget(slot)
   }
 
   protected override quiet(): boolean {

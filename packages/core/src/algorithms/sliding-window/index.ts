@@ -1,6 +1,7 @@
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { BackgroundSlidingWindow } from './background.ts'
+import { LocalSlidingWindow } from './local.ts'
 
 /** How a sliding window is kept. */
 export interface SlidingWindowOptions {
@@ -8,7 +9,8 @@ export interface SlidingWindowOptions {
   readonly buckets?: number
   /**
    * A key that reached its limit is open again when this part of the limit is free; more than 0, at most 1. Smaller admits
-   * more under constant overload and costs more exchanges. Default 0.1.
+   * more under constant overload and costs more exchanges. With coordination `'local'`, which has none, a key is open as
+   * soon as a request fits. Default 0.1.
    */
   readonly reopen?: number
 }
@@ -36,7 +38,8 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     id: `sliding-window${buckets}`,
     buckets,
     reopen,
-    local: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
+    fields: LocalSlidingWindow.fieldsFor(buckets),
+    local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
     background: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
   } satisfies SlidingWindow)
 }

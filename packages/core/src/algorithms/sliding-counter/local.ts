@@ -1,0 +1,101 @@
+import { sumOf } from '../../keys/units.ts'
+import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import { LocalMeter } from '../local-meter.ts'
+import type { MeterSite } from '../meter.ts'
+import { nextRoll } from '../roll.ts'
+
+/** Sums of fractions are rounded: a request that comes when it was told to must fit. Milliseconds. */
+const ROUNDING = 0.001
+
+/**
+ * The weighted counter of two fixed windows in this process alone. Of each key:
+ *
+ *     fields[slot * 3]      units taken in the interval before the last one in use
+ *     fields[slot * 3 + 1]  units taken in the last one
+ *     fields[slot * 3 + 2]  the last one's ordinal
+ */
+export class LocalSlidingCounter extends LocalMeter {
+  readonly #time: StoreTime
+  #ordinal = 0 as Ordinal
+
+  /** @param time the clock whose epoch the intervals are of */
+  constructor(site: MeterSite, time: StoreTime) {
+    super(site)
+    this.#time = time
+  }
+
+  override roll(now: number): void {
+    const { interval } = this.site.policy
+    const ordinal = ordinalAt(this.#time.at(now), interval)
+    // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
+    if (ordinal > this.#ordinal) {
+      this.#ordinal = ordinal
+      this.site.movedTo(ordinal)
+    }
+    this.rollAt = nextRoll(this.#time, this.#ordinal, interval, now)
+  }
+
+  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+    return this.#used(slot, now) + cost <= limit
+  }
+
+  protected override count(slot: number, cost: number): void {
+    this.#write(slot, this.#previous(slot), sumOf(this.#current(slot), cost))
+  }
+
+  protected override left(slot: number, limit: number, now: number): number {
+    return Math.max(0, limit - this.#used(slot, now))
+  }
+
+  /** The weighted sum falls as the previous interval fades; where that is not enough, as the running one does after its end. */
+  protected override wait(slot: number, cost: number, limit: number, now: number): number {
+    const { interval } = this.site.policy
+    const previous = this.#previous(slot)
+    const current = this.#current(slot)
+    const room = limit - cost
+    const before = current <= room ? (room - current) / previous : room / current - 1
+    const opens = endOf(this.#ordinal, interval) - before * interval
+    return Math.max(0, this.#time.monotonicAt(opens) - now) + ROUNDING
+  }
+
+  override resetAfter(_slot: number, now: number): number {
+    return Math.max(0, this.rollAt - now)
+  }
+
+  protected override idle(slot: number): boolean {
+    return this.#ordinal - (this.fields[slot * 3 + 2] as number) >= 2
+  }
+
+  protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
+    const previous = this.#previous(slot)
+    const current = this.#current(slot)
+    // Taken by a clock that was ahead, they count in the running interval.
+    if (ordinal >= this.#ordinal) this.#write(slot, previous, Math.max(0, current - units))
+    else if (ordinal === this.#ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
+  }
+
+  /** previous · (1 − elapsed) + current */
+  #used(slot: number, now: number): number {
+    const { interval } = this.site.policy
+    const ahead = (endOf(this.#ordinal, interval) - this.#time.at(now)) / interval
+    return this.#previous(slot) * Math.min(1, Math.max(0, ahead)) + this.#current(slot)
+  }
+
+  #current(slot: number): number {
+    return this.fields[slot * 3 + 2] === this.#ordinal ? (this.fields[slot * 3 + 1] as number) : 0
+  }
+
+  #previous(slot: number): number {
+    const last = this.fields[slot * 3 + 2] as number
+    if (last === this.#ordinal) return this.fields[slot * 3] as number
+    return last === this.#ordinal - 1 ? (this.fields[slot * 3 + 1] as number) : 0
+  }
+
+  #write(slot: number, previous: number, current: number): void {
+    const { fields } = this
+    fields[slot * 3] = previous
+    fields[slot * 3 + 1] = current
+    fields[slot * 3 + 2] = this.#ordinal
+  }
+}

@@ -1,0 +1,163 @@
+import { sumOf } from '../../keys/units.ts'
+import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import { LocalMeter } from '../local-meter.ts'
+import type { MeterSite } from '../meter.ts'
+import { nextRoll } from '../roll.ts'
+import { EARLY_RELEASE } from './cells.ts'
+
+/** Times of the epoch have fractions of about this: a request that comes when it was told to must fit. Milliseconds. */
+const ROUNDING = 0.001
+
+/** Fields before a key's buckets. */
+const HEAD = 3
+
+/**
+ * Sliding windows of this process alone: as `BackgroundSlidingWindow`, but a key is open as soon as there is room, since nobody
+ * must be told. Of each key, with B the policy's buckets and n = B + 4:
+ *
+ *     fields[slot * n]      the ordinal of the last bucket that was looked at
+ *     fields[slot * n + 1]  units in the B + 1 buckets up to it
+ *     fields[slot * n + 2]  the ordinal of the first of them that is not empty, if one is
+ *     fields[slot * n + 3 + o % (B + 1)]  units in the bucket `o`
+ */
+export class LocalSlidingWindow extends LocalMeter {
+  readonly #time: StoreTime
+  readonly #buckets: number
+  readonly #width: number
+  #ordinal = 0 as Ordinal
+
+  /**
+   * @param time the clock whose epoch the buckets are of
+   * @param buckets parts of the interval
+   */
+  constructor(site: MeterSite, time: StoreTime, buckets: number) {
+    super(site)
+    this.#time = time
+    this.#buckets = buckets
+    this.#width = site.policy.interval / buckets
+  }
+
+  static fieldsFor(buckets: number): number {
+    return HEAD + buckets + 1
+  }
+
+  override roll(now: number): void {
+    const ordinal = ordinalAt(this.#time.at(now), this.#width)
+    // A node's ordinal never goes back: what is counted stays in the bucket that it was counted in.
+    if (ordinal > this.#ordinal) {
+      this.#ordinal = ordinal
+      this.site.movedTo(ordinal)
+    }
+    this.rollAt = nextRoll(this.#time, this.#ordinal, this.#width, now)
+  }
+
+  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+    return this.#used(slot, limit, now) + cost <= limit
+  }
+
+  protected override count(slot: number, cost: number): void {
+    this.#count(this.#advance(slot), cost)
+  }
+
+  protected override countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean {
+    const base = this.#advance(slot)
+    // Most requests fit even where nothing is released.
+    if ((this.fields[base + 1] as number) + cost > limit && !this.allows(slot, cost, limit, now)) return false
+    this.#count(base, cost)
+    return true
+  }
+
+  protected override left(slot: number, limit: number, now: number): number {
+    return Math.max(0, limit - this.#used(slot, limit, now))
+  }
+
+  /** The buckets leave one after the other, the oldest one's first units as it does. */
+  protected override wait(slot: number, cost: number, limit: number, now: number): number {
+    const base = this.#advance(slot)
+    let units = this.fields[base + 1] as number
+    for (let oldest = this.#ordinal - this.#buckets; oldest <= this.#ordinal; oldest++) {
+      const leaving = this.fields[this.#indexOf(base, oldest)] as number
+      const excess = units - (limit - cost)
+      if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
+        const opens = startOf((oldest + this.#buckets) as Ordinal, this.#width) + (excess > 0 ? (excess / leaving) * this.#width : 0)
+        return this.#until(opens, now)
+      }
+      units -= leaving
+    }
+    return this.#until(startOf((this.#ordinal + this.#buckets + 1) as Ordinal, this.#width), now)
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    const base = this.#advance(slot)
+    if (this.fields[base + 1] === 0) return this.site.policy.interval
+    const first = this.fields[base + 2] as number
+    return this.#until(startOf((first + this.#buckets + 1) as Ordinal, this.#width), now)
+  }
+
+  protected override idle(slot: number): boolean {
+    return this.#ordinal - (this.fields[slot * this.site.table.stride] as number) > this.#buckets
+  }
+
+  protected override giveBack(slot: number, takenIn: Ordinal, units: number): void {
+    const base = this.#advance(slot)
+    // Taken by a clock that was ahead, they count in the running bucket.
+    const ordinal = Math.min(takenIn, this.#ordinal)
+    if (ordinal < this.#ordinal - this.#buckets) return
+    const index = this.#indexOf(base, ordinal)
+    this.fields[index] = Math.max(0, (this.fields[index] as number) - units)
+    this.#sum(base)
+  }
+
+  #until(time: number, now: number): number {
+    return Math.max(0, this.#time.monotonicAt(time) - now) + ROUNDING
+  }
+
+  /** What counts at a moment: all buckets, less what is released of the oldest one while it leaves. */
+  #used(slot: number, limit: number, now: number): number {
+    const base = this.#advance(slot)
+    const leaving = this.fields[this.#indexOf(base, this.#ordinal - this.#buckets)] as number
+    const units = this.fields[base + 1] as number
+    if (leaving === 0) return units
+    const over = (this.#time.at(now) - startOf(this.#ordinal, this.#width)) / this.#width
+    return units - Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
+  }
+
+  /** Empties the buckets that the window has left. Returns where the key's numbers begin. */
+  #advance(slot: number): number {
+    const base = slot * this.site.table.stride
+    const last = this.fields[base] as number
+    if (last === this.#ordinal) return base
+    for (let ordinal = Math.max(last, this.#ordinal - this.#buckets - 1) + 1; ordinal <= this.#ordinal; ordinal++) {
+      this.fields[this.#indexOf(base, ordinal)] = 0
+    }
+    this.fields[base] = this.#ordinal
+    this.#sum(base)
+    return base
+  }
+
+  #count(base: number, units: number): void {
+    const { fields } = this
+    const index = this.#indexOf(base, this.#ordinal)
+    if (fields[base + 1] === 0) fields[base + 2] = this.#ordinal
+    fields[index] = sumOf(fields[index] as number, units)
+    fields[base + 1] = sumOf(fields[base + 1] as number, units)
+  }
+
+  /** Adds the buckets up. Not by differences: of fractions they would leave a little behind. */
+  #sum(base: number): void {
+    const { fields } = this
+    let sum = 0
+    for (let ordinal: number = this.#ordinal; ordinal >= this.#ordinal - this.#buckets; ordinal--) {
+      const units = fields[this.#indexOf(base, ordinal)] as number
+      if (units === 0) continue
+      sum = sumOf(sum, units)
+      fields[base + 2] = ordinal
+    }
+    fields[base + 1] = sum
+  }
+
+  #indexOf(base: number, ordinal: number): number {
+    return base + HEAD + (ordinal % (this.#buckets + 1))
+  }
+}

@@ -1,0 +1,69 @@
+import { SeededRandom } from '../random/random.ts'
+import type { TestRunner } from '../store-contract/store-contract.ts'
+import type { AlgorithmCase } from './case.ts'
+import { circumstanceCases } from './circumstances.ts'
+import { correctionCases } from './corrections.ts'
+import { decisionCases } from './decisions.ts'
+import type { AlgorithmUnderTest } from './model.ts'
+import { AlgorithmRun } from './run.ts'
+
+/** Milliseconds that the runs of one case may take. */
+const LONGEST = 60_000
+
+/** The test runner, and how much is tried. */
+export interface AlgorithmContractOptions extends TestRunner {
+  /** Random runs of each case. Default 50. */
+  readonly runs?: number
+  /** Default: `FC_SEED`, or the time. It stands in the message of a failure. */
+  readonly seed?: string | number
+  /** Titles of cases that the algorithm can't keep, and why. */
+  readonly without?: Readonly<Record<string, string>>
+}
+
+/**
+ * The test suite of an algorithm: what each must keep in one process (`coordination: 'local'`) under random requests, costs and
+ * times, held against a model that says in plain words what the limit means.
+ *
+ * @example
+ * ```ts
+ * import { describe, test } from 'vitest'
+ *
+ * algorithmContract('fixedWindow', { algorithm: fixedWindow(), model: (interval) => new IntervalCounter(interval) }, { describe, test })
+ * ```
+ *
+ * @param name - of the algorithm, for the titles of the tests
+ * @param subject - the algorithm, and what makes a model of one key
+ */
+export function algorithmContract(
+  name: string,
+  subject: AlgorithmUnderTest,
+  { describe, test, runs = 50, seed = process.env['FC_SEED'] ?? Date.now(), without = {} }: AlgorithmContractOptions,
+): void {
+  const cases: readonly AlgorithmCase[] = [...decisionCases, ...correctionCases, ...circumstanceCases]
+  const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
+  if (unknown.length > 0) throw new Error(`The algorithm contract has no case "${unknown.join('", "')}".`)
+  describe(`${name} keeps the algorithm contract`, () => {
+    for (const one of cases) {
+      if (without[one.title] !== undefined) continue
+      test(
+        one.title,
+        async () => {
+          for (let run = 0; run < runs; run++) await runCase(one, subject, new SeededRandom(`${seed}/${one.title}/${run}`), seed)
+        },
+        LONGEST,
+      )
+    }
+  })
+}
+
+async function runCase({ run }: AlgorithmCase, subject: AlgorithmUnderTest, random: SeededRandom, seed: string | number): Promise<void> {
+  const course = new AlgorithmRun(subject, random)
+  try {
+    await run(course)
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`${reason}\n  FC_SEED=${seed}, ${course}`, { cause: error })
+  } finally {
+    await course.close()
+  }
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import type { Decision } from '@weir/core'
+import { type AlgorithmCase, STEPS } from './case.ts'
+import type { KeyUnderTest } from './run.ts'
+
+/** `retryAfter` is whole milliseconds, rounded up, and times of the epoch have errors of their own: by so much it may be too long. */
+const NEARLY = 2
+
+/** What is admitted, and what is told of it. */
+export const decisionCases: readonly AlgorithmCase[] = [
+  {
+    title: 'it admits what its definition admits, for each key by itself',
+    async run(run) {
+      const throttler = run.throttler()
+      const keys = ['a', 'b', 'c'].map((name) => run.key(throttler, name))
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const decision = run.oneOf(keys).check(run.cost())
+        assert.equal(decision.limit, run.limit)
+        assert.ok(decision.remaining >= 0 && decision.remaining <= run.limit + 1e-9, `remaining is ${decision.remaining}`)
+      }
+    },
+  },
+  {
+    title: 'a refused request is admitted after exactly retryAfter, if no other comes before it',
+    async run(run) {
+      const key = run.key(run.throttler())
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const cost = run.cost()
+        const decision = key.check(cost)
+        if (!decision.allowed && cost <= run.limit && run.chance(0.5)) await comesBack(key, decision, cost)
+      }
+    },
+  },
+  {
+    title: 'retryAfter is infinite for what costs more than the limit, and for nothing else',
+    async run(run) {
+      const key = run.key(run.throttler())
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const cost = run.cost()
+        const decision = key.check(cost)
+        if (decision.allowed) assert.equal(decision.retryAfter, 0)
+        else if (cost > run.limit) assert.equal(decision.retryAfter, Number.POSITIVE_INFINITY)
+        else assert.ok(decision.retryAfter > 0 && decision.retryAfter < Number.POSITIVE_INFINITY, `retryAfter is ${decision.retryAfter}`)
+        if (decision.allowed && run.chance(0.1)) key.charge(decision, run.oneOf([1, run.limit, 10 * run.limit, 1e300]))
+      }
+    },
+  },
+  {
+    title: 'what remains fits, and no more',
+    async run(run) {
+      const key = run.key(run.throttler())
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const { remaining } = key.check(run.cost())
+        const more = 1e-6 * run.limit
+        if (key.exact) assert.ok(Math.abs(remaining - Math.max(0, key.most())) <= key.slack, `${remaining} remain, not ${key.most()}`)
+        if (remaining > more) assert.ok(key.throttler.peek(key.key, remaining - more / 2).allowed, `${remaining} remain and do not fit`)
+        assert.ok(!key.throttler.peek(key.key, remaining + more).allowed, `${remaining} remain, and more fits`)
+      }
+    },
+  },
+  {
+    title: 'units have begun to come back a millisecond after resetAfter',
+    async run(run) {
+      const key = run.key(run.throttler())
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const decision = key.check(run.cost())
+        assert.ok(decision.resetAfter >= 0 && decision.resetAfter < Number.POSITIVE_INFINITY, `resetAfter is ${decision.resetAfter}`)
+        if (!decision.allowed || run.chance(0.6)) continue
+        await run.pass(decision.resetAfter + 1)
+        const free = key.free()
+        assert.ok(free > decision.remaining, `${decision.remaining} remained, ${free} do after ${decision.resetAfter} ms and one`)
+      }
+    },
+  },
+  {
+    title: 'a cooldown holds, and is over after exactly retryAfter',
+    async run(run) {
+      const cooldown = 1 + run.random.below(2 * run.interval)
+      const key = run.key(run.throttler({ policies: [run.policy({ cooldown })] }))
+      for (let step = 0; step < STEPS; step++) {
+        await run.gap()
+        const cost = Math.min(run.limit, run.cost())
+        const began = key.throttler.check(key.key, cost)
+        run.note(`${cost} ${began.reason}`)
+        if (began.reason !== 'cooldown') continue
+        await run.pass(run.random.below(began.retryAfter))
+        const held = key.throttler.check(key.key, cost)
+        assert.ok(!held.allowed, `${cost} units were admitted before the cooldown was over`)
+        await run.pass(held.retryAfter)
+        assert.ok(key.throttler.check(key.key, cost).allowed, `${cost} units were refused after the cooldown`)
+      }
+    },
+  },
+]
+
+/** Waits for as long as a refused request was told, and asks again. */
+export async function comesBack(key: KeyUnderTest, { retryAfter }: Decision, cost: number): Promise<void> {
+  const before = Math.max(0, retryAfter - NEARLY)
+  await key.run.pass(before)
+  if (key.exact) {
+    assert.ok(key.most() < cost + key.slack, `retryAfter is ${retryAfter}, and the definition has room after ${before} ms`)
+  }
+  await key.run.pass(retryAfter - before)
+  assert.ok(key.check(cost).allowed, `${cost} units were refused after a retryAfter of ${retryAfter}`)
+}

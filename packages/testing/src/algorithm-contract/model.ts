@@ -1,0 +1,29 @@
+import type { Algorithm } from '@weir/core'
+
+/**
+ * What an algorithm's definition says of one key, written as plainly as can be: it may keep all that ever came. Times are
+ * milliseconds since the Unix epoch and never go back.
+ */
+export interface AlgorithmModel {
+  /** The most units that a request may take now; of a key without a history it is what such a key may take at once. */
+  most(at: number, limit: number): number
+  /** Units that a request certainly gets, where the algorithm may refuse what its definition would admit. Default: `most`. */
+  least?(at: number, limit: number): number
+  /** Units are counted: a request was admitted, or a charge came. */
+  take(at: number, units: number): void
+  /** A request was refused. Only for algorithms that remember it. */
+  refused?(at: number): void
+  /** Units are given back that a request took at `takenAt`. */
+  refund(at: number, units: number, takenAt: number): void
+}
+
+/** An algorithm, and what it shall do. */
+export interface AlgorithmUnderTest {
+  readonly algorithm: Algorithm
+  /**
+   * Makes the model of one key.
+   *
+   * @param interval of the policy, in milliseconds
+   */
+  model(interval: number): AlgorithmModel
+}

@@ -1,0 +1,145 @@
+import { type Algorithm, fixedWindow, type Meter, type MeterSite } from '@weir/core'
+import { describe, expect, test } from 'vitest'
+import { algorithmContract } from '../src/index.ts'
+import { FixedWindowModel } from './models.ts'
+
+/** What of a local meter a fault is put into, its protected members included. */
+interface Inside extends Meter {
+  readonly site: MeterSite
+  allows(slot: number, cost: number, limit: number, now: number): boolean
+  countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean
+  idle(slot: number, now: number): boolean
+  wait(slot: number, cost: number, limit: number, now: number): number
+}
+
+/** A fixed window with a fault. */
+function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algorithm {
+  const whole = fixedWindow()
+  const local: NonNullable<Algorithm['local']> = (...args) => {
+    const meter = whole.local?.(...args) as Inside
+    // What the meter does without the fault.
+    const before = new Proxy(meter, { get: (_, name) => Reflect.get(Object.getPrototypeOf(meter), name)?.bind(meter) })
+    spoil(meter, before)
+    return meter
+  }
+  return { ...whole, local }
+}
+
+/** Runs the contract without a test runner; gives the message of each case that failed. */
+async function failuresOf(algorithm: Algorithm): Promise<Map<string, string>> {
+  const cases: { readonly title: string; readonly run: () => Promise<void> }[] = []
+  algorithmContract(
+    'broken',
+    { algorithm, model: (interval) => new FixedWindowModel(interval) },
+    { describe: (_, define) => define(), test: (title, run) => cases.push({ title, run }), runs: 20, seed: 1 },
+  )
+  const failures = new Map<string, string>()
+  for (const { title, run } of cases) await run().catch((error: Error) => failures.set(title, error.message))
+  return failures
+}
+
+describe('the algorithm contract finds a meter that', () => {
+  test.each<[fault: string, title: string, spoil: Parameters<typeof broken>[0]]>([
+    [
+      'admits more than the limit',
+      'it admits what its definition admits, for each key by itself',
+      (meter, whole) => {
+        meter.countIfAllowed = (slot, cost, limit, now) => whole.countIfAllowed(slot, cost, 1.2 * limit, now)
+      },
+    ],
+    [
+      'tells too short a retryAfter',
+      'a refused request is admitted after exactly retryAfter, if no other comes before it',
+      (meter, whole) => {
+        meter.wait = (slot, cost, limit, now) => whole.wait(slot, cost, limit, now) - 1
+      },
+    ],
+    [
+      'tells too long a retryAfter',
+      'a refused request is admitted after exactly retryAfter, if no other comes before it',
+      (meter, whole) => {
+        meter.wait = (slot, cost, limit, now) => whole.wait(slot, cost, limit, now) + 3
+      },
+    ],
+    [
+      'says that more remains than there is',
+      'what remains fits, and no more',
+      (meter, whole) => {
+        meter.remaining = (slot, now) => whole.remaining(slot, now) + 0.01
+      },
+    ],
+    [
+      'says that units come back sooner than they do',
+      'units have begun to come back a millisecond after resetAfter',
+      (meter, whole) => {
+        meter.resetAfter = (slot, now) => Math.max(0, whole.resetAfter(slot, now) - 2)
+      },
+    ],
+    [
+      'takes nothing back',
+      'units that are given back are free at once',
+      (meter) => {
+        meter.refund = () => {}
+      },
+    ],
+    [
+      'counts no charge that does not fit',
+      'a charge counts, whether or not it fits',
+      (meter, whole) => {
+        meter.add = (slot, cost, now) => {
+          if (whole.admits(slot, cost, now)) whole.add(slot, cost, now)
+        }
+      },
+    ],
+    [
+      'counts who only looks',
+      'a look changes nothing',
+      (meter, whole) => {
+        meter.allows = (slot, cost, limit, now) => {
+          const allowed = whole.allows(slot, cost, limit, now)
+          if (allowed) whole.add(slot, 0.01, now)
+          return allowed
+        }
+      },
+    ],
+    [
+      'keeps what another policy refused',
+      'a request that another policy refuses leaves no trace',
+      (meter) => {
+        meter.untake = () => {}
+      },
+    ],
+    [
+      'forgets keys in use',
+      'a key is forgotten when that changes no decision, and not before',
+      (meter) => {
+        meter.idle = () => true
+      },
+    ],
+    [
+      'forgets no key',
+      'a key is forgotten when that changes no decision, and not before',
+      (meter) => {
+        meter.idle = () => false
+      },
+    ],
+    [
+      'begins anew when the limit changes',
+      'another limit keeps what was counted',
+      (meter, whole) => {
+        meter.adopt = (now) => {
+          whole.adopt(now)
+          meter.site.table.fields.fill(0)
+        }
+      },
+    ],
+  ])('%s', async (_, title, spoil) => {
+    const failures = await failuresOf(broken(spoil))
+    expect([...failures.keys()]).toContain(title)
+    expect(failures.get(title)).toMatch(/FC_SEED=1, limit [\d.]+, interval \d+: /)
+  })
+
+  test('has no fault: it finds none', async () => {
+    expect([...(await failuresOf(broken(() => {})))]).toEqual([])
+  })
+})
