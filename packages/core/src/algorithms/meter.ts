@@ -38,6 +38,7 @@ export interface Refusal {
 
 /** A request that waits for the store to say whether its units still fit. */
 export interface Reservation {
+  readonly kind: 'reservation'
   readonly slot: number
   readonly cost: number
   /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */

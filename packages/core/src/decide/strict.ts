@@ -98,6 +98,7 @@ export class StrictDecisions {
     const { clock } = this.#host
     return new Promise((resolve) => {
       const reservation: Reservation = {
+        kind: 'reservation',
         slot: limiter.locate(key),
         cost,
         abandoned: false,

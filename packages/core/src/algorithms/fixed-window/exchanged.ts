@@ -178,7 +178,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
       return
     }
     if (typeof ticket !== 'number') {
-      if ('answer' in ticket) return
+      if (ticket.kind === 'reservation') return
       if (ticket.taken === cell.taken && ticket.given === cell.given) this.late.finish(ticket, this.ordinal)
       else this.late.again(ticket)
       this.settledLate(ticket, reply.taken - reply.given)
@@ -221,7 +221,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
     if (typeof ticket !== 'number') {
-      if ('inFlight' in ticket) this.late.again(ticket)
+      if (ticket.kind === 'late') this.late.again(ticket)
       return
     }
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT

@@ -42,7 +42,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     const cell = entry.cells[0]
     const reply = result.cells[0]
-    if (typeof ticket === 'number' || !('answer' in ticket) || cell === undefined || reply === undefined) {
+    if (typeof ticket === 'number' || ticket.kind !== 'reservation' || cell === undefined || reply === undefined) {
       super.settle(ticket, entry, result, sent, now)
       if (typeof ticket === 'number' && this.#reservations.has(ticket)) this.wantExchange(ticket, now, STRICT)
       return
@@ -68,7 +68,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
   }
 
   override fail(ticket: Ticket, entry: SyncEntry, now: number, alone = false): void {
-    if (typeof ticket === 'number' || !('answer' in ticket)) {
+    if (typeof ticket === 'number' || ticket.kind !== 'reservation') {
       super.fail(ticket, entry, now, alone)
       return
     }

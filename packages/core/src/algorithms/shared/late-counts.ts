@@ -2,6 +2,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 
 /** Counts of a cell that ended before they were sent. They keep their ordinal, whenever they are sent. */
 export interface LateCount {
+  readonly kind: 'late'
   readonly key: string
   readonly wireKey: string
   readonly ordinal: Ordinal
@@ -27,7 +28,7 @@ export class LateCounts {
   add(key: string, wireKey: string, ordinal: Ordinal, taken: number, given: number): LateCount {
     let counts = this.#byOrdinal.get(ordinal)
     if (counts === undefined) this.#byOrdinal.set(ordinal, (counts = new Map()))
-    const late: LateCount = { key, wireKey, ordinal, taken, given, inFlight: false, done: false }
+    const late: LateCount = { kind: 'late', key, wireKey, ordinal, taken, given, inFlight: false, done: false }
     counts.set(key, late)
     this.#waiting.push(late)
     return late
