@@ -138,7 +138,7 @@ test('the permissions in the README suffice', async () => {
 test('an open store does not keep a process alive', async () => {
   const program = `
     import { systemClock } from '@weir/core'
-    import { redisStore } from '../src/index.ts'
+    import { redisStore } from './src/index.ts'
     const connection = redisStore(${JSON.stringify(server.url)}, { namespace: 'exit' }).open({ id: 'x', clock: systemClock, announced: () => {} })
     const reply = await connection.sync({ entries: [], blocks: [] })
     console.log(reply.time > 0)`

@@ -249,7 +249,7 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'growth learned from stop messages does not count in the share',
     file: 'algorithms/sliding-window/exchanged.ts',
-    find: 'key.share.add(0, grown, this.policy.limit)',
+    find: 'key.share.add(0, grown, key.limit)',
     replace: '',
     check: 'sliding: nodes doubled',
   },

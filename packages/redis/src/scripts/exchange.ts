@@ -21,20 +21,21 @@ import { SLIDING } from './sliding-window.ts'
  * is nothing else to say: the script's time goes mostly into making texts. At the end, when something could not be read, a list
  * of names.
  */
-export const EXCHANGE: string = `${PRELUDE}
+export const EXCHANGE: string = [
+  `${PRELUDE}
 local reply = { clock[1], clock[2], '' }
 local policies = request.policies
 local at = 5
-
--- The caller's key, from the name of its Redis key: only few entries need it.
-local function labelOf(label, policy, key, ordinal)
+`,
+  // The caller's key, from the name of its Redis key: only few entries need it.
+  `local function labelOf(label, policy, key, ordinal)
   if label ~= 0 then return label end
   local start = #request.prefix + #policy[1] + 4
   return string.sub(key, start, ordinal and -2 - #ordinal or -1)
 end
-
--- What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
-local blockNews, totalNews = {}, {}
+`,
+  // What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
+  `local blockNews, totalNews = {}, {}
 
 local function announce(news, policy, label, content)
   local list = news[policy]
@@ -45,9 +46,9 @@ local function announce(news, policy, label, content)
   list[#list + 1] = label
   list[#list + 1] = content
 end
-
--- Looked at once a call: as a rule nothing is blocked.
-local blocks = (#request.blocks > 0 or redis.pcall('ZCARD', ENDS) ~= 0) and blockList()
+`,
+  // Looked at once a call: as a rule nothing is blocked.
+  `local blocks = (#request.blocks > 0 or redis.pcall('ZCARD', ENDS) ~= 0) and blockList()
 
 if #request.blocks > 0 then
   local keepUntil = 0
@@ -75,18 +76,18 @@ if #request.blocks > 0 then
       call('ZADD', ENDS, number(now + wanted), member)
     else
       call('ZREM', ENDS, member)
-    end
-    -- Who missed a block's lift must still hear of it for as long as he would hold the block.
-    local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
+    end`,
+  // Who missed a block's lift must still hear of it for as long as he would hold the block.
+  `    local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
     local keep = kept <= now + ${FAR} and math.max(now + wanted, kept) or now + wanted
     call('ZADD', KEEP, number(keep), member)
     keepUntil = math.max(keepUntil, keep)
     announce(blockNews, policy, label, number(wanted))
     return wanted
   end
-
-  -- All three sets are what they should be from here on.
-  blocks.version()
+`,
+  // All three sets are what they should be from here on.
+  `  blocks.version()
   blocks.forget()
   sound('ZCARD', ENDS)
   for _, change in ipairs(request.blocks) do reply[#reply + 1] = number(changeBlock(change)) end
@@ -94,18 +95,18 @@ if #request.blocks > 0 then
     for _, name in ipairs({ LOG, ENDS, KEEP }) do expireAtLeast(name, keepUntil - now + HOUR) end
   end
 end
-
--- Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
--- what is over goes by and by: to forget a million at once would hold the server.
-local hotMembers, hotUntil, roomForHot = {}, 0, nil
+`,
+  // Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
+  // what is over goes by and by: to forget a million at once would hold the server.
+  `local hotMembers, hotUntil, roomForHot = {}, 0, nil
 
 local function markHot(policy, label, suffix, untilThen)
   if roomForHot == nil then
     local over = sound('ZRANGEBYSCORE', HOT, '-inf', number(now), 'LIMIT', 0, 100)
     if #over > 0 then call('ZREM', HOT, unpack(over)) end
-    local size = sound('ZCARD', HOT)
-    -- Many more than there ever are here: somebody else put them there.
-    if size > 2 * ${MOST_HOT} then
+    local size = sound('ZCARD', HOT)`,
+  // Many more than there ever are here: somebody else put them there.
+  `    if size > 2 * ${MOST_HOT} then
       lose(HOT, HOT)
       size = 0
     end
@@ -139,9 +140,9 @@ reply[3] = ${SEQUENCE_BEFORE}
 if #lost > 0 then reply[#reply + 1] = lost end
 if request.channel and (next(blockNews) or next(totalNews)) then
   for _, kind in ipairs({ 'b', 't' }) do
-    for policy, list in pairs(kind == 'b' and blockNews or totalNews) do
-      -- An announcement that is not permitted, or finds no listener, must not undo counts.
-      redis.pcall('PUBLISH', request.channel, kind .. '\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
+    for policy, list in pairs(kind == 'b' and blockNews or totalNews) do`,
+  // An announcement that is not permitted, or finds no listener, must not undo counts.
+  `      redis.pcall('PUBLISH', request.channel, kind .. '\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
     end
   end
 end
@@ -150,4 +151,5 @@ if hotUntil > 0 then
   expireAtLeast(HOT, math.max(1, hotUntil - now))
 end
 return reply
-`
+`,
+].join('\n')

@@ -5,10 +5,11 @@ import { FAR } from './prelude.ts'
 const LONGEST_CELL = 262_144
 
 /** The part of the exchange's script that keeps the counts of fixed windows. */
-export const FIXED: string = `local search, sub, format = string.find, string.sub, string.format
-
--- As number, and in the short form in which most counts are.
-local function textOfCount(value)
+export const FIXED: string = [
+  `local search, sub, format = string.find, string.sub, string.format
+`,
+  // As number, and in the short form in which most counts are.
+  `local function textOfCount(value)
   if value % 1 == 0 and value < 1e15 then return format('%d', value) end
   return format('%.17g', value)
 end
@@ -23,15 +24,15 @@ local function textOfOrdinal(ordinal)
   end
   return text
 end
-
--- A count as a number, or nothing when it is none.
-local function countOf(text)
+`,
+  // A count as a number, or nothing when it is none.
+  `local function countOf(text)
   local value = tonumber(text)
   return value and value >= 0 and value <= ${MOST_UNITS} and value or nil
 end
-
--- Counts are kept as 'taken', or 'taken:given'. Nothing when they can't be read.
-local function parse(text)
+`,
+  // Counts are kept as 'taken', or 'taken:given'. Nothing when they can't be read.
+  `local function parse(text)
   local colon = search(text, ':', 1, true)
   if not colon then return countOf(text), 0 end
   local taken, given = countOf(sub(text, 1, colon - 1)), countOf(sub(text, colon + 1))
@@ -42,15 +43,15 @@ local function textOfCounts(taken, given)
   if given == 0 then return textOfCount(taken) end
   return textOfCount(taken) .. ':' .. textOfCount(given)
 end
-
--- A cell is one text: 'counts node:counts node:counts …', the first ones of all nodes together, and ' :hot' at the end
--- when the key has been announced as hot. Nodes' names have neither spaces nor colons.
-local mine = ' ' .. request.node .. ':'
+`,
+  // A cell is one text: 'counts node:counts node:counts …', the first ones of all nodes together, and ' :hot' at the end
+  // when the key has been announced as hot. Nodes' names have neither spaces nor colons.
+  `local mine = ' ' .. request.node .. ':'
 local HOT_MARK = ' :hot'
-
--- All nodes' counts and own ones, and where in the text they are: up to the first space, and from first to before behind.
--- Nothing when the cell can't be read.
-local function read(cell)
+`,
+  // All nodes' counts and own ones, and where in the text they are: up to the first space, and from first to before behind.
+  // Nothing when the cell can't be read.
+  `local function read(cell)
   if not cell then return 0, 0, 0, 0 end
   local space = #cell <= ${LONGEST_CELL} and search(cell, ' ', 1, true)
   if not space then return end
@@ -60,22 +61,22 @@ local function read(cell)
   if not place then return allTaken, allGiven, 0, 0, space end
   local first = place + #mine
   local behind = search(cell, ' ', first, true) or #cell + 1
-  local taken, given = parse(sub(cell, first, behind - 1))
-  -- The sum holds each part, but for the rounding of fractions.
-  if not taken or taken > allTaken * (1 + 1e-9) + 1e-9 then return end
+  local taken, given = parse(sub(cell, first, behind - 1))`,
+  // The sum holds each part, but for the rounding of fractions.
+  `  if not taken or taken > allTaken * (1 + 1e-9) + 1e-9 then return end
   return allTaken, allGiven, taken, given, space, first, behind
 end
-
--- For how long a cell lives, from its end on, or from now on when it is not the running one (late counts, a wrong clock).
-local function expiryOf(policy, ordinal)
+`,
+  // For how long a cell lives, from its end on, or from now on when it is not the running one (late counts, a wrong clock).
+  `local function expiryOf(policy, ordinal)
   local width = policy[2]
   local ends = (ordinal + 1) * width
   local running = ends > now and ends <= now + width
   return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
-
--- Tells the others if a key's total has passed a mark. True when the key is hot now, and was not yet.
-local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
+`,
+  // Tells the others if a key's total has passed a mark. True when the key is hot now, and was not yet.
+  `local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
   local ends, ordinalText = (ordinal + 1) * policy[2], textOfOrdinal(ordinal)
   local hot = before < policy[5] and after >= policy[5] and ends > now and not (cell and search(cell, HOT_MARK, 1, true))
   if hot or before < policy[4] and after >= policy[4] then
@@ -85,17 +86,17 @@ local function passed(policy, label, counter, cell, ordinal, before, after, take
   end
   return hot
 end
-
--- Writes one cell over what is known of it. Returns the totals. In local variables alone, and with few conversions, as
--- this is what Redis spends its time on. The cell is what counts; the counter is for people.
-local function write(policy, label, counter, key, cell, ordinal, expiry, running, taken, given, takenText)
+`,
+  // Writes one cell over what is known of it. Returns the totals. In local variables alone, and with few conversions, as
+  // this is what Redis spends its time on. The cell is what counts; the counter is for people.
+  `local function write(policy, label, counter, key, cell, ordinal, expiry, running, taken, given, takenText)
   if not cell and takenText then
     local text = takenText .. mine .. takenText
     if taken >= policy[5] or taken >= policy[4] then
       if passed(policy, label, counter, nil, ordinal, 0, taken, taken, 0) then text = text .. HOT_MARK end
-    end
-    -- If something is there after all, MGET left it out for its type: an empty text can't be read either.
-    if not call('SET', key, text, 'PX', expiry, 'NX') then
+    end`,
+  // If something is there after all, MGET left it out for its type: an empty text can't be read either.
+  `    if not call('SET', key, text, 'PX', expiry, 'NX') then
       return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
     end
     call('SET', counter, takenText, 'PX', expiry)
@@ -104,9 +105,9 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   local allTaken, allGiven, ownTaken, ownGiven, space, first, behind = read(cell)
   if not allTaken then
     lose(key, key)
-    allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)
-    -- Nodes whose counts were in it hear that the total is too small, and send theirs again.
-    local ordinalText = textOfOrdinal(ordinal)
+    allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)`,
+  // Nodes whose counts were in it hear that the total is too small, and send theirs again.
+  `    local ordinalText = textOfOrdinal(ordinal)
     announce(totalNews, policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
     return allTaken, allGiven
   end
@@ -126,17 +127,17 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   end
   if after >= policy[5] or after >= policy[4] then
     if passed(policy, label, counter, cell, ordinal, before, after, allTaken, allGiven) then text = text .. HOT_MARK end
-  end
-  -- What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
-  if space and running and #text == #cell then
+  end`,
+  // What is written over keeps its expiry, which is cheaper than to set it again; what grew would get room for twice as much.
+  `  if space and running and #text == #cell then
     call('SETRANGE', key, 0, text)
   elseif space then
     call('SET', key, text, 'PX', expiry)
   elseif not call('SET', key, text, 'PX', expiry, 'NX') then
     return write(policy, label, counter, key, '', ordinal, expiry, running, taken, given, takenText)
-  end
-  -- Adding shows when something is amiss.
-  local shown = false
+  end`,
+  // Adding shows when something is amiss.
+  `  local shown = false
   if space and running and before % 1 == 0 and after % 1 == 0 and after < 1e15 then
     shown = redis.pcall('INCRBY', counter, format('%d', after - before))
   end
@@ -146,9 +147,9 @@ local function write(policy, label, counter, key, cell, ordinal, expiry, running
   end
   return allTaken, allGiven
 end
-
--- Plain entries: a node has taken units in one cell and refunded none, as of most keys. No key comes twice in a group.
-local function plain(entries)
+`,
+  // Plain entries: a node has taken units in one cell and refunded none, as of most keys. No key comes twice in a group.
+  `local function plain(entries)
   local place, final = 1, #entries
   while place < final do
     local policy, ordinal, count = policies[entries[place]], entries[place + 1], entries[place + 2]
@@ -176,9 +177,9 @@ local function fixed(policy, label, atMost, count, entries, place)
   local cells = count == 0 and {} or call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
   if atMost >= 0 then
     for i = 1, count do
-      local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])
-      -- What can't be read is lost.
-      if not allTaken then allTaken, allGiven, ownTaken, ownGiven = 0, 0, 0, 0 end
+      local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])`,
+  // What can't be read is lost.
+  `      if not allTaken then allTaken, allGiven, ownTaken, ownGiven = 0, 0, 0, 0 end
       local more = math.max(0, entries[place + 3 * i - 2] - ownTaken)
       local total = allTaken - allGiven + more - math.max(0, entries[place + 3 * i - 1] - ownGiven)
       if more > 0 and total > atMost then granted = false end
@@ -196,4 +197,5 @@ local function fixed(policy, label, atMost, count, entries, place)
   at = at + 2 * count
   return granted, table.concat(texts, ','), key, textOfOrdinal(entries[place] or 0)
 end
-`
+`,
+].join('\n')

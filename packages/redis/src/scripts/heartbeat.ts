@@ -26,7 +26,8 @@ const LONGEST_BLOCKS = 4 * 1024 * 1024
  * handed out, hot members, blocks: member, remaining, …; whether somebody watches, statuses, by how much the nodes' time is
  * ahead of the server's; the names of what could not be read.
  */
-export const HEARTBEAT: string = `${PRELUDE}
+export const HEARTBEAT: string = [
+  `${PRELUDE}
 local nodes, watched, statuses, ahead = 0, 0, {}, ''
 if request.registry then
   local AHEAD = KEYS[8]
@@ -45,19 +46,19 @@ if request.registry then
     call('PEXPIRE', AHEAD, 0)
   end
   local NODES = KEYS[6]
-  sound('ZREMRANGEBYSCORE', NODES, '-inf', number(now))
-  -- Left by a clock that was ahead of this server's.
-  call('ZREMRANGEBYSCORE', NODES, number(now + math.max(10 * request.ttl, 120000)), '+inf')
+  sound('ZREMRANGEBYSCORE', NODES, '-inf', number(now))`,
+  // Left by a clock that was ahead of this server's.
+  `  call('ZREMRANGEBYSCORE', NODES, number(now + math.max(10 * request.ttl, 120000)), '+inf')
   call('ZADD', NODES, number(now + request.ttl), request.node)
   expireAtLeast(NODES, request.ttl)
   nodes = call('ZCARD', NODES)
-
-  -- What nodes tell of themselves, while somebody watches: until then, in the field that is no node's.
-  local STATUS = KEYS[7]
+`,
+  // What nodes tell of themselves, while somebody watches: until then, in the field that is no node's.
+  `  local STATUS = KEYS[7]
   local text = sound('HMGET', STATUS, ':until')[1]
-  local watchedUntil = text and (tonumber(text) or math.huge) or 0
-  -- Watchers say ten seconds; those of a node whose time is ahead may seem more.
-  if text and not (watchedUntil > -${FAR} and watchedUntil <= now + HOUR) then
+  local watchedUntil = text and (tonumber(text) or math.huge) or 0`,
+  // Watchers say ten seconds; those of a node whose time is ahead may seem more.
+  `  if text and not (watchedUntil > -${FAR} and watchedUntil <= now + HOUR) then
     lose(STATUS .. ' :until')
     redis.pcall('HDEL', STATUS, ':until')
     watchedUntil = 0
@@ -72,9 +73,9 @@ if request.registry then
     expireAtLeast(STATUS, request.ttl)
   end
   watched = watchedUntil > now and 1 or 0
-  if request.watch then
-    -- Not permitted: then this node sees itself alone, and nothing else is amiss.
-    local size = redis.pcall('HLEN', STATUS)
+  if request.watch then`,
+  // Not permitted: then this node sees itself alone, and nothing else is amiss.
+  `    local size = redis.pcall('HLEN', STATUS)
     if type(size) == 'number' and size > ${MOST_STATUSES} then
       lose(STATUS, STATUS)
     end
@@ -109,9 +110,9 @@ end
 local list = blockList()
 list.forget()
 local version = list.version()
-if version > request.cursor then
-  -- All three sets are what they should be from here on.
-  sound('ZCARD', ENDS)
+if version > request.cursor then`,
+  // All three sets are what they should be from here on.
+  `  sound('ZCARD', ENDS)
   version = list.version()
 end
 local cursor, blocks = version, {}
@@ -136,20 +137,20 @@ if version > request.cursor then
       elseif left > 0 or call('ZSCORE', KEEP, member) then
         blocks[#blocks + 1] = member
         blocks[#blocks + 1] = number(left)
-      else
-        -- A lifted block that nothing says how long to keep.
-        list.remove(member)
+      else`,
+  // A lifted block that nothing says how long to keep.
+  `        list.remove(member)
       end
     end
   end
   if final == 2 * request.page or final < #found then
-    cursor = math.min(version, math.floor(tonumber(found[final])))
-    -- The empty member sorts before the block of the same version.
-    if found[final - 1] == '' then cursor = cursor - 1 end
+    cursor = math.min(version, math.floor(tonumber(found[final])))`,
+  // The empty member sorts before the block of the same version.
+  `    if found[final - 1] == '' then cursor = cursor - 1 end
   end
-end
--- Versions must outlast the cursors that nodes hold, also when nothing is blocked any more.
-local left = call('PTTL', LOG)
+end`,
+  // Versions must outlast the cursors that nodes hold, also when nothing is blocked any more.
+  `local left = call('PTTL', LOG)
 if left >= 0 and left < HOUR then call('PEXPIRE', LOG, HOUR) end
 
 local hot = {}
@@ -170,4 +171,5 @@ end
 return {
   clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, lost
 }
-`
+`,
+].join('\n')

@@ -12,52 +12,53 @@ export const FAR = 1e13
  * To make a function costs a script as much as a few commands of Redis, the more so the more functions there are. So those
  * that are seldom needed are made where they are.
  */
-export const PRELUDE: string = `
+export const PRELUDE: string = [
+  `
 local request = cjson.decode(ARGV[1])
 local call = redis.call
 local clock = call('TIME')
-local shown = clock[1] * 1000 + clock[2] / 1000
--- After a step of this server's clock the nodes go by another time for a while.
-local now = request.now or shown
+local shown = clock[1] * 1000 + clock[2] / 1000`,
+  // After a step of this server's clock the nodes go by another time for a while.
+  `local now = request.now or shown
 local LOG, ENDS, KEEP, HOT = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-
--- The names of what could not be read. A reply must not become long by them.
-local lost = {}
--- Blocks are gone: nodes that know them send them again, as after any loss of data.
-local blocksLost = false
-
--- Something can't be read. Its key, if it is to go, is deleted by a command that is needed anyway, so that no further permission is.
-local function lose(name, key)
+`,
+  // The names of what could not be read. A reply must not become long by them.
+  `local lost = {}`,
+  // Blocks are gone: nodes that know them send them again, as after any loss of data.
+  `local blocksLost = false
+`,
+  // Something can't be read. Its key, if it is to go, is deleted by a command that is needed anyway, so that no further permission is.
+  `local function lose(name, key)
   if #lost < 50 then lost[#lost + 1] = string.sub(name, 1, 300) end
-  if key == LOG or key == ENDS or key == KEEP then
-    -- The three are one list, of which a part alone would tell of blocks that were lifted.
-    for i = 2, 4 do call('PEXPIRE', KEYS[i], 0) end
+  if key == LOG or key == ENDS or key == KEEP then`,
+  // The three are one list, of which a part alone would tell of blocks that were lifted.
+  `    for i = 2, 4 do call('PEXPIRE', KEYS[i], 0) end
     blocksLost = true
   elseif key then
     call('PEXPIRE', key, 0)
   end
 end
-
--- A command on a key that may be of another type. Then it is lost, and the command finds nothing.
-local function sound(command, key, ...)
+`,
+  // A command on a key that may be of another type. Then it is lost, and the command finds nothing.
+  `local function sound(command, key, ...)
   local reply = redis.pcall(command, key, ...)
   if type(reply) ~= 'table' or not reply.err then return reply end
   if string.find(reply.err, 'WRONGTYPE', 1, true) then lose(key, key) end
   return call(command, key, ...)
 end
-
--- Kept, so that a node notices when a write of it that was acknowledged is missing. The first write of the script, so
--- that a server that is full, or a replica, refuses the whole of it and not a part.
-local before = redis.pcall('GET', KEYS[1])
+`,
+  // Kept, so that a node notices when a write of it that was acknowledged is missing. The first write of the script, so
+  // that a server that is full, or a replica, refuses the whole of it and not a part.
+  `local before = redis.pcall('GET', KEYS[1])
 if type(before) == 'table' and not string.find(before.err, 'WRONGTYPE', 1, true) then before = call('GET', KEYS[1]) end
-local known = type(before) == 'string' and #before <= 15 and string.find(before, '^%d+$') and tonumber(before) or nil
--- A number far beyond those that the node has reached would hide losses.
-if known and known > request.sequence + 1e6 then known = nil end
+local known = type(before) == 'string' and #before <= 15 and string.find(before, '^%d+$') and tonumber(before) or nil`,
+  // A number far beyond those that the node has reached would hide losses.
+  `if known and known > request.sequence + 1e6 then known = nil end
 if before and not known then lose(KEYS[1]) end
 call('SET', KEYS[1], string.format('%.0f', math.max(known or 0, request.sequence)), 'PX', request.sequenceTtl)
-
--- In texts, Lua's own conversion keeps 14 digits only. Arguments of commands Redis converts exactly by itself.
-local function number(value)
+`,
+  // In texts, Lua's own conversion keeps 14 digits only. Arguments of commands Redis converts exactly by itself.
+  `local function number(value)
   if value % 1 == 0 and value < 1e14 and value > -1e14 then return value end
   return string.format('%.17g', value)
 end
@@ -65,23 +66,23 @@ end
 local function expireAtLeast(key, ttl)
   if call('PTTL', key) < ttl then call('PEXPIRE', key, math.ceil(ttl)) end
 end
-
--- The list of blocks, for scripts that need it.
-local function blockList()
+`,
+  // The list of blocks, for scripts that need it.
+  `local function blockList()
   local list = {}
 
   function list.remove(member)
     for i = 2, 4 do call('ZREM', KEYS[i], member) end
   end
-
-  -- Those whose changes need not be handed out any more.
-  function list.forget()
+`,
+  // Those whose changes need not be handed out any more.
+  `  function list.forget()
     local over = sound('ZRANGEBYSCORE', KEEP, '-inf', number(now), 'LIMIT', 0, 100)
     for _, member in ipairs(over) do list.remove(member) end
   end
-
-  -- For how long a block lasts from now on. One whose end can't be one is lost.
-  function list.left(member)
+`,
+  // For how long a block lasts from now on. One whose end can't be one is lost.
+  `  function list.left(member)
     local ends = sound('ZSCORE', ENDS, member)
     if not ends then return 0 end
     local left = tonumber(ends) - now
@@ -91,9 +92,9 @@ local function blockList()
     blocksLost = true
     return 0
   end
-
-  -- The version of the list.
-  function list.version()
+`,
+  // The version of the list.
+  `  function list.version()
     local version = tonumber(sound('ZSCORE', LOG, '') or 0)
     if version >= 0 and version <= 2 ^ 53 and version % 1 == 0 then return version end
     lose(LOG, LOG)
@@ -104,7 +105,8 @@ local function blockList()
 end
 
 local HOUR = 3600000
-`
+`,
+].join('\n')
 
 /** Of a script's reply: the sequence number before this call, or nothing after a loss. */
 export const SEQUENCE_BEFORE = "known and not blocksLost and before or ''"

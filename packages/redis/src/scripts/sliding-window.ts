@@ -4,8 +4,9 @@ import { MOST_UNITS } from '../keys/keys.ts'
 const LONGEST_LIST = 65_536
 
 /** The part of the exchange's script that keeps the counts of sliding windows. */
-export const SLIDING: string = `-- Cells of a window are packed as one flat list, ordinal, taken, given, …, in ascending order.
-local function find(list, ordinal)
+export const SLIDING: string = [
+  // Cells of a window are packed as one flat list, ordinal, taken, given, …, in ascending order.
+  `local function find(list, ordinal)
   local place = #list + 1
   while place > 3 and list[place - 3] >= ordinal do place = place - 3 end
   return place, list[place] == ordinal
@@ -16,10 +17,10 @@ local function insert(list, place, ordinal)
   table.insert(list, place, 0)
   table.insert(list, place, ordinal)
 end
-
--- The texts of numbers: the keys of one call have most of theirs in common, and making them is what the script spends its
--- time on.
-local texts = {}
+`,
+  // The texts of numbers: the keys of one call have most of theirs in common, and making them is what the script spends its
+  // time on.
+  `local texts = {}
 
 local function textNumber(value)
   local text = texts[value]
@@ -29,14 +30,14 @@ local function textNumber(value)
   end
   return text
 end
-
--- A part of a list as text. Cells that follow each other, nothing refunded, are the first one's ordinal and all units
--- taken: 'ordinal;taken,taken,…'.
-local function textOf(list, first, final)
+`,
+  // A part of a list as text. Cells that follow each other, nothing refunded, are the first one's ordinal and all units
+  // taken: 'ordinal;taken,taken,…'.
+  `local function textOf(list, first, final)
   if first > final then return '' end
-  local parts, size, ordinal = {}, 0, list[first]
-  -- Ascending whole numbers, of which none is left out.
-  local following = list[final - 2] - ordinal == (final - first - 2) / 3
+  local parts, size, ordinal = {}, 0, list[first]`,
+  // Ascending whole numbers, of which none is left out.
+  `  local following = list[final - 2] - ordinal == (final - first - 2) / 3
   if following then
     for i = first, final, 3 do
       if list[i + 2] ~= 0 then
@@ -66,14 +67,14 @@ local function alive(list, width, ttl)
   end
   return kept
 end
-
--- Totals are announced also when they pass this part of the limit; see hub-sliding.ts of core.
-local nearlyFull = 0.98
-
--- The cells in a field of a window's hash, where the window ends, and its units. The window ends with the newest cell that is seen, so
--- that late counts of an older one meet the running window. Of anything else than cells in ascending order it raises an error; it looks
--- no further than cells are used: from the newest one down to the window's first, or to 'oldest', or when some are over to the end.
-local function readCells(text, newest, oldest, last, span, expired)
+`,
+  // Totals are announced also when they pass this part of the limit; see `hub/sliding-cells.ts` of core.
+  `local nearlyFull = 0.98
+`,
+  // The cells in a field of a window's hash, where the window ends, and its units. The window ends with the newest cell that is seen, so
+  // that late counts of an older one meet the running window. Of anything else than cells in ascending order it raises an error; it looks
+  // no further than cells are used: from the newest one down to the window's first, or to 'oldest', or when some are over to the end.
+  `local function readCells(text, newest, oldest, last, span, expired)
   if not text then return {}, newest, 0 end
   if #text > ${LONGEST_LIST} then error() end
   local list = cmsgpack.unpack(text)
@@ -87,9 +88,9 @@ local function readCells(text, newest, oldest, last, span, expired)
     place = place - 3
   end
   if place >= 1 and list[place] > newest then windowEnd = list[place] end
-  local before = windowEnd - span
-  -- Sums tell as much of numbers that are not negative as each of them does.
-  local ordinals, allTaken, allGiven = 0, 0, 0
+  local before = windowEnd - span`,
+  // Sums tell as much of numbers that are not negative as each of them does.
+  `  local ordinals, allTaken, allGiven = 0, 0, 0
   while place >= 1 do
     local ordinal, taken, given = list[place], list[place + 1], list[place + 2]
     if not (ordinal < above and taken >= 0 and given >= 0) then error() end
@@ -120,16 +121,16 @@ function sliding(policy, label, atMost, count, entries, place)
   for i = place, lastSent, 3 do
     newest, oldest = math.max(newest, entries[i]), math.min(oldest, entries[i])
     if entries[i + 1] > 0 or entries[i + 2] > 0 then sends = true end
-  end
-  -- Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
-  local last = math.max(newest, math.floor(now / width))
+  end`,
+  // Cells beyond the node's newest and the server's own time come from a wrong clock and are shown to nobody.
+  `  local last = math.max(newest, math.floor(now / width))
   local expired = (now - ttl) / width - 1
   local fine, list, windowEnd, total = pcall(readCells, known[1], newest, math.min(oldest, newest - span + 1), last, span, expired)
   local own = {}
   if fine and sends then fine, own = pcall(readCells, known[2], newest, oldest, last, 1, expired) end
-  if not fine then
-    -- Sums and parts belong together.
-    lose(hash, hash)
+  if not fine then`,
+  // Sums and parts belong together.
+  `    lose(hash, hash)
     list, own, known, windowEnd, total = {}, {}, {}, newest, 0
   end
 
@@ -146,9 +147,9 @@ function sliding(policy, label, atMost, count, entries, place)
       changed = true
     end
   end
-  local granted = not (atMost >= 0 and units > 0 and net > atMost)
-  -- Nodes whose counts are lost hear that the total is too small, and send theirs again.
-  local news = #lost > losses
+  local granted = not (atMost >= 0 and units > 0 and net > atMost)`,
+  // Nodes whose counts are lost hear that the total is too small, and send theirs again.
+  `  local news = #lost > losses
 
   if granted and changed then
     local opened, ownOpened = false, false
@@ -159,9 +160,9 @@ function sliding(policy, label, atMost, count, entries, place)
       spot, found = find(own, more[1])
       if not found then insert(own, spot, more[1]) ownOpened = true end
       own[spot + 1], own[spot + 2] = own[spot + 1] + more[2], own[spot + 2] + more[3]
-    end
-    -- Together, so that a node's counts are never forgotten while the sum still holds them.
-    if opened or ownOpened then list, own = alive(list, width, ttl), alive(own, width, ttl) end
+    end`,
+  // Together, so that a node's counts are never forgotten while the sum still holds them.
+  `    if opened or ownOpened then list, own = alive(list, width, ttl), alive(own, width, ttl) end
 
     if units > 0 and net >= nearlyFull * limit then
       if total < nearlyFull * limit then
@@ -171,18 +172,18 @@ function sliding(policy, label, atMost, count, entries, place)
         news = news or total < limit or not (announced and announced <= now and now - announced < 10)
       end
     end
-    call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))
-    -- Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
-    local announcedUntil = tonumber(known[4]) or 0
+    call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))`,
+  // Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
+  `    local announcedUntil = tonumber(known[4]) or 0
     if units > 0 and net >= hot and (total < hot or opened) and not (announcedUntil > now + width * span and announcedUntil <= now + 3 * width * span) then
       local untilThen = now + 2 * width * span
       markHot(policy, labelOf(label, policy, hash), '', untilThen)
       call('HSET', hash, ':h', number(untilThen))
       news = true
     end
-    if news and net >= limit then call('HSET', hash, ':a', number(now)) end
-    -- A cell lasts for its width, and for the ttl after the last write in it.
-    if opened or ownOpened then call('PEXPIRE', hash, math.ceil(ttl + width)) end
+    if news and net >= limit then call('HSET', hash, ':a', number(now)) end`,
+  // A cell lasts for its width, and for the ttl after the last write in it.
+  `    if opened or ownOpened then call('PEXPIRE', hash, math.ceil(ttl + width)) end
   end
 
   local final = #list
@@ -193,4 +194,5 @@ function sliding(policy, label, atMost, count, entries, place)
   if news then announce(totalNews, policy, labelOf(label, policy, hash), text) end
   return granted, text, hash
 end
-`
+`,
+].join('\n')
