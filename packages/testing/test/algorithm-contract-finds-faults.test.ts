@@ -17,6 +17,9 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
   const whole = fixedWindow()
   const local: NonNullable<Algorithm['local']> = (...args) => {
     const meter = whole.local?.(...args) as Inside
+    // Decides by the methods that faults are put into, as the meters of other algorithms do.
+    const { take, fullBy } = Object.getPrototypeOf(Object.getPrototypeOf(meter)) as Meter
+    Object.assign(meter, { take, fullBy })
     // What the meter does without the fault.
     const before = new Proxy(meter, { get: (_, name) => Reflect.get(Object.getPrototypeOf(meter), name)?.bind(meter) })
     spoil(meter, before)

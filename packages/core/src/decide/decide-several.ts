@@ -266,7 +266,7 @@ export class RequestPath<Name extends string> {
       const full = (refused & (1 << at)) !== 0
       if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number, now) as SourceIndex)
       numbers[3 * at] = limiter.meter.remaining(slot, now)
-      if (full) numbers[3 * at + 1] = limiter.meter.rollAt - now
+      numbers[3 * at + 1] = full ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now)
       numbers[3 * at + 2] = 0
     }
   }
