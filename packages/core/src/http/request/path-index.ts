@@ -103,6 +103,8 @@ export function addForms(path: string, forms: Set<string>): void {
   forms.add(withoutDots(normalizePath(spelled)))
   // Most routers don't resolve dots and doubled slashes: a wildcard route serves them as they stand.
   forms.add(spelled)
+  // Some put one slash for several, and leave dots and a slash at the end.
+  forms.add(spelled.replace(/\/{2,}/g, '/'))
   // Nor do they decode before they match: an escaped `-` is none for the pattern `/:from-:to`.
   if (/[%\x80-\xff]/.test(path)) forms.add(path.toLowerCase())
 }

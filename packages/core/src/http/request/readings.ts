@@ -59,7 +59,9 @@ export function readings(target: string, parseurl: boolean): Readings | undefine
   if (path.charCodeAt(0) !== 47) return undefined
   const all = new Set<string>()
   read(path, all)
-  if (ESCAPED_DELIMITER.test(path)) read(path.replace(/%([\da-f]{2})/gi, character), all)
+  // As text behind a host it leaves no path.
+  if (target === '*') all.add('/')
+  for (const one of [...all]) if (ESCAPED_DELIMITER.test(one)) read(one.replace(/%([\da-f]{2})/gi, character), all)
   return { all, own: parseurl ? new Set([before(path, '#'), legacy(path)]) : all }
 }
 
