@@ -40,7 +40,13 @@ function matched(ctx: Context, router: RouterLike | undefined): string | undefin
   const left: unknown = ctx['_matchedRoute']
   if (left !== undefined) return String(left)
   if (router === undefined) return undefined
-  const found = router.match(ctx.path, ctx.method)
+  let found: ReturnType<RouterLike['match']>
+  try {
+    found = router.match(ctx.path, ctx.method)
+  } catch {
+    // A target that the router itself can't read; it counts all the same.
+    return undefined
+  }
   const route = found.route ? found.pathAndMethod.at(-1) : undefined
   // The router knows all routes: what it doesn't find is answered by none of them.
   return route === undefined ? undefined : String(route.path)
