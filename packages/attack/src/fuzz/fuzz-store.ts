@@ -57,7 +57,12 @@ export const fuzzStore = attack<null>({
       })
       // Told at once, as the process may end by it: what was said last can be replayed.
       const say = (what: string, value: unknown): void => {
-        last = `${what} ${JSON.stringify(value, (_, part) => (['symbol', 'bigint', 'function', 'undefined', 'number'].includes(typeof part) ? String(part) : part))?.slice(0, 300)}`
+        try {
+          last = `${what} ${JSON.stringify(value, (_, part) => (['symbol', 'bigint', 'function', 'undefined', 'number'].includes(typeof part) ? String(part) : part))?.slice(0, 300)}`
+        } catch {
+          // A lie may hold a getter that throws, which is meant for the throttler.
+          last = `${what} that can't be shown`
+        }
       }
       process.on('exit', () => console.error(`[WEIR_ATTACK] last said: ${last}`))
       const before = heap()
