@@ -1,5 +1,6 @@
 import type { Meter } from './meter.ts'
 import type { Exchange, Exchanging, SharedSite, StoreExchange } from './shared/site.ts'
+import type { Step } from './step.ts'
 
 /**
  * Where a policy's counts are kept and who decides.
@@ -25,4 +26,6 @@ export interface Algorithm {
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
   readonly background?: (site: SharedSite, exchange: StoreExchange) => Exchanging
   readonly spans?: (site: SharedSite, exchange: StoreExchange) => Exchanging
+  /** What a store does for each request, and the model of its scripts. */
+  readonly step?: Step
 }
