@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
 import { createThrottler, memoryStore } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import weir from '@weir/fastify'
 import { redisStore } from '@weir/redis'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
@@ -28,7 +29,7 @@ export async function createGateway(config: Config): Promise<Gateway> {
   let closing = false
   // For load balancers: not counted, and 503 as soon as this instance wants no more requests.
   app.get('/-/health', { config: { throttle: false } }, async (_request, reply) => {
-    const { state, nodes } = throttler.snapshot()
+    const { state, nodes } = snapshot(throttler)
     return reply.code(closing ? 503 : 200).send({ status: closing ? 'closing' : 'ok', throttle: state, gateways: nodes })
   })
 

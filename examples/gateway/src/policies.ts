@@ -1,12 +1,13 @@
 import type { KeyOption, PolicyOptions } from '@weir/core'
-import { header } from '@weir/core/http'
+import { header, paths } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { LimitConfig } from './schema.ts'
 
 /** One level of the configuration as Weir's policy. */
-export function toPolicy({ key, interval, cooldown, ...rest }: LimitConfig): PolicyOptions<FastifyRequest> {
+export function toPolicy({ key, match, interval, cooldown, ...rest }: LimitConfig): PolicyOptions<FastifyRequest> {
   const defined = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as Pick<LimitConfig, 'name' | 'limit'>
-  const policy = { ...defined, key: toKey(key), interval: interval as PolicyOptions['interval'] }
+  const matched = match === undefined ? {} : { match: paths(...[match].flat()) }
+  const policy = { ...defined, ...matched, key: toKey(key), interval: interval as PolicyOptions['interval'] }
   return cooldown === undefined ? policy : { ...policy, cooldown: cooldown as NonNullable<PolicyOptions['cooldown']> }
 }
 

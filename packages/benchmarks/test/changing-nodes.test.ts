@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { redisStore } from '@weir/redis'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -77,10 +78,10 @@ test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async
   await cluster.load(1)
   await cluster.add(9, limit)
   await cluster.load(2)
-  expect(cluster.nodes.map((node) => node.snapshot().nodes)).toEqual(cluster.nodes.map(() => 12))
+  expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual(cluster.nodes.map(() => 12))
   await cluster.remove(9)
   await cluster.load(2)
-  await vi.waitFor(() => expect(cluster.nodes.map((node) => node.snapshot().nodes)).toEqual([3, 3, 3]), 5_000)
+  await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 5_000)
   await cluster.remove(3)
   // What twelve nodes admit before they hear of each other: a unit each, and all that comes while this process is held up.
   const unheard = (12 * cluster.held) / TICK
@@ -100,7 +101,7 @@ test('a rolling restart with another limit: old and new nodes share totals, and 
   // 90 requests came to each: more than the new limit, less than the old one for two of them.
   expect(young.peek('key').allowed).toBe(false)
   expect(old.peek('key').remaining).toBeLessThan(200 - 50)
-  expect(old.snapshot().policies[0]?.admitted).toBeGreaterThan(young.snapshot().policies[0]?.admitted ?? 0)
+  expect(snapshot(old).policies[0]?.admitted).toBeGreaterThan(snapshot(young).policies[0]?.admitted ?? 0)
   await cluster.add(2, 50)
   await cluster.remove(2)
   await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)

@@ -7,6 +7,7 @@ import type { Refusal } from '../src/http/answer/refusal.ts'
 import { ThrottledError, upgradeRefusal } from '../src/http/answer/refusal.ts'
 import { createGuard } from '../src/http/guard.ts'
 import type { Decision, PolicyOptions } from '../src/index.ts'
+import { snapshot } from '../src/inspect/index.ts'
 import type { SyncRequest } from '../src/store/contract.ts'
 import { type FakeRequest, fakeReader } from './http/fake-request.ts'
 import { ManualTime } from './http/manual-time.ts'
@@ -202,7 +203,7 @@ async function play(here: Scene, node: Node, steps: readonly Step[], policy: Pol
         store.health = one.up ? 'up' : 'refusing'
         await world.run(400)
     }
-    for (const number of numbersIn(node.snapshot().policies)) expect(Number.isFinite(number) && number >= 0).toBe(true)
+    for (const number of numbersIn(snapshot(node).policies)) expect(Number.isFinite(number) && number >= 0).toBe(true)
   }
   if (connected) for (const { request } of store.requests) checkRequest(request)
 }
@@ -273,7 +274,7 @@ describe('charges', () => {
     throttler.charge(decision, 1e308)
     throttler.charge(decision, Number.MAX_VALUE)
     expect(throttler.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
-    const used = throttler.snapshot().policies[0]?.admitted as number
+    const used = snapshot(throttler).policies[0]?.admitted as number
     expect(used).toBeGreaterThan(0)
     expect(Number.isFinite(used)).toBe(true)
     await world.run(300_000)
@@ -312,7 +313,7 @@ describe('a request that costs more than the limit', () => {
   test('takes nothing, starts no cooldown, and leaves others alone', () => {
     const throttler = scene().node({ limit: 5, interval: '1m', cooldown: '1h' }, { alone: true })
     for (let i = 0; i < 10; i++) expect(throttler.check('a', 5.000001).allowed).toBe(false)
-    expect(throttler.snapshot().blocked).toEqual([])
+    expect(snapshot(throttler).blocked).toEqual([])
     expect(throttler.check('a', 5)).toMatchObject({ allowed: true, remaining: 0 })
     // Full as well: it does not fit later either.
     expect(throttler.check('a', 1e308).retryAfter).toBe(Number.POSITIVE_INFINITY)

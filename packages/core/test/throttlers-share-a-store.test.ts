@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { snapshot } from '../src/inspect/index.ts'
 import type { SyncRequest } from '../src/store/contract.ts'
 import { coordinate } from '../src/sync/coordinator.ts'
 import type { Store } from '../src/throttler/coordinator.ts'
@@ -52,7 +53,7 @@ test('ten of them have one connection and one heartbeat, and count as one node',
   expect(beats(store.requests)).toBeLessThanOrEqual(8)
   expect(new Set(throttlers.map(({ nodeId }) => nodeId)).size).toBe(1)
   expect(throttlers.map(({ state }) => state)).toEqual(Array(10).fill('synced'))
-  expect(throttlers.map((one) => one.snapshot().nodes)).toEqual(Array(10).fill(1))
+  expect(throttlers.map((one) => snapshot(one).nodes)).toEqual(Array(10).fill(1))
   for (const [i, throttler] of throttlers.entries()) expect(offer(throttler, 'a', 20)).toBe(i === 0 ? 10 : 10)
   for (const throttler of throttlers.slice(1)) await close(throttler)
   expect(closed()).toBe(0)

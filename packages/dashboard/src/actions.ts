@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { readBody } from './body.ts'
 import type { Found } from './protocol.ts'
 import type { DashboardThrottler } from './source.ts'
@@ -69,5 +70,5 @@ function find(throttler: DashboardThrottler, key: string): Found {
     // A policy with one key for all has nothing to do with what was looked for.
     policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining: remaining + asked, reason, retryAfter }],
   )
-  return { parts, blocked: key === '' ? [] : throttler.snapshot({ contains: key, blocked: 50, top: 0 }).blocked }
+  return { parts, blocked: key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked }
 }

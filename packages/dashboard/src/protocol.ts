@@ -1,4 +1,4 @@
-import type { BlockedKey, ClusterNode, KeyUsage, PolicySnapshot, SyncSnapshot } from '@weir/core'
+import type { BlockedKey, ClusterNode, KeyUsage, PolicySnapshot, SyncSnapshot } from '@weir/core/inspect'
 
 /** One policy of the cluster. What is not a rate is as the answering node knows it. */
 export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'refused' | 'blocks' | 'share'>> {

@@ -1,4 +1,4 @@
-import type { ClusterNode } from '@weir/core'
+import type { ClusterNode } from '@weir/core/inspect'
 
 export interface Rate {
   readonly admitted: number

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { cluster, snapshot } from '@weir/core/inspect'
 import { Log } from './log.ts'
 import type { Hello, Point, View } from './protocol.ts'
 import { Rates } from './rates.ts'
@@ -120,9 +121,9 @@ export class Stream {
 
   #view(): View {
     const time = Date.now()
-    const nodes = this.#throttler.cluster()
+    const nodes = cluster(this.#throttler)
     this.#rates.update(nodes, time)
-    return makeView(this.#throttler.snapshot({ top: 25, blocked: 200 }), nodes, this.#rates, {
+    return makeView(snapshot(this.#throttler, { top: 25, blocked: 200 }), nodes, this.#rates, {
       time,
       actions: false,
       log: this.#log.entries,

@@ -1,4 +1,4 @@
-import type { ClusterNode, Snapshot } from '@weir/core'
+import type { ClusterNode, Snapshot } from '@weir/core/inspect'
 import type { LogEntry, NodeView, PolicyView, TopKey, View } from './protocol.ts'
 import type { Rates } from './rates.ts'
 

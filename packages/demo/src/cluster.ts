@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Snapshot } from '@weir/core'
+import type { Snapshot } from '@weir/core/inspect'
 import { type IpcService, serveIpc } from '@weir/core/ipc'
 import { DemoError } from './errors.ts'
 import { FRAMEWORKS, type Framework, type FromChild, type GatewayConfig, type StateChange } from './processes/messages.ts'

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Algorithm, createThrottler, fixedWindow, memoryStore } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { dashboard } from '@weir/dashboard/express'
 import { throttle } from '@weir/express'
 import { manualClock } from '@weir/testing'
@@ -51,12 +52,12 @@ describe('the algorithm of the guide', () => {
     expect(answers[0]?.headers.get('ratelimit')).toMatch(/r=0;t=(3600|3599)/)
     expect(Number(answers[1]?.headers.get('retry-after'))).toBeGreaterThan(3_500)
 
-    expect(limit.throttler.snapshot()).toMatchObject({
+    expect(snapshot(limit.throttler)).toMatchObject({
       policies: [{ algorithm: 'every-second', coordination: 'local', keys: 1, admitted: 2, refused: 2 }],
       top: [],
     })
     await fetch(url)
-    expect(limit.throttler.snapshot().top).toMatchObject([{ key: '127.0.0.1', used: 1, own: 1, limit: 1 }])
+    expect(snapshot(limit.throttler).top).toMatchObject([{ key: '127.0.0.1', used: 1, own: 1, limit: 1 }])
 
     const found = await fetch(`${url}/weir/find`, {
       method: 'POST',

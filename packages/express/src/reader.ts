@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, type RequestReader } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/http'
 import type { Request } from 'express'
 
 /** Reads requests of Express 4 and 5. */
@@ -12,7 +12,7 @@ export const expressReader: RequestReader<Request> = Object.freeze({
     if (originalUrl.startsWith(baseUrl) && originalUrl.endsWith(url) && originalUrl.length === baseUrl.length + url.length) return undefined
     return baseUrl + url
   },
-  parseurl: true,
+  readings: parseurlReadings,
   route: (req: Request) => {
     // Only a middleware of a route sees one: `app.get('/users/:id', throttle(...), ...)`.
     const pattern: unknown = req.route?.path

@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, pathOf, type RequestReader } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, pathOf, type RequestReader } from '@weir/core/http'
 import type { Context } from 'koa'
 
 /** What Weir needs of a router (`@koa/router`) to find the route of a request before the router itself runs. */
@@ -14,7 +14,7 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
     path: (ctx: Context) => ctx.originalUrl,
     // Whether by a mount or by a middleware of the host can't be told.
     rewritten: (ctx: Context) => (ctx.url === ctx.originalUrl ? undefined : ctx.url),
-    parseurl: true,
+    readings: parseurlReadings,
     route: (ctx: Context) => {
       const pattern = matched(ctx, router)
       if (pattern === undefined) return undefined

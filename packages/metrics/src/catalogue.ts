@@ -1,4 +1,4 @@
-import type { Snapshot } from '@weir/core'
+import type { Snapshot } from '@weir/core/inspect'
 
 /** One value of a metric, with what tells it from the others. */
 export interface Reading {

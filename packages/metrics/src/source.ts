@@ -1,11 +1,10 @@
-import type { Snapshot, Throttler } from '@weir/core'
+import type { Throttler } from '@weir/core'
+import { type Snapshot, snapshot } from '@weir/core/inspect'
 
 /** What is needed of a throttler: one of any policies and requests will do. */
-export type MetricsSource = Pick<Throttler, 'on'> & {
-  snapshot(options?: { readonly top?: number; readonly blocked?: number }): Snapshot
-}
+export type MetricsSource = Pick<Throttler, 'on' | 'inspected'>
 
 /** A snapshot without its lists of keys, which no metric holds. */
 export function readSource(source: MetricsSource): Snapshot {
-  return source.snapshot({ top: 0, blocked: 0 })
+  return snapshot(source, { top: 0, blocked: 0 })
 }

@@ -1,4 +1,5 @@
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
+import type { Throttler } from '@weir/core'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { METRICS } from '../src/index.ts'
 import { openTelemetryMetrics } from '../src/opentelemetry.ts'
@@ -52,13 +53,14 @@ test('attributes of the caller, and an end', async () => {
   const points = (await collect()).get('weir.admitted')?.dataPoints
   expect(points?.map(({ attributes }) => attributes['app'])).toEqual(['gateway', 'gateway'])
   stop()
-  const read = vi.spyOn(throttler, 'snapshot')
+  const read = vi.spyOn(throttler, 'inspected', 'get')
   await collect()
   expect(read).not.toHaveBeenCalled()
 })
 
 test('without an SDK it costs nothing and breaks nothing', async () => {
-  expect(() => openTelemetryMetrics({ on: () => () => {}, snapshot: () => expect.unreachable() })()).not.toThrow()
+  const unread = new Proxy({} as Throttler['inspected'], { get: () => expect.unreachable() })
+  expect(() => openTelemetryMetrics({ on: () => () => {}, inspected: unread })()).not.toThrow()
 })
 
 test('units are those of UCUM: seconds, the unity, or annotations', () => {

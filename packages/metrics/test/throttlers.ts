@@ -1,4 +1,5 @@
 import { createThrottler, memoryStore, type Store, systemClock, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
 
@@ -16,7 +17,7 @@ export async function busyThrottler(store: Store = memoryStore(new Hub(systemClo
   for (let i = 0; i < 25; i++) throttler.check('secret-key')
   throttler.block('secret-key', '1h', { policy: 'user' })
   const deadline = Date.now() + 5_000
-  while (throttler.snapshot().sync.entries === 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (snapshot(throttler).sync.entries === 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5))
   return throttler
 }
 

@@ -1,4 +1,5 @@
 import { createThrottler, type Throttler, type WeirError } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import type { Ordinal, StorePolicy } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import fc from 'fast-check'
@@ -180,7 +181,7 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   const warnings: WeirError[] = []
   const degraded: unknown[] = []
   const nodes = [1, 2, 3].map(() => start(namespace, warnings, degraded))
-  await expect.poll(() => nodes.map((node) => node.snapshot().nodes), { timeout: 10_000 }).toEqual([3, 3, 3])
+  await expect.poll(() => nodes.map((node) => snapshot(node).nodes), { timeout: 10_000 }).toEqual([3, 3, 3])
   const [a, b, c] = nodes as [Throttler, Throttler, Throttler]
   let admitted = 0
   const take = (node: Throttler, units: number): void => {
@@ -216,6 +217,6 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   // One that starts now hears of it.
   const late = start(namespace, warnings, degraded)
   await expect.poll(() => late.state, { timeout: 10_000 }).toBe('synced')
-  await expect.poll(() => late.snapshot().nodes, { timeout: 10_000 }).toBe(4)
+  await expect.poll(() => snapshot(late).nodes, { timeout: 10_000 }).toBe(4)
   expect(degraded).toEqual([])
 })

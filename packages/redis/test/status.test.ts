@@ -1,4 +1,5 @@
 import { createThrottler } from '@weir/core'
+import { cluster, snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
@@ -25,7 +26,7 @@ test('nodes tell of themselves while one of them watches, and what they told is 
   const [one, two] = [node(namespace), node(namespace)]
   for (let i = 0; i < 30; i++) two.check('"a\u0000\ud800\n')
   await expect.poll(() => one.state).toBe('synced')
-  const others = () => one.cluster().filter(({ self }) => !self)
+  const others = () => cluster(one).filter(({ self }) => !self)
   await expect
     .poll(others, { timeout: 5_000 })
     .toMatchObject([
@@ -42,6 +43,6 @@ test('nodes tell of themselves while one of them watches, and what they told is 
 test('nothing is told while nobody watches', async () => {
   const namespace = freshNamespace()
   const [one] = [node(namespace), node(namespace)]
-  await expect.poll(() => one.snapshot().sync.exchanges).toBeGreaterThan(5)
+  await expect.poll(() => snapshot(one).sync.exchanges).toBeGreaterThan(5)
   expect((await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()).toBe('')
 })

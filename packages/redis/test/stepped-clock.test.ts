@@ -1,4 +1,5 @@
 import { createThrottler, fixedWindow, type PolicyOptions, slidingWindow, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
@@ -51,7 +52,7 @@ test.each([
     // Two heartbeats later each has heard of it.
     await sleep(500)
     nodes.push(await start(namespace, policy))
-    await vi.waitFor(() => expect(nodes.map((node) => node.snapshot().nodes)).toEqual([3, 3, 3]), 10_000)
+    await vi.waitFor(() => expect(nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 10_000)
     const begun = performance.now()
     let admitted = 0
     while (performance.now() - begun < 2_500) {

@@ -1,4 +1,5 @@
 import { createThrottler, type ThrottlerOptions } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -30,7 +31,7 @@ async function start(namespace: string, count: number, options: Partial<Throttle
     onTestFinished(() => throttler.close())
     return throttler.start()
   })
-  await expect.poll(() => nodes.map((node) => node.snapshot().nodes), { timeout: 10_000 }).toEqual(nodes.map(() => count))
+  await expect.poll(() => nodes.map((node) => snapshot(node).nodes), { timeout: 10_000 }).toEqual(nodes.map(() => count))
   await expect.poll(async () => Object.values(await admin.pubsub('NUMSUB', `${namespace}:1:0`))[1], { timeout: 10_000 }).toBe(count)
   return nodes
 }
@@ -92,7 +93,7 @@ test('a flood of announcements fills no more than the table of keys, and what th
     const news = Array.from({ length: 400 }, (_, j) => `key ${i} ${j}\n60000`.replaceAll(' ', '%20'))
     await admin.publish(`${namespace}:1:0`, `b\nx\n${policy}\n${news.join('\n')}`)
   }
-  await expect.poll(() => node?.snapshot().policies[0]?.keys).toBe(50)
+  await expect.poll(() => snapshot(node as NonNullable<typeof node>).policies[0]?.keys).toBe(50)
   expect(node?.check('first').allowed).toBe(false)
   expect(node?.state).toBe('synced')
 })
@@ -102,7 +103,7 @@ test('nodes that are made up make exchanges more frequent, not limits smaller', 
   const [node] = await start(namespace, 1)
   const [registry = ''] = await admin.keys(`${namespace}:*:nodes`)
   await admin.zadd(registry, ...Array.from({ length: 500 }, (_, i) => [Date.now() + 60_000, `ghost-${i}`]).flat())
-  await expect.poll(() => node?.snapshot().nodes, { timeout: 10_000 }).toBe(501)
+  await expect.poll(() => snapshot(node as NonNullable<typeof node>).nodes, { timeout: 10_000 }).toBe(501)
   let admitted = 0
   for (let i = 0; i < 2 * LIMIT; i++) if (node?.check('key').allowed) admitted++
   expect(admitted).toBe(LIMIT)

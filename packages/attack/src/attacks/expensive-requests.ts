@@ -40,11 +40,11 @@ export const expensiveRequests = attack<null>({
   short: { targets: ['express5', 'fastify5', 'koa3'] },
 
   async victim({ target }) {
-    const { header } = await import('@weir/core/http')
+    const { header, paths } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: 1, interval: '1h' },
-      { name: 'routes', limit: 1e6, interval: '1h', match: ['/api/:a/:b', '/*rest'] },
-      { name: 'keys', key: ['ip', header('x-key')], limit: 1e6, interval: '1h', match: '/:x/*y' },
+      { name: 'routes', limit: 1e6, interval: '1h', match: paths('/api/:a/:b', '/*rest') },
+      { name: 'keys', key: ['ip', header('x-key')], limit: 1e6, interval: '1h', match: paths('/:x/*y') },
     ]
     const { port } = await serve(target as never, { options: { policies }, ...(target.startsWith('koa') ? {} : { trust: true }) })
     return { port, answer: () => process.cpuUsage().user }

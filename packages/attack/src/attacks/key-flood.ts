@@ -1,3 +1,4 @@
+import { snapshot } from '@weir/core/inspect'
 import { attack } from '../harness/attack.ts'
 import { ruleOf } from '../harness/rule.ts'
 
@@ -25,7 +26,7 @@ export const keyFlood = attack<{ readonly overflow: string; readonly window: str
       throttler.block('banned', '1h')
       for (let i = 0; i < 50_000; i++) throttler.check(`k${i}`)
       const passed = ['greedy', 'banned'].filter((key) => throttler.check(key).allowed)
-      return { passed, keys: throttler.snapshot().policies.reduce((sum, { keys }) => sum + keys, 0) }
+      return { passed, keys: snapshot(throttler).policies.reduce((sum, { keys }) => sum + keys, 0) }
     }
     return { answer }
   },

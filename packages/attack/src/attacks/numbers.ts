@@ -1,3 +1,4 @@
+import { snapshot } from '@weir/core/inspect'
 import { attack } from '../harness/attack.ts'
 import { Random } from '../harness/random.ts'
 import { KINDS_OF_RULE, type KindOfRule, ruleOf } from '../harness/rule.ts'
@@ -54,7 +55,7 @@ export const numbers = attack<Args>({
       throttler.charge(first, 1e308)
       throttler.charge(first, 1e308)
       expect('admitted after charge(1e308) twice', !throttler.check('a').allowed)
-      expect('a number of the snapshot is not finite', finite(throttler.snapshot({ top: 5 })))
+      expect('a number of the snapshot is not finite', finite(snapshot(throttler, { top: 5 })))
       throttler.refund(first, 1e308)
       expect('a refund of 1e308 gives more than was taken', !throttler.check('a').allowed || first.cost <= 1)
       for (const cost of [2 ** 53 + 2, 1e300, LIMIT + 1]) {

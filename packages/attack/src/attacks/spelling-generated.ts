@@ -16,8 +16,14 @@ export const spellingGenerated = attack<{ readonly framework: Readonly<Record<st
   targets: ADAPTERS,
 
   async victim({ target, args: { framework } }) {
-    const { header } = await import('@weir/core/http')
-    const policies = MATCHES.map((match, i) => ({ name: `p${i}`, key: header('x-try'), match: `POST ${match}`, limit: 1, interval: '1h' }))
+    const { header, paths } = await import('@weir/core/http')
+    const policies = MATCHES.map((match, i) => ({
+      name: `p${i}`,
+      key: header('x-try'),
+      match: paths(`POST ${match}`),
+      limit: 1,
+      interval: '1h',
+    }))
     // In Express 4 and in path-to-regexp 6 parentheses stand for themselves only when escaped.
     const routes = ROUTES.map((route) =>
       target === 'fastify4' || target === 'fastify5' || target === 'node' ? route : route.replace(/[!()]/g, '\\$&'),

@@ -68,9 +68,9 @@ export const spellingNamed = attack<{ readonly framework: Readonly<Record<string
   targets: ADAPTERS,
 
   async victim({ target, args: { framework } }) {
-    const { header } = await import('@weir/core/http')
+    const { header, paths } = await import('@weir/core/http')
     // Each try in a count of its own.
-    const options = { key: header('x-try'), match: 'POST /login', limit: LIMIT, interval: '1h' }
+    const options = { key: header('x-try'), match: paths('POST /login'), limit: LIMIT, interval: '1h' }
     return serve(target as never, { options, routes: ['/login'], framework })
   },
 

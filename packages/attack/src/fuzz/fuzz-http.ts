@@ -15,11 +15,11 @@ export const fuzzHttp = attack<null>({
   targets: ADAPTERS,
 
   async victim({ target }) {
-    const { header } = await import('@weir/core/http')
+    const { header, paths } = await import('@weir/core/http')
     const policies = [
       { name: 'all', key: 'all', limit: LIMIT, interval: '1h' },
       { name: 'routes', limit: 1e9, interval: '1h' },
-      { name: 'keys', key: ['ip', header('x-key'), header('cookie')], limit: 1e9, interval: '1h', match: ['/api/:id', '/*rest'] },
+      { name: 'keys', key: ['ip', header('x-key'), header('cookie')], limit: 1e9, interval: '1h', match: paths('/api/:id', '/*rest') },
     ]
     const options = { policies, maxKeys: 2_000, skipFailedRequests: true, headers: 'both' }
     const { port } = await serve(target as never, { options })

@@ -1,3 +1,4 @@
+import { snapshot } from '@weir/core/inspect'
 import { attack } from '../harness/attack.ts'
 import { mutatedBytes } from '../harness/mutate.ts'
 import { ruleOf } from '../harness/rule.ts'
@@ -30,7 +31,7 @@ export const fuzzPublish = attack<null>({
         untouched,
         state: throttler.state,
         heap: process.memoryUsage().heapUsed,
-        keys: throttler.snapshot().policies.map(({ keys }) => keys),
+        keys: snapshot(throttler).policies.map(({ keys }) => keys),
       }
     }
     return { answer: answer as never }

@@ -1,6 +1,7 @@
+import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { build, type Metafile } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 export interface BundleSize {
@@ -77,6 +78,9 @@ async function measure(name: string, code: string): Promise<BundleSize> {
     minify: true,
     write: false,
     metafile: true,
+    // As applications that split their code: what is loaded only once it is needed has a file of its own.
+    splitting: true,
+    outdir: 'out',
     platform: 'node',
     format: 'esm',
     target: 'node20',
@@ -84,11 +88,11 @@ async function measure(name: string, code: string): Promise<BundleSize> {
     external: ['express', 'fastify', 'koa', 'ioredis'],
     logLevel: 'error',
   })
-  const [file] = outputFiles
-  const contents = file?.contents ?? new Uint8Array()
+  const loaded = loadedAtOnce(metafile)
+  const files = outputFiles.filter(({ path }) => loaded.has(relative(process.cwd(), path)))
   const parts = new Map<string, number>()
-  for (const { inputs } of Object.values(metafile.outputs)) {
-    for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+  for (const output of loaded) {
+    for (const [path, { bytesInOutput }] of Object.entries(metafile.outputs[output]?.inputs ?? {})) {
       const owner =
         /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ??
         /packages\/([^/]+)/.exec(path)?.[1] ??
@@ -99,8 +103,21 @@ async function measure(name: string, code: string): Promise<BundleSize> {
   }
   return {
     name,
-    minified: contents.length,
-    gzip: gzipSync(contents, { level: 9 }).length,
+    minified: sum(files.map(({ contents }) => contents.length)),
+    gzip: sum(files.map(({ contents }) => gzipSync(contents, { level: 9 }).length)),
     parts: [...parts].filter(([, bytes]) => bytes > 0).sort((a, b) => b[1] - a[1]),
   }
+}
+
+/** The files that are there before anything runs: the entry, and what it imports other than by `import()`. */
+function loadedAtOnce({ outputs }: Metafile): ReadonlySet<string> {
+  const loaded = new Set(Object.keys(outputs).filter((path) => outputs[path]?.entryPoint === '<stdin>'))
+  for (const path of loaded) {
+    for (const { path: next, kind } of outputs[path]?.imports ?? []) if (kind !== 'dynamic-import' && next in outputs) loaded.add(next)
+  }
+  return loaded
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
 }

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
 import { header } from '@weir/core/http'
+import { snapshot } from '@weir/core/inspect'
 import { redisStore } from '@weir/redis'
 import { appOf } from './apps.ts'
 import {
@@ -105,7 +106,7 @@ async function obey(order: Order): Promise<Partial<Answer>> {
       resolvable.add(rule?.unresolved ?? '')
       return {}
     case 'snapshot':
-      return throttler === undefined ? {} : { snapshot: throttler.snapshot() }
+      return throttler === undefined ? {} : { snapshot: snapshot(throttler) }
     case 'close': {
       const begun = monotonic()
       await throttler?.close()

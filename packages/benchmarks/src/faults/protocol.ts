@@ -1,4 +1,4 @@
-import type { Snapshot } from '@weir/core'
+import type { Snapshot } from '@weir/core/inspect'
 
 /** The three adapters, one process each. */
 export type Adapter = 'express' | 'fastify' | 'koa'

@@ -1,4 +1,5 @@
 import { createThrottler, type PolicyOptions } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { input, report } from '../harness/child.ts'
@@ -62,7 +63,7 @@ if (contender === 'plain window') {
   const throttler = createThrottler({ policies, maxKeys: keys })
   for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
   if (idle) {
-    for (let i = 0; i < 100 && throttler.snapshot().policies[0]?.keys !== 0; i++) await new Promise((resolve) => setTimeout(resolve, 200))
+    for (let i = 0; i < 100 && snapshot(throttler).policies[0]?.keys !== 0; i++) await new Promise((resolve) => setTimeout(resolve, 200))
     left = ((await used()) - before) / keys
   }
   kept = throttler

@@ -1,4 +1,5 @@
 import { createThrottler, fixedWindow, slidingWindow } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { input, report } from '../harness/child.ts'
 import { timed } from '../harness/measure.ts'
 
@@ -32,7 +33,7 @@ const cpu: number[] = []
 let top: readonly { readonly key: string }[] = []
 for (let call = 0; call < calls; call++) {
   const time = timed(() => {
-    top = throttler.snapshot().top
+    top = snapshot(throttler).top
   })
   cpu.push(time.cpu)
   // As by somebody who calls now and then, not in one turn.

@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createThrottler, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { redisStore } from '@weir/redis'
 import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'
@@ -86,7 +87,7 @@ throttler.on('sync', (exchange) => {
   entries += exchange.entries
 })
 const sent = () => entries
-const ready = () => throttler.state === 'synced' && throttler.snapshot().nodes === 1 + idle.length
+const ready = () => throttler.state === 'synced' && snapshot(throttler).nodes === 1 + idle.length
 for (let i = 0; i < 300 && !ready(); i++) await pause(20)
 if (!ready()) throw new Error('Redis does not answer')
 // When what the last span left has been sent, and all keys can be counted before the next one ends. Not in an interval's last

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { KeyOption, KeySource } from '@weir/core'
+import type { KeyOption, KeySource, MatchOption } from '@weir/core'
+import { paths } from '@weir/core/http'
 
 /** Nearly all that Node.js lets a client send in a request line and its headers. */
 const LONG = 15_000
@@ -8,7 +9,7 @@ const LONG = 15_000
 interface Kind {
   readonly guard: (header: (name: string) => KeySource<IncomingMessage>) => {
     readonly key?: KeyOption<IncomingMessage>
-    readonly match?: string
+    readonly match?: MatchOption<IncomingMessage>
   }
   readonly path?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -17,7 +18,7 @@ interface Kind {
 
 const repeated = (text: string): string => text.repeat(Math.ceil(LONG / text.length)).slice(0, LONG)
 const byRoute = () => ({})
-const byPattern = () => ({ match: '/api/*rest' })
+const byPattern = () => ({ match: paths('/api/*rest') })
 const everybody = () => ({ key: 'all' as const })
 const refusal = (accept: string): Kind => ({ guard: everybody, refused: true, headers: { accept } })
 const path = (text: string): Kind => ({ guard: byPattern, path: `/api/#/${repeated(text)}` })

@@ -12,5 +12,25 @@ export type KeySource<Req> = 'route' | 'ip' | 'all' | HeaderKey | ((request: Req
 /** What requests are counted by: one source, or several that are combined without ambiguity. */
 export type KeyOption<Req> = KeySource<Req> | readonly KeySource<Req>[]
 
-/** `'POST /api/x'`, `'/api/*rest'` (path-to-regexp 8 syntax), several of them, or a function of the request, which may answer later. */
-export type MatchOption<Req> = string | readonly string[] | ((request: Req) => Awaitable<boolean>)
+/** Finds the policies whose path patterns match a request. */
+export interface PathPolicies {
+  add(patterns: readonly string[], policy: number): void
+  /**
+   * Adds to `found` the policies with a pattern that matches.
+   *
+   * @param target as the client sent it, without its query
+   * @param own what the framework's router takes the target for, as far as that is known
+   * @param samples paths that stand for the route that the framework has matched
+   */
+  find(method: string, target: string, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void
+}
+
+/** Path patterns, made by `paths()`. */
+export interface PathMatch {
+  readonly patterns: readonly string[]
+  /** Makes what finds them, and those of other policies. */
+  readonly index: () => PathPolicies
+}
+
+/** `paths('POST /api/x', '/api/*rest')`, or a function of the request, which may answer later. */
+export type MatchOption<Req> = PathMatch | ((request: Req) => Awaitable<boolean>)

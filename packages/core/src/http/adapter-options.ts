@@ -10,7 +10,7 @@ import type { ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { HeaderStyle } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import type { AccessList } from './request/access-list.ts'
+import type { AccessList, AddressList } from './request/address-list.ts'
 import { checkRequestRule } from './request/rules.ts'
 
 /**
@@ -199,6 +199,17 @@ function checkOwn(own: Record<string, unknown>): void {
     if (own[option] !== undefined && !types.includes(typeof own[option])) throw invalidOption(option, own[option], allowed)
   }
   for (const option of ['skip', 'enabled', 'handler', 'onThrottled', 'requestWasSuccessful']) need(option, ['function'], 'a function')
+  for (const option of ['allow', 'deny']) {
+    const list = own[option] as Partial<AddressList> | undefined
+    const made = typeof list === 'object' && typeof list?.includes === 'function' && !Array.isArray(list)
+    if (list !== undefined && typeof list !== 'function' && !made) {
+      throw invalidOption(
+        option,
+        list,
+        'addresses("10.0.0.0/8", "2001:db8::1"), with addresses imported beside throttle, or a function of the request',
+      )
+    }
+  }
   for (const option of ['skipOptions', 'dryRun', 'skipFailedRequests', 'skipSuccessfulRequests', 'caseSensitive']) {
     need(option, ['boolean'], 'true or false')
   }

@@ -11,7 +11,7 @@ import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput 
 import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import { accessTest } from './request/access-list.ts'
+import type { AccessList } from './request/address-list.ts'
 import type { Reading } from './request/read-later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
@@ -365,7 +365,7 @@ function gatesOf<Req>(
   reader: RequestReader<Req>,
 ): readonly Gate<Req>[] {
   const { enabled, skip, skipOptions, allow, deny } = options
-  const ip = (request: Req) => reader.ip(request)
+  const on = (list: AccessList<Req>) => (typeof list === 'function' ? list : (request: Req) => list.includes(reader.ip(request)))
   const gates: (Gate<Req> | false)[] = [
     enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },
     skipOptions === true && {
@@ -375,8 +375,8 @@ function gatesOf<Req>(
       passes: true,
     },
     skip !== undefined && { option: 'skip', question: skip, settles: true, passes: true },
-    allow !== undefined && { option: 'allow', question: accessTest(allow, 'allow', ip), settles: true, passes: true },
-    deny !== undefined && { option: 'deny', question: accessTest(deny, 'deny', ip), settles: true, passes: false },
+    allow !== undefined && { option: 'allow', question: on(allow), settles: true, passes: true },
+    deny !== undefined && { option: 'deny', question: on(deny), settles: true, passes: false },
   ]
   return gates.filter((gate) => gate !== false)
 }

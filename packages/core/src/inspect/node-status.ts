@@ -1,4 +1,10 @@
-import type { PolicySnapshot, Snapshot } from './snapshot.ts'
+import { hostname } from 'node:os'
+import { threadId } from 'node:worker_threads'
+import type { Coordinated } from '../throttler/coordinator.ts'
+import { type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
+
+/** This process, for people: host name and process id. */
+export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
 
 /** One policy at one node, as it is told to the others. Sums are since the node's start. */
 export type PolicyStatus = Pick<
@@ -68,6 +74,22 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     ),
     top: mostUsed(snapshot, each).map(({ policy, key, used, own }) => ({ policy, key, used: rounded(used), own: rounded(own) })),
   }
+}
+
+/** The status of a node: of all the throttlers in it that share a store. */
+export function statusOfAll(throttlers: readonly Coordinated[], startedAt: number, now: number): NodeStatus {
+  const snapshots = throttlers.map((inspected) => snapshot({ inspected }))
+  const all = {
+    ...(snapshots[0] as Snapshot),
+    policies: snapshots.flatMap(({ policies }) => policies),
+    top: snapshots.flatMap(({ top }) => top),
+  }
+  return statusOf(all, LABEL, now - startedAt)
+}
+
+/** The same as it travels. */
+export function tellStatus(throttlers: readonly Coordinated[], startedAt: number, now: number): string {
+  return formatStatus(statusOfAll(throttlers, startedAt, now))
 }
 
 /** The nearest to their limits; of each policy some, as a large limit would hide the others. */

@@ -1,11 +1,9 @@
 import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
-import type { ClusterNode } from '../inspect/node-status.ts'
-import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
-import type { MeetingPoint } from '../store/contract.ts'
-import type { Coordinated, Coordinator, CoordinatorOptions, Store, ThrottlerState } from '../throttler/coordinator.ts'
+import type { MeetingPoint, StatusReport } from '../store/contract.ts'
+import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
@@ -63,11 +61,12 @@ class BackgroundCoordinator implements Coordinator {
    * would begin below them, and what it counts would not be told.
    */
   readonly #used = new Set<string>()
-  /** The throttlers that have started. */
-  #throttlers: readonly Coordinated[] = []
+  readonly startedAt: number
+  throttlers: readonly Coordinated[] = []
 
   constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
     this.nodeId = newNodeId(random)
+    this.startedAt = clock.monotonic()
     this.#point = point
     this.#all = all
     this.#random = random
@@ -75,7 +74,7 @@ class BackgroundCoordinator implements Coordinator {
     this.#heartbeat = heartbeat
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
     const self = this
-    const meters = () => this.#throttlers.flatMap((throttler) => throttler.meters())
+    const meters = () => this.throttlers.flatMap((throttler) => throttler.meters())
     this.#link = new StoreState({
       clock,
       get meters() {
@@ -85,9 +84,9 @@ class BackgroundCoordinator implements Coordinator {
         return self.#loop
       },
       emitter: {
-        has: (name) => this.#throttlers.some(({ emitter }) => emitter.has(name)),
+        has: (name) => this.throttlers.some(({ emitter }) => emitter.has(name)),
         emit: (name, event) => {
-          for (const { emitter } of this.#throttlers) emitter.emit(name, event)
+          for (const { emitter } of this.throttlers) emitter.emit(name, event)
         },
       },
       storeKind: kindOf(point),
@@ -108,7 +107,7 @@ class BackgroundCoordinator implements Coordinator {
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
-        about: (monotonic) => link.watch.request(() => this.#snapshot(), monotonic),
+        about: (monotonic) => link.watch.request(this.throttlers, monotonic),
       },
     })
     const loop = this.#loop
@@ -154,8 +153,8 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   join(throttler: Coordinated): void {
-    this.#throttlers = [...this.#throttlers, throttler]
-    if (this.#throttlers.length > 1) {
+    this.throttlers = [...this.throttlers, throttler]
+    if (this.throttlers.length > 1) {
       this.welcome()
       this.#loop.wakeNow()
       return
@@ -189,22 +188,22 @@ class BackgroundCoordinator implements Coordinator {
     this.#loop.wakeNow()
   }
 
-  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'> {
+  about(now: number): StoreStatus {
     return this.#link.about(now)
   }
 
-  cluster(now: number): readonly ClusterNode[] {
-    return this.#link.watch.nodes(this.#snapshot(), now)
+  others(now: number): readonly StatusReport[] {
+    return this.#link.watch.others(now)
   }
 
   async leave(throttler: Coordinated, deadline: number): Promise<void> {
     const begun = this.#clock.monotonic()
-    if (this.#throttlers.includes(throttler)) await this.#loop.flush(deadline)
+    if (this.throttlers.includes(throttler)) await this.#loop.flush(deadline)
     for (const id of this.#policies.get(throttler) ?? []) this.#used.add(id)
     this.#policies.delete(throttler)
     this.#loop.forget(throttler.meters())
-    this.#throttlers = this.#throttlers.filter((one) => one !== throttler)
-    if (this.#throttlers.length > 0) return
+    this.throttlers = this.throttlers.filter((one) => one !== throttler)
+    if (this.throttlers.length > 0) return
     this.#link.state = 'closed'
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
@@ -212,26 +211,13 @@ class BackgroundCoordinator implements Coordinator {
 
   #tick(monotonic: number): number {
     this.#localTime.observe(monotonic, monotonic, this.#clock.now())
-    return Math.min(...this.#throttlers.map((throttler) => throttler.tick(monotonic)))
-  }
-
-  /** What this node tells the others of itself: the policies of all its throttlers. */
-  #snapshot(): Snapshot {
-    const snapshots = this.#throttlers.map((throttler) => throttler.snapshot())
-    const [first] = snapshots as [Snapshot]
-    if (snapshots.length === 1) return first
-    return {
-      ...first,
-      policies: snapshots.flatMap(({ policies }) => policies),
-      blocked: snapshots.flatMap(({ blocked }) => blocked),
-      top: snapshots.flatMap(({ top }) => top),
-    }
+    return Math.min(...this.throttlers.map((throttler) => throttler.tick(monotonic)))
   }
 
   /** Tells the throttlers that have a listener. If none has one, one throttler warns the process. */
   #warn(error: WeirError, subject?: string): void {
-    const listening = this.#throttlers.filter(({ emitter }) => emitter.has('warning'))
-    for (const throttler of listening.length > 0 ? listening : this.#throttlers.slice(0, 1)) throttler.warn(error, subject)
+    const listening = this.throttlers.filter(({ emitter }) => emitter.has('warning'))
+    for (const throttler of listening.length > 0 ? listening : this.throttlers.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 

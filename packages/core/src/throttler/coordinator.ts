@@ -1,24 +1,64 @@
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import type { Limiter } from '../decide/limiter.ts'
 import type { StrictDecisions, StrictHost } from '../decide/strict.ts'
-import type { ClusterNode } from '../inspect/node-status.ts'
-import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
-import type { MeetingPoint } from '../store/contract.ts'
+import type { SyncFailureCause } from '../report/stats.ts'
+import type { MeetingPoint, StatusReport } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
 
+/** The exchanges with the store since the node's start. */
+export interface SyncSnapshot {
+  /** Exchanges that succeeded, heartbeats among them. */
+  readonly exchanges: number
+  /** Exchanges that failed; what they carried is sent again. */
+  readonly failures: number
+  readonly failuresByCause: Readonly<Record<SyncFailureCause, number>>
+  /** Counts of keys that were sent. */
+  readonly entries: number
+  /** Milliseconds. */
+  readonly lastDuration: number
+  readonly lastError: string | undefined
+  /** Milliseconds since the last exchange that succeeded; undefined before the first one. */
+  readonly sinceSuccess: number | undefined
+  /** The store's clock less this node's wall clock, milliseconds. */
+  readonly clockOffset: number
+  /** By how much the store's clock may be misjudged, milliseconds. */
+  readonly clockUncertainty: number
+}
+
+/** What a coordinator tells of the store. */
+export interface StoreStatus {
+  /** Milliseconds for which the store has been away; 0 while it answers. */
+  readonly degradedFor: number
+  /** Live nodes. */
+  readonly nodes: number
+  readonly sync: SyncSnapshot
+}
+
+/** What `@weir/core/inspect` reads of a throttler. */
+export interface Inspected {
+  readonly clock: Clock
+  /** When it was made, on the monotonic clock. */
+  readonly startedAt: number
+  readonly nodeId: string
+  readonly state: ThrottlerState
+  readonly limiters: readonly Limiter[]
+  /** Absent without a store. */
+  readonly coordinator: Coordinator | undefined
+}
+
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
-export interface Coordinated {
+export interface Coordinated extends Inspected {
   readonly emitter: Emitter
   /** The meters whose counts are exchanged. */
   meters(): readonly Exchanging[]
   /** Called now and then. Returns when it wants to be called next at the latest. */
   tick(now: number): number
   warn(error: WeirError, subject?: string): void
-  snapshot(): Snapshot
 }
 
 /** Keeps the counts of several nodes together. A store brings it, so that a throttler without a store carries none of its code. */
@@ -40,10 +80,13 @@ export interface Coordinator {
   welcome(): void
   /** Ticks soon, as there is something new to look after. */
   wake(): void
-  /** What a snapshot tells of the store. */
-  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'>
-  /** The live nodes as far as known, this one first. */
-  cluster(now: number): readonly ClusterNode[]
+  /** The throttlers that have started. */
+  readonly throttlers: readonly Coordinated[]
+  /** When it was made, on the monotonic clock. */
+  readonly startedAt: number
+  about(now: number): StoreStatus
+  /** What the other nodes last told of themselves. They tell while somebody asks. */
+  others(now: number): readonly StatusReport[]
   /** Sends what is left within `deadline` milliseconds; the connection is closed with the last throttler. */
   leave(throttler: Coordinated, deadline: number): Promise<void>
 }

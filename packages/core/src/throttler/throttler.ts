@@ -1,15 +1,10 @@
-import type { Meter } from '../algorithms/meter.ts'
-import type { Exchanging, SharedSite } from '../algorithms/shared/site.ts'
 import { parsePolicies } from '../decide/check-policy.ts'
 import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Duration } from '../decide/duration.ts'
-import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
+import type { Limiter } from '../decide/limiter.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import { LABEL } from '../inspect/cluster.ts'
-import { type ClusterNode, statusOf } from '../inspect/node-status.ts'
-import { type Snapshot, SnapshotMaker, type SnapshotOptions } from '../inspect/snapshot.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
@@ -18,7 +13,8 @@ import { Once } from '../report/once.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { Coordinated, Coordinator, ThrottlerState } from './coordinator.ts'
+import type { Coordinated, Coordinator, Inspected, ThrottlerState } from './coordinator.ts'
+import { LimiterSet } from './limiter-set.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
 import { newNodeId } from './node-id.ts'
@@ -53,21 +49,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #local: LocalMeters
   /** Where nothing else keeps time. */
   readonly #ticker: Ticker
-  readonly #events: LimiterEvents
+  readonly #limiters: LimiterSet
   readonly #path: RequestPath<Name>
   readonly #blocks: ManualBlocks
-  readonly #snapshots = new SnapshotMaker()
   readonly #throttled: ThrottledReport
-  readonly #startedAt: number
   #state: 'idle' | 'running' | 'closed' = 'idle'
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
   #version = 0
-  #limiters: readonly Limiter[] = []
-  #exchanging: readonly Exchanging[] = []
-  #alone: readonly Meter[] = []
-  /** Those that an update has taken out, and when: one that comes back soon must go on with its counts, which only grow. */
-  #retired: readonly { readonly limiter: Limiter; readonly at: number }[] = []
   readonly #warned = new Once()
   #closing: Promise<void> | undefined
 
@@ -78,15 +67,28 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
     this.#settings = settings
     this.clock = clock
-    this.#startedAt = clock.monotonic()
     this.#local = new LocalMeters(clock)
     this.#ticker = new Ticker(clock, (now) => this.#tick(now))
+    const self = this
     this.#self = {
+      clock,
+      startedAt: clock.monotonic(),
+      get nodeId() {
+        return self.nodeId
+      },
+      get state() {
+        return self.state
+      },
+      get limiters() {
+        return self.#limiters.all
+      },
+      get coordinator() {
+        return self.#coordinator
+      },
       emitter: new Emitter(reportListenerError),
-      meters: () => this.#exchanging,
+      meters: () => this.#limiters.exchanging,
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),
-      snapshot: () => this.snapshot(),
     }
     const policyIds = policies.map(({ id }) => id)
     this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
@@ -101,18 +103,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
         () => this.nodeId,
         (name, listener) => emitter.on(name, listener),
       )
-    this.#events = {
-      blocked: ({ policy }, key, forMs, cause) => {
-        if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
-      },
-      unblocked: ({ policy }, key, cause) => {
-        if (emitter.has('unblocked')) emitter.emit('unblocked', { policy: policy.name, key, cause })
-      },
-      overflow: ({ policy, maxKeys }) => {
-        if (emitter.has('overflow')) emitter.emit('overflow', { policy: policy.name, maxKeys })
-      },
-    }
-    const self = this
+    const exchanges = { local: this.#local.exchange, shared: this.#coordinator?.exchange }
+    this.#limiters = new LimiterSet(settings, emitter, exchanges)
     this.#path = new RequestPath({
       clock,
       get closed() {
@@ -122,7 +114,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       strictly: this.#coordinator?.strictly,
       warn: (error, subject) => this.warn(error, subject),
     })
-    this.#blocks = new ManualBlocks({ limiters: () => this.#limiters, now: () => this.#now() })
+    this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
     this.#adopt(rules, policies)
   }
 
@@ -149,6 +141,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** Whether some policy is `strict`: then adapters use `decideAsync`. */
   get strict(): boolean {
     return this.#path.strict
+  }
+
+  /** What `snapshot` and `cluster` of `@weir/core/inspect` read. */
+  get inspected(): Inspected {
+    return this.#self
   }
 
   /** Whether the store answers: `idle` before the first decision. */
@@ -212,7 +209,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
-    refund(decision, units, this.#limiters, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
+    refund(decision, units, this.#limiters.all, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
   }
 
   /**
@@ -232,7 +229,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         )
       return
     }
-    charge(decision, Math.min(units, MOST_UNITS), this.#limiters, this.#now())
+    charge(decision, Math.min(units, MOST_UNITS), this.#limiters.all, this.#now())
   }
 
   /**
@@ -270,29 +267,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
         'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
       )
     }
-    const before = this.#exchanging
+    const before = this.#limiters.exchanging
     this.#adopt(rules, parsed)
-    this.#coordinator?.retire(before.filter((meter) => !this.#exchanging.includes(meter)))
-    if (this.#exchanging.some((meter) => !before.includes(meter))) this.#coordinator?.welcome()
+    const { exchanging } = this.#limiters
+    this.#coordinator?.retire(before.filter((meter) => !exchanging.includes(meter)))
+    if (exchanging.some((meter) => !before.includes(meter))) this.#coordinator?.welcome()
     if (this.#coordinator === undefined && this.#state === 'running') this.#ticker.wake()
-  }
-
-  /** What this node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. */
-  snapshot(options: SnapshotOptions = {}): Snapshot {
-    const now = this.clock.monotonic()
-    const link = this.#coordinator?.about(now) ?? NO_STORE
-    const about = { ...link, node: this.nodeId, state: this.state }
-    return this.#snapshots.make(this.#limiters, now, about, options)
-  }
-
-  /**
-   * The live nodes of the cluster as far as known, this one first. Asked for regularly (once a second, say), the others are
-   * up to date within two heartbeats; they tell of themselves only while somebody asks.
-   */
-  cluster(): readonly ClusterNode[] {
-    const now = this.clock.monotonic()
-    if (this.#coordinator !== undefined && this.#state === 'running') return this.#coordinator.cluster(now)
-    return [{ ...statusOf(this.snapshot(), LABEL, now - this.#startedAt), age: 0, self: true }]
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
@@ -308,7 +288,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#state !== 'idle') return this
     this.#state = 'running'
     const now = this.clock.monotonic()
-    for (const { meter } of this.#limiters) meter.roll(now)
+    for (const { meter } of this.#limiters.all) meter.roll(now)
     if (this.#coordinator === undefined) {
       if (this.#rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
       this.#ticker.wake()
@@ -339,40 +319,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
-    const now = this.clock.monotonic()
-    const running = this.#state !== 'idle'
-    const before = this.#limiters
-    const retired = this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
-    const known = [...before, ...retired.map(({ limiter }) => limiter)]
-    this.#limiters = policies.map((policy) => {
-      const kept = known.find((limiter) => limiter.policy.id === policy.id)
-      if (kept === undefined) {
-        const made = this.#limiterOf(policy)
-        if (running) made.meter.roll(now)
-        return made
-      }
-      kept.adopt(policy, now)
-      // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
-      if (!running) kept.meter.rollAt = Number.NEGATIVE_INFINITY
-      return kept
-    })
-    const gone = before.filter((limiter) => !this.#limiters.includes(limiter)).map((limiter) => ({ limiter, at: now }))
-    this.#retired = [...retired.filter(({ limiter }) => !this.#limiters.includes(limiter)), ...gone]
-    const shared = this.#limiters.filter(({ policy }) => policy.coordination !== 'local')
-    this.#exchanging = shared.map(({ meter }) => meter as Exchanging)
-    this.#alone = this.#limiters.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
-    this.#path.adopt(rules, this.#limiters)
+    this.#limiters.adopt(policies, this.clock.monotonic(), this.#state !== 'idle')
+    this.#path.adopt(rules, this.#limiters.all)
     this.#policies = policies
     this.#rules = rules
     this.#version++
-  }
-
-  #limiterOf(policy: Policy<Name>): Limiter {
-    const { algorithm, coordination } = policy
-    const exchange = coordination === 'local' ? this.#local.exchange : (this.#coordinator as Coordinator).exchange
-    const make = algorithm[coordination] as NonNullable<(typeof algorithm)['local']>
-    const { maxKeys, overflow } = this.#settings
-    return new Limiter(policy, (site: SharedSite) => make(site, exchange), this.#events, maxKeys, overflow)
   }
 
   async #close(): Promise<void> {
@@ -384,7 +335,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       await left
     } finally {
       this.#state = 'closed'
-      for (const { meter } of this.#limiters) meter.rollAt = Number.NEGATIVE_INFINITY
+      for (const { meter } of this.#limiters.all) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
       release?.()
     }
@@ -399,12 +350,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   #now(): number {
     const now = this.clock.monotonic()
-    for (const limiter of this.#limiters) if (now >= limiter.meter.rollAt) this.#roll(limiter, now)
+    for (const limiter of this.#limiters.all) if (now >= limiter.meter.rollAt) this.#roll(limiter, now)
     return now
   }
 
   #tick(now: number): number {
-    return Math.min(this.#throttled.tick(this.#limiters, now), this.#local.tick(this.#alone, now))
+    return Math.min(this.#throttled.tick(this.#limiters.all, now), this.#local.tick(this.#limiters.alone, now))
   }
 
   #wake(): void {
@@ -412,26 +363,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
     else this.#coordinator.wake()
   }
 }
-
-/** So long, in intervals, the store may have counts of a policy that was taken out. */
-const KEPT_INTERVALS = 3
-
-/** What a snapshot tells of the exchange where there is none. */
-const NO_STORE: Pick<Snapshot, 'degradedFor' | 'nodes' | 'sync'> = Object.freeze({
-  degradedFor: 0,
-  nodes: 1,
-  sync: {
-    exchanges: 0,
-    failures: 0,
-    failuresByCause: { timeout: 0, unavailable: 0, reply: 0, refused: 0 },
-    entries: 0,
-    lastDuration: 0,
-    lastError: undefined,
-    sinceSuccess: undefined,
-    clockOffset: 0,
-    clockUncertainty: 0,
-  },
-})
 
 let saidLocal = false
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene, warnings } from '../support/nodes.ts'
 
 test('a request takes its cost', () => {
@@ -56,10 +57,10 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     const throttler = node(policy)
     offer(throttler, 'a', 1, 9)
     expect(throttler.check('a', 2).reason).toBe('limit')
-    expect(throttler.snapshot().blocked).toEqual([])
+    expect(snapshot(throttler).blocked).toEqual([])
     offer(throttler, 'a', 1)
     expect(throttler.check('a', 2).reason).toBe('cooldown')
-    expect(throttler.snapshot().blocked).toHaveLength(1)
+    expect(snapshot(throttler).blocked).toHaveLength(1)
   })
 })
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 
 test('a dry run lets every request pass, and says which it would have refused', () => {
@@ -8,7 +9,7 @@ test('a dry run lets every request pass, and says which it would have refused', 
   expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, true])
   expect(decisions.map(({ dryRun }) => dryRun)).toEqual([false, false, true, true, true])
   expect(decisions[2]).toMatchObject({ reason: 'limit', cost: 0, remaining: 0, retryAfter: 0 })
-  expect(throttler.snapshot().policies[0]).toMatchObject({ admitted: 2, refused: 3 })
+  expect(snapshot(throttler).policies[0]).toMatchObject({ admitted: 2, refused: 3 })
 })
 
 test('beside a policy that refuses, it neither lets the request in nor is charged for it', () => {
@@ -18,7 +19,7 @@ test('beside a policy that refuses, it neither lets the request in nor is charge
     { name: 'real', limit: 3, interval: '1m' },
   ])
   expect(offer(throttler, 'a', 10)).toBe(3)
-  expect(throttler.snapshot().policies.map(({ admitted }) => admitted)).toEqual([1, 3])
+  expect(snapshot(throttler).policies.map(({ admitted }) => admitted)).toEqual([1, 3])
 })
 
 test('a block by hand, a cooldown and a full table refuse nobody either', () => {

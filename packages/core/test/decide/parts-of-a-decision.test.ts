@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import { HeaderWriter } from '../../src/http/answer/headers.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene, seeded } from '../support/nodes.ts'
 
 const levels = [
@@ -145,7 +146,7 @@ describe.each([
       expect(waits.map((wait) => wait > 0)).toEqual(fits.map((fit) => !fit))
       expect(decision.retryAfter).toBe(Math.max(...waits))
     }
-    expect(throttler.snapshot().policies.map(({ refused }) => refused)).toEqual(refusals)
+    expect(snapshot(throttler).policies.map(({ refused }) => refused)).toEqual(refusals)
     expect(Math.min(...refusals)).toBeGreaterThan(10)
   })
 })

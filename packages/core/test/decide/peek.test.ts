@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 
 test('a peek tells what a check would say, and counts nothing', () => {
@@ -8,7 +9,7 @@ test('a peek tells what a check would say, and counts nothing', () => {
   expect(throttler.peek('a', 3)).toMatchObject({ allowed: false, reason: 'limit' })
   expect(offer(throttler, 'a', 5)).toBe(2)
   expect(throttler.peek('a')).toMatchObject({ allowed: false, reason: 'limit', remaining: 0, retryAfter: 60_000 })
-  expect(throttler.snapshot().policies[0]).toMatchObject({ admitted: 2, refused: 3 })
+  expect(snapshot(throttler).policies[0]).toMatchObject({ admitted: 2, refused: 3 })
 })
 
 test.each(['background', 'spans'] as const)('a peek starts no cooldown (%s)', (coordination) => {
@@ -16,7 +17,7 @@ test.each(['background', 'spans'] as const)('a peek starts no cooldown (%s)', (c
   const throttler = node({ limit: 2, interval: 1_000, cooldown: '1m', coordination })
   offer(throttler, 'a', 2)
   expect(throttler.peek('a').allowed).toBe(false)
-  expect(throttler.snapshot().blocked).toEqual([])
+  expect(snapshot(throttler).blocked).toEqual([])
 })
 
 test('a peek into a full table counts as no refusal', () => {
@@ -24,7 +25,7 @@ test('a peek into a full table counts as no refusal', () => {
   const throttler = node({ limit: 2, interval: '1m' }, { maxKeys: 1, overflow: 'block' })
   throttler.check('a')
   expect(throttler.peek('b')).toMatchObject({ allowed: false, reason: 'overflow' })
-  expect(throttler.snapshot().policies[0]?.refused).toBe(0)
+  expect(snapshot(throttler).policies[0]?.refused).toBe(0)
 })
 
 test('a peek through several policies', () => {

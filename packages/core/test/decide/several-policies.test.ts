@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -24,7 +25,7 @@ test('the level above refuses when its own limit is reached, and the level below
   const { node } = scene()
   const throttler = node(levels)
   for (const key of ['a', 'b', 'c', 'd', 'e']) offer(throttler, key, 3)
-  expect(throttler.snapshot().policies.map(({ admitted }) => admitted)).toEqual([10, 10])
+  expect(snapshot(throttler).policies.map(({ admitted }) => admitted)).toEqual([10, 10])
   const refused = throttler.check('f')
   expect(refused).toMatchObject({ allowed: false, reason: 'limit', key: 'all', limit: 10, cost: 0 })
   expect(refused.policy?.name).toBe('global')
@@ -91,7 +92,7 @@ describe('keys and costs of each policy of its own (decide)', () => {
     expect(decision).toMatchObject({ allowed: true, reason: 'none', policy: undefined, cost: 0 })
     expect(decision.limit).toBe(Number.POSITIVE_INFINITY)
     expect(decision.parts).toEqual([])
-    expect(throttler.snapshot().policies.map(({ admitted }) => admitted)).toEqual([0, 0])
+    expect(snapshot(throttler).policies.map(({ admitted }) => admitted)).toEqual([0, 0])
   })
 })
 

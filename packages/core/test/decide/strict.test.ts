@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -46,7 +47,7 @@ test('a refund goes to the interval that the store granted the units in', async 
   throttler.refund(decision)
   expect(throttler.peek('a')).toMatchObject({ allowed: true, remaining: 0 })
   expect(offer(throttler, 'a', 2)).toBe(1)
-  expect(throttler.snapshot().policies[0]?.admitted).toBe(6)
+  expect(snapshot(throttler).policies[0]?.admitted).toBe(6)
   await close()
 })
 

@@ -1,4 +1,5 @@
 import type { RequestReader } from '../../src/http/request/reader.ts'
+import { anyReadings } from '../../src/http/request/readings.ts'
 
 /** A request as plain data. */
 export interface FakeRequest {
@@ -13,6 +14,7 @@ export interface FakeRequest {
 export const fakeReader: RequestReader<FakeRequest> = {
   method: (request) => request.method ?? 'GET',
   path: (request) => request.path ?? '/',
+  readings: anyReadings,
   route: (request) => request.route,
   ip: (request) => request.ip,
   header: (request, name) => request.headers?.[name],

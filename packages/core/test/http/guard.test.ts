@@ -3,6 +3,8 @@ import type { Decision } from '../../src/decide/decision.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
 import type { Refusal } from '../../src/http/answer/refusal.ts'
 import { createGuard } from '../../src/http/guard.ts'
+import { addresses } from '../../src/http/request/address-list.ts'
+import { paths } from '../../src/http/request/paths.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { type FakeRequest, fakeReader } from './fake-request.ts'
@@ -53,9 +55,9 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ ...one, dryRun: 'yes' }, 'WEIR_INVALID_OPTION', 'dryRun'],
     [{ ...one, ipv6Subnet: 200 }, 'WEIR_INVALID_OPTION', 'ipv6Subnet'],
     [{ ...one, key: 'user' }, 'WEIR_INVALID_OPTION', 'key'],
-    [{ ...one, match: 'no path' }, 'WEIR_INVALID_OPTION', 'match'],
-    [{ ...one, allow: ['not an address'] }, 'WEIR_INVALID_OPTION', 'allow'],
-    [{ ...one, deny: ['10.0.0.0/33'] }, 'WEIR_INVALID_OPTION', 'deny'],
+    [{ ...one, match: '/login' }, 'WEIR_INVALID_OPTION', 'paths("POST /login"'],
+    [{ ...one, allow: ['10.0.0.0/8'] }, 'WEIR_INVALID_OPTION', '"allow" is ["10.0.0.0/8"]; it must be addresses('],
+    [{ ...one, deny: '10.0.0.0/8' }, 'WEIR_INVALID_OPTION', 'with addresses imported'],
     [{ ...one, handler: () => {}, message: 'x' }, 'WEIR_INVALID_OPTION', 'handler'],
     [{ ...one, requestWasSuccessful: () => true }, 'WEIR_MISSING_OPTION', 'requestWasSuccessful'],
   ])('%j is rejected', (options, code, name) => {
@@ -154,10 +156,10 @@ describe('requests that are not counted', () => {
     [{ skip: (request: FakeRequest) => request.path === '/health' }, { path: '/health' }],
     [{ skipOptions: true }, { method: 'OPTIONS' }],
     [{ enabled: () => false }, {}],
-    [{ allow: ['192.0.2.0/24'] }, { ip: '::ffff:192.0.2.77' }],
-    [{ allow: ['2001:db8::/32'] }, { ip: '2001:DB8:1::7' }],
+    [{ allow: addresses('192.0.2.0/24') }, { ip: '::ffff:192.0.2.77' }],
+    [{ allow: addresses('2001:db8::/32') }, { ip: '2001:DB8:1::7' }],
     [{ allow: (request: FakeRequest) => request.user === 'root' }, { user: 'root' }],
-    [{ match: '/api/*rest' }, { path: '/' }],
+    [{ match: paths('/api/*rest') }, { path: '/' }],
   ])('%j', (options, request) => {
     const { guard } = guardOf({ ...one, ...options })
     for (let i = 0; i < 3; i++) expect(guard.check(request)).toBeUndefined()
@@ -181,7 +183,7 @@ describe('requests that are not counted', () => {
     ],
     [{ enabled: () => undefined }],
     [{ allow: () => 1 }],
-    [{ allow: ['192.0.2.0/24'] }],
+    [{ allow: addresses('192.0.2.0/24') }],
   ])('an answer that is none excuses nobody: %j', (options) => {
     const { guard } = guardOf({ ...one, ...options })
     guard.check({ ip: '198.51.100.1' })
@@ -197,7 +199,7 @@ describe('requests that are not counted', () => {
 })
 
 test('a denied request is refused with 403, and not told to come back', () => {
-  const { guard } = guardOf({ ...one, deny: ['203.0.113.0/24'] })
+  const { guard } = guardOf({ ...one, deny: addresses('203.0.113.0/24') })
   const decision = guard.check({ ip: '203.0.113.9' }) as Decision
   expect(decision).toMatchObject({ allowed: false, reason: 'blocked' })
   const refusal = guard.refuse({}, decision)

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, request, type Server, type ServerRe
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { createGuard, type Guard, nodeReader, type ThrottleInput, upgradeRefusal } from '../../src/http/index.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { ManualTime } from './manual-time.ts'
 
 type Args = readonly [request: IncomingMessage, response: ServerResponse]
@@ -75,7 +76,7 @@ test('long header values are keys like any other, of which little is kept; those
     // All of a megabyte share the counter of their address.
     const huge = 'x'.repeat(2 ** 20)
     expect([await send(huge), await send(`${huge}y`), await send(`y${huge}`)]).toEqual([200, 200, 429])
-    const keys = guard.throttler.snapshot().top
+    const keys = snapshot(guard.throttler).top
     expect(keys.length).toBe(4)
     expect(Math.max(...keys.map(({ key }) => key.length))).toBeLessThan(300)
   } finally {

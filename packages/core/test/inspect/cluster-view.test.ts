@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cluster, snapshot } from '../../src/inspect/index.ts'
 import { formatStatus, LONGEST_STATUS, parseStatus, statusOf } from '../../src/inspect/node-status.ts'
 import { offer, scene } from '../support/nodes.ts'
 
@@ -9,12 +10,12 @@ test('who asks for the cluster gets all its nodes, with what they say of themsel
   two.start()
   offer(two, 'a', 30)
   await world.run(100)
-  expect(one.cluster().map(({ node: id }) => id)).toEqual([one.nodeId])
+  expect(cluster(one).map(({ node: id }) => id)).toEqual([one.nodeId])
   for (let i = 0; i < 3; i++) {
     await world.run(1_000)
-    one.cluster()
+    cluster(one)
   }
-  const [self, other] = one.cluster()
+  const [self, other] = cluster(one)
   expect(self).toMatchObject({ node: one.nodeId, self: true, age: 0 })
   expect(other).toMatchObject({ node: two.nodeId, self: false, state: 'synced' })
   expect(other?.policies[0]).toMatchObject({ name: 'user', limit: 100, admitted: 30 })
@@ -30,7 +31,7 @@ test('nobody tells anything while nobody asks', async () => {
   const told = (): number => store.requests.filter(({ request }) => request.heartbeat?.status !== undefined).length
   await world.run(3_000)
   expect(told()).toBe(0)
-  one.cluster()
+  cluster(one)
   await world.run(3_000)
   expect(told()).toBeGreaterThan(2)
   await world.run(30_000)
@@ -45,13 +46,13 @@ test('a node that has left is not there any more', async () => {
   one.start()
   two.start()
   for (let i = 0; i < 4; i++) {
-    one.cluster()
+    cluster(one)
     await world.run(1_000)
   }
-  expect(one.cluster()).toHaveLength(2)
+  expect(cluster(one)).toHaveLength(2)
   await close(two)
   await world.run(1_500)
-  expect(one.cluster()).toHaveLength(1)
+  expect(cluster(one)).toHaveLength(1)
 })
 
 test('a status is bounded, whatever the keys and however many the policies', () => {
@@ -60,7 +61,7 @@ test('a status is bounded, whatever the keys and however many the policies', () 
   const throttler = node(policies, { alone: true })
   throttler.check('x'.repeat(60_000))
   for (let i = 0; i < 30; i++) throttler.check(`${i}${'"'.repeat(200)}`)
-  const text = formatStatus(statusOf(throttler.snapshot(), 'host:1', 5))
+  const text = formatStatus(statusOf(snapshot(throttler), 'host:1', 5))
   expect(text.length).toBeLessThanOrEqual(LONGEST_STATUS)
   expect(parseStatus(text)?.policies.length).toBeGreaterThan(10)
 })

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import type { ExchangeReason } from '../../src/report/stats.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 
-const sent = (node: Node, reason: ExchangeReason): number => node.snapshot().policies[0]?.exchanges[reason] ?? Number.NaN
+const sent = (node: Node, reason: ExchangeReason): number => snapshot(node).policies[0]?.exchanges[reason] ?? Number.NaN
 
 test('a countdown, and a span that ends', async () => {
   const { world, node } = scene()
@@ -13,7 +14,7 @@ test('a countdown, and a span that ends', async () => {
   await world.run(10)
   expect(sent(throttler, 'countdown')).toBeGreaterThan(0)
   expect(sent(throttler, 'span-end')).toBe(0)
-  const { entries } = throttler.snapshot().sync
+  const { entries } = snapshot(throttler).sync
   offer(throttler, 'b', 30)
   await world.run(2_000)
   expect(sent(throttler, 'span-end') + sent(throttler, 'countdown')).toBeGreaterThan(entries)

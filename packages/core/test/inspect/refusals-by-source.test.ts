@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
-import { offer, scene } from '../support/nodes.ts'
+import { snapshot } from '../../src/inspect/index.ts'
+import { type Node, offer, scene } from '../support/nodes.ts'
 
-function refusals(node: {
-  snapshot(): { policies: readonly { refusals: readonly { reason: string; source: string; count: number }[] }[] }
-}) {
+function refusals(node: Node) {
   return Object.fromEntries(
-    node.snapshot().policies.flatMap((policy) => policy.refusals.map((one) => [`${one.reason}/${one.source}`, one.count])),
+    snapshot(node).policies.flatMap((policy) => policy.refusals.map((one) => [`${one.reason}/${one.source}`, one.count])),
   )
 }
 
@@ -18,7 +17,7 @@ describe.each(['fixed', 'sliding'] as const)('a refusal in a %s window is counte
     await world.run(10)
     offer(throttler, 'a', 13)
     expect(refusals(throttler)).toEqual({ 'limit/local': 3 })
-    expect(throttler.snapshot().policies[0]?.refused).toBe(3)
+    expect(snapshot(throttler).policies[0]?.refused).toBe(3)
   })
 
   test('totals that the store returned', async () => {
@@ -72,8 +71,8 @@ test('blocks: by hand here, and told by the store', async () => {
   offer(two, 'a', 2)
   expect(refusals(one)).toEqual({ 'blocked/local': 1 })
   expect(refusals(two)).toEqual({ 'cooldown/announcement': 2 })
-  expect(one.snapshot().policies[0]?.blocks).toEqual({ exceeded: 0, manual: 1, remote: 0 })
-  expect(two.snapshot().policies[0]?.blocks).toEqual({ exceeded: 0, manual: 0, remote: 1 })
+  expect(snapshot(one).policies[0]?.blocks).toEqual({ exceeded: 0, manual: 1, remote: 0 })
+  expect(snapshot(two).policies[0]?.blocks).toEqual({ exceeded: 0, manual: 0, remote: 1 })
 })
 
 test('a cooldown that began here', async () => {
@@ -104,7 +103,7 @@ test.each([
   throttler.check('a')
   for (const key of ['b', 'c', 'd']) throttler.check(key)
   expect(refusals(throttler)).toEqual(expected)
-  expect(throttler.snapshot().policies[0]?.overflowing).toBe(true)
+  expect(snapshot(throttler).policies[0]?.overflowing).toBe(true)
 })
 
 test('a peek is no refusal', () => {

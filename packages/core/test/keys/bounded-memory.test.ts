@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Overflow } from '../../src/decide/limiter.ts'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -10,8 +11,8 @@ vi.setConfig({ testTimeout: 30_000 })
 
 const policy = { name: 'user', limit: 5, interval: 1_000, cooldown: '1m' } as const
 
-function keysOf(throttler: { snapshot(): { policies: readonly { keys: number }[] } }): number {
-  return throttler.snapshot().policies[0]?.keys ?? Number.NaN
+function keysOf(throttler: Parameters<typeof snapshot>[0]): number {
+  return snapshot(throttler).policies[0]?.keys ?? Number.NaN
 }
 
 describe.each(['shared', 'allow', 'block'] as const)('a flood of random keys, overflow: %s', (overflow) => {
@@ -141,7 +142,7 @@ test('a blocked key is kept until its block is over, then freed', async () => {
   offer(throttler, 'a', 6)
   await world.runTo(19_000)
   expect(keysOf(throttler)).toBe(1)
-  expect(throttler.snapshot().blocked).toHaveLength(1)
+  expect(snapshot(throttler).blocked).toHaveLength(1)
   await world.runTo(21_000)
   expect(keysOf(throttler)).toBe(0)
   expect(unblocked).toHaveLength(1)

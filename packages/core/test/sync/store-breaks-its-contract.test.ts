@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import type { MeetingPoint, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
 import { backgroundStore } from '../../src/sync/coordinator.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
@@ -81,7 +82,7 @@ test.each(broken)('a store whose sync %s counts as one that is away', async (_, 
     await world.run(100)
   }
   expect(throttler.state).toBe('degraded')
-  expect(throttler.snapshot().sync.failures).toBeGreaterThan(5)
+  expect(snapshot(throttler).sync.failures).toBeGreaterThan(5)
   const closing = throttler.close()
   await world.run(2_000)
   await closing
@@ -114,7 +115,7 @@ test('an answer with fewer results than entries, or a clock that is none, does n
   throttler.block('b', '1m')
   await world.run(500)
   expect(admitted).toBe(10)
-  expect(throttler.snapshot().nodes).toBe(1)
+  expect(snapshot(throttler).nodes).toBe(1)
 })
 
 const closed: [string, unknown][] = [
@@ -258,7 +259,7 @@ test('announcements may come while the store is opened, asked or closed, and say
   expect(throttler.check('full').allowed).toBe(false)
   expect(offered(throttler, 20, 'odd')).toBe(10)
   await world.run(100)
-  expect(throttler.snapshot().policies[0]?.keys).toBe(2)
+  expect(snapshot(throttler).policies[0]?.keys).toBe(2)
   const closing = throttler.close()
   await world.run(2_000)
   await closing

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { type Node, offer, scene } from '../support/nodes.ts'
 import type { Health } from '../support/stores.ts'
 import { EPOCH } from '../support/world.ts'
@@ -161,10 +162,10 @@ describe('no cooldown comes from units that were admitted while the store was aw
     store.health = 'up'
     await world.run(1_000)
     expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'limit' })
-    expect(throttler.snapshot().blocked).toEqual([])
+    expect(snapshot(throttler).blocked).toEqual([])
     await world.runTo(60_001)
     expect(offer(throttler, 'a', 50)).toBe(10)
-    expect(throttler.snapshot().blocked).toHaveLength(1)
+    expect(snapshot(throttler).blocked).toHaveLength(1)
     await close()
   })
 
@@ -176,7 +177,7 @@ describe('no cooldown comes from units that were admitted while the store was aw
     await world.run(100)
     expect(offer(throttler, 'a', 50)).toBe(10)
     expect(throttler.check('a')).toMatchObject({ allowed: false, reason: 'degraded' })
-    expect(throttler.snapshot().blocked).toEqual([])
+    expect(snapshot(throttler).blocked).toEqual([])
     await close()
   })
 })
@@ -315,7 +316,7 @@ describe('nodes that come back', () => {
     store.health = 'up'
     await world.runTo(9_500)
     expect(heard).toEqual([])
-    expect(nodes.map((one) => one.snapshot().nodes)).toEqual([3, 3, 3])
+    expect(nodes.map((one) => snapshot(one).nodes)).toEqual([3, 3, 3])
     await close()
   })
 })

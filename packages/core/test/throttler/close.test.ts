@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { offer, scene, thrownBy } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
 
@@ -179,7 +180,7 @@ describe('after it', () => {
     const throttler = node(policy)
     offer(throttler, 'x', 5)
     await close()
-    expect(throttler.snapshot()).toMatchObject({ state: 'closed', policies: [{ admitted: 5 }] })
+    expect(snapshot(throttler)).toMatchObject({ state: 'closed', policies: [{ admitted: 5 }] })
   })
 
   test('no timer is left, and nothing is sent any more', async () => {
@@ -199,10 +200,10 @@ describe('after it', () => {
     one?.start()
     two?.start()
     await world.run(1_100)
-    expect(two?.snapshot().nodes).toBe(2)
+    expect(snapshot(two as NonNullable<typeof two>).nodes).toBe(2)
     await close(one as never)
     await world.run(1_100)
-    expect(two?.snapshot().nodes).toBe(1)
+    expect(snapshot(two as NonNullable<typeof two>).nodes).toBe(1)
     await close()
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import { scene, thrownBy } from '../support/nodes.ts'
 
 const bad: readonly unknown[] = [undefined, null, 7, Number.NaN, true, 7n, Symbol('a'), () => 'a']
@@ -19,7 +20,7 @@ describe('a key that is no string', () => {
         expect(error.code).toBe('WEIR_INVALID_KEY')
         expect(error.message).toContain('must be a string')
       }
-      expect(throttler.snapshot().policies[0]?.admitted).toBe(0)
+      expect(snapshot(throttler).policies[0]?.admitted).toBe(0)
     }
   })
 

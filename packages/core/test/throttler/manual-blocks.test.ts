@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { snapshot } from '../../src/inspect/index.ts'
 import { LONGEST_KEY } from '../../src/sync/link/store-reply.ts'
 import { hostileKeys, type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 
@@ -147,7 +148,7 @@ describe('a block by hand', () => {
     }
     one.block('a', '10s')
     await world.run(5)
-    expect(one.snapshot().blocked).toEqual([{ policy: 'user', key: 'a', remaining: 9_995, cause: 'manual' }])
+    expect(snapshot(one).blocked).toEqual([{ policy: 'user', key: 'a', remaining: 9_995, cause: 'manual' }])
     one.unblock('a')
     await world.run(5)
     expect(events).toEqual([

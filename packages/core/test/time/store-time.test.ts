@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Policy } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/index.ts'
 import { StoreTime } from '../../src/time/store-time.ts'
 import { offer, scene } from '../support/nodes.ts'
 import { EPOCH } from '../support/world.ts'
@@ -248,7 +249,7 @@ describe('through a throttler', () => {
         young.start()
         // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
         await world.runTo(6_000)
-        const before = [old, young].map((one) => one.snapshot().policies[0]?.admitted ?? 0)
+        const before = [old, young].map((one) => snapshot(one).policies[0]?.admitted ?? 0)
         let admitted = 0
         for (let i = 0; i < 2_000; i++) {
           admitted += offer(i % 2 === 0 ? old : young, 'a', 1)

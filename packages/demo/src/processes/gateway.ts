@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { createThrottler, type PolicyOptions, type Store, type Throttler } from '@weir/core'
 import { header } from '@weir/core/http'
+import { snapshot } from '@weir/core/inspect'
 import { ipcStore } from '@weir/core/ipc'
 import { serveParent, startChild, tell } from './child.ts'
 import { CLIENT_HEADER, CLIENT_POLICY, type GatewayConfig, GLOBAL_POLICY } from './messages.ts'
@@ -24,7 +25,7 @@ await startChild(async () => {
   throttler.start()
   const makeGateway = await GATEWAYS[config.framework]()
   const server = await makeGateway(throttler, config.backendPort)
-  const report = (): void => tell({ type: 'demo:report', snapshot: throttler.snapshot(), time: Date.now() })
+  const report = (): void => tell({ type: 'demo:report', snapshot: snapshot(throttler), time: Date.now() })
   const reports = setInterval(report, REPORT_INTERVAL)
   const page = config.page ? await servePage(throttler) : undefined
   serveParent(async () => {

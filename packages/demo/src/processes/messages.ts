@@ -1,4 +1,4 @@
-import type { Snapshot } from '@weir/core'
+import type { Snapshot } from '@weir/core/inspect'
 
 /** Whose limit a request counts towards: the demo's clients say who they are, as API clients do with their key. */
 export const CLIENT_HEADER = 'x-client'

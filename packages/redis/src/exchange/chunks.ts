@@ -52,12 +52,18 @@ export class Chunk {
   readonly #entries: unknown[] = []
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
+  #sliding = false
   #work = 0
   #characters = 0
 
   constructor(bucket: number, keys: BucketKeys) {
     this.bucket = bucket
     this.#keys = keys
+  }
+
+  /** Whether an entry of a sliding window is in it. */
+  get sliding(): boolean {
+    return this.#sliding
   }
 
   get full(): boolean {
@@ -88,6 +94,7 @@ export class Chunk {
     const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label
     if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
 
+    if (policy.cells > 1) this.#sliding = true
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1)

@@ -13,13 +13,20 @@ import { ordinalAt } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
-import { script } from '../scripts/script.ts'
+import { type Script, script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
 import { parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
+/** Not there until a sliding window is exchanged, so that an application without one need not carry it. */
+let slidingScript: Script | undefined
+
+async function loadSlidingScript(): Promise<Script> {
+  slidingScript ??= script((await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING)
+  return slidingScript
+}
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
 /** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
@@ -137,7 +144,8 @@ export class Exchange {
 
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const answer = await bucket.call(exchangeScript, chunk.keys(), argumentOf, this.#nodesTime)
+    const exchange = chunk.sliding ? (slidingScript ?? (await loadSlidingScript())) : exchangeScript
+    const answer = await bucket.call(exchange, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
     const { results } = chunk
     if (rest.length !== results && rest.length !== results + 1) throw replyError('too few results')

@@ -1,7 +1,6 @@
 import { MOST_HOT } from '../keys/keys.ts'
 import { FIXED } from './fixed-window.ts'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
-import { SLIDING } from './sliding-window.ts'
 
 /**
  * Counts and blocks of one bucket.
@@ -21,21 +20,29 @@ import { SLIDING } from './sliding-window.ts'
  * is nothing else to say: the script's time goes mostly into making texts. At the end, when something could not be read, a list
  * of names.
  */
-export const EXCHANGE: string = [
-  `${PRELUDE}
+export const EXCHANGE: string = exchangeWith('')
+
+/**
+ * The same with what else it counts.
+ *
+ * @param sliding Lua that sets `sliding`, for entries of sliding windows
+ */
+export function exchangeWith(sliding: string): string {
+  return [
+    `${PRELUDE}
 local reply = { clock[1], clock[2], '' }
 local policies = request.policies
 local at = 5
 `,
-  // The caller's key, from the name of its Redis key: only few entries need it.
-  `local function labelOf(label, policy, key, ordinal)
+    // The caller's key, from the name of its Redis key: only few entries need it.
+    `local function labelOf(label, policy, key, ordinal)
   if label ~= 0 then return label end
   local start = #request.prefix + #policy[1] + 4
   return string.sub(key, start, ordinal and -2 - #ordinal or -1)
 end
 `,
-  // What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
-  `local blockNews, totalNews = {}, {}
+    // What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
+    `local blockNews, totalNews = {}, {}
 
 local function announce(news, policy, label, content)
   local list = news[policy]
@@ -47,8 +54,8 @@ local function announce(news, policy, label, content)
   list[#list + 1] = content
 end
 `,
-  // Looked at once a call: as a rule nothing is blocked.
-  `local blocks = (#request.blocks > 0 or redis.pcall('ZCARD', ENDS) ~= 0) and blockList()
+    // Looked at once a call: as a rule nothing is blocked.
+    `local blocks = (#request.blocks > 0 or redis.pcall('ZCARD', ENDS) ~= 0) and blockList()
 
 if #request.blocks > 0 then
   local keepUntil = 0
@@ -77,8 +84,8 @@ if #request.blocks > 0 then
     else
       call('ZREM', ENDS, member)
     end`,
-  // Who missed a block's lift must still hear of it for as long as he would hold the block.
-  `    local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
+    // Who missed a block's lift must still hear of it for as long as he would hold the block.
+    `    local kept = tonumber(call('ZSCORE', KEEP, member)) or 0
     local keep = kept <= now + ${FAR} and math.max(now + wanted, kept) or now + wanted
     call('ZADD', KEEP, number(keep), member)
     keepUntil = math.max(keepUntil, keep)
@@ -86,8 +93,8 @@ if #request.blocks > 0 then
     return wanted
   end
 `,
-  // All three sets are what they should be from here on.
-  `  blocks.version()
+    // All three sets are what they should be from here on.
+    `  blocks.version()
   blocks.forget()
   sound('ZCARD', ENDS)
   for _, change in ipairs(request.blocks) do reply[#reply + 1] = number(changeBlock(change)) end
@@ -96,17 +103,17 @@ if #request.blocks > 0 then
   end
 end
 `,
-  // Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
-  // what is over goes by and by: to forget a million at once would hold the server.
-  `local hotMembers, hotUntil, roomForHot = {}, 0, nil
+    // Keys that became hot in this call: score and member in turn. No more are kept than a node is handed at its start, and
+    // what is over goes by and by: to forget a million at once would hold the server.
+    `local hotMembers, hotUntil, roomForHot = {}, 0, nil
 
 local function markHot(policy, label, suffix, untilThen)
   if roomForHot == nil then
     local over = sound('ZRANGEBYSCORE', HOT, '-inf', number(now), 'LIMIT', 0, 100)
     if #over > 0 then call('ZREM', HOT, unpack(over)) end
     local size = sound('ZCARD', HOT)`,
-  // Many more than there ever are here: somebody else put them there.
-  `    if size > 2 * ${MOST_HOT} then
+    // Many more than there ever are here: somebody else put them there.
+    `    if size > 2 * ${MOST_HOT} then
       lose(HOT, HOT)
       size = 0
     end
@@ -120,11 +127,7 @@ end
 
 ${FIXED}
 local sliding
-for _, policy in ipairs(policies) do
-  if policy[3] ~= 1 and not sliding then
-    ${SLIDING}
-  end
-end
+${sliding}
 
 plain(request.plain)
 local entries = request.entries
@@ -141,8 +144,8 @@ if #lost > 0 then reply[#reply + 1] = lost end
 if request.channel and (next(blockNews) or next(totalNews)) then
   for _, kind in ipairs({ 'b', 't' }) do
     for policy, list in pairs(kind == 'b' and blockNews or totalNews) do`,
-  // An announcement that is not permitted, or finds no listener, must not undo counts.
-  `      redis.pcall('PUBLISH', request.channel, kind .. '\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
+    // An announcement that is not permitted, or finds no listener, must not undo counts.
+    `      redis.pcall('PUBLISH', request.channel, kind .. '\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
     end
   end
 end
@@ -152,4 +155,5 @@ if hotUntil > 0 then
 end
 return reply
 `,
-].join('\n')
+  ].join('\n')
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createThrottler } from '@weir/core'
+import { paths } from '@weir/core/http'
 import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
 /** What is let in and what is not. */
@@ -56,7 +57,7 @@ export const limitCases: readonly AdapterCase[] = [
   {
     title: 'applies a policy to the methods and paths that it matches',
     async run(context) {
-      const client = await context.start({ match: 'POST /status/:code', ...context.limit(1) })
+      const client = await context.start({ match: paths('POST /status/:code'), ...context.limit(1) })
       assert.deepEqual(await client.statuses(['/', '/', '/status/200', '/status/200']), [200, 200, 200, 200])
       assert.deepEqual(await client.statuses(['/status/200', '/status/201'], { method: 'POST' }), [200, 429])
     },

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { paths } from '@weir/core/http'
 import type { AdapterCase } from './context.ts'
 
 /** Weir never breaks a request, whatever is sent and whatever fails. */
@@ -6,7 +7,7 @@ export const robustnessCases: readonly AdapterCase[] = [
   {
     title: 'answers hostile targets and headers without an error of its own',
     async run(context) {
-      const client = await context.start({ ...context.limit(1000), key: ['route', 'ip', { header: 'x-key' }], match: '/*any' })
+      const client = await context.start({ ...context.limit(1000), key: ['route', 'ip', { header: 'x-key' }], match: paths('/*any') })
       const targets = [
         '/%',
         '/%zz',
@@ -73,7 +74,7 @@ export const robustnessCases: readonly AdapterCase[] = [
       await rejects({ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION')
       await rejects({ limit: 10 }, 'WEIR_MISSING_OPTION')
       await rejects({ limit: 10, interval: '1m', key: 'user' }, 'WEIR_INVALID_OPTION')
-      await rejects({ limit: 10, interval: '1m', match: 'nowhere' }, 'WEIR_INVALID_OPTION')
+      await rejects({ limit: 10, interval: '1m', match: '/login' }, 'WEIR_INVALID_OPTION')
       await rejects({ limit: 10, interval: '1m', windowMs: 60_000 }, 'WEIR_UNKNOWN_OPTION')
       await rejects({ policies: [] }, 'WEIR_INVALID_OPTION')
     },

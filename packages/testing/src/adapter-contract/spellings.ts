@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
-import type { Decision, PolicyOptions } from '@weir/core'
+import type { Decision, PathMatch, PolicyOptions } from '@weir/core'
+import { paths } from '@weir/core/http'
 import { SeededRandom } from '../random/random.ts'
 
 /** A handler of an application, and a policy that matches it. */
@@ -26,11 +27,13 @@ interface SpelledAnswer {
 
 /** The policies of an application under test: one for each route, and one by route key. None of them ever refuses. */
 export function spellingPolicies(routes: readonly SpelledRoute[]): readonly SpelledPolicy[] {
-  const policies = routes.map(({ match }): SpelledPolicy => ({ name: encodeURI(match), match, key: 'all', limit: 1e12, interval: '365d' }))
+  const policies = routes.map(
+    ({ match }): SpelledPolicy => ({ name: encodeURI(match), match: paths(match), key: 'all', limit: 1e12, interval: '365d' }),
+  )
   return [...policies, { name: 'route', key: 'route', limit: 1e12, interval: '365d' }]
 }
 
-type SpelledPolicy = Pick<PolicyOptions, 'limit' | 'interval'> & { name: string; key: 'all' | 'route'; match?: string }
+type SpelledPolicy = Pick<PolicyOptions, 'limit' | 'interval'> & { name: string; key: 'all' | 'route'; match?: PathMatch }
 
 /** What a handler answers with. */
 export function spelledAnswer(handler: string, decision: Decision | null | undefined): SpelledAnswer {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { snapshot } from '@weir/core/inspect'
 import { type AlgorithmCase, STEPS } from './case.ts'
 import { comesBack } from './decisions.ts'
 
@@ -16,7 +17,7 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
       let crowds = 0
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
-        if (run.chance(0.2)) throttler.snapshot()
+        if (run.chance(0.2)) snapshot(throttler)
         if (run.chance(0.4)) {
           run.note('a crowd')
           for (let guest = 0; guest < 4; guest++) throttler.check(`guest ${++crowds}`, Math.min(run.limit, run.cost()))
@@ -28,7 +29,7 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
         } else key.check(cost)
       }
       await run.pass(20 * run.interval)
-      assert.equal(throttler.snapshot().policies[0]?.keys, 0, 'keys that nobody uses are kept')
+      assert.equal(snapshot(throttler).policies[0]?.keys, 0, 'keys that nobody uses are kept')
     },
   },
   {

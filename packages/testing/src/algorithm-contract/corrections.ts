@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Decision } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { type AlgorithmCase, STEPS } from './case.ts'
 
 /** What is counted afterwards, and what must not be counted. */
@@ -69,7 +70,7 @@ export const correctionCases: readonly AlgorithmCase[] = [
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
         for (let looks = run.random.below(3); looks > 0; looks--) looked.peek('key', run.cost())
-        if (run.chance(0.2)) looked.snapshot()
+        if (run.chance(0.2)) snapshot(looked)
         const cost = run.cost()
         run.note(`${cost}`)
         assert.deepEqual(told(looked.check('key', cost)), told(other.check('key', cost)))

@@ -1,4 +1,4 @@
-import { serializeItem } from 'structured-headers'
+import { serializeInteger, serializeString } from 'structured-headers'
 import type { Decision } from '../../decide/decision.ts'
 import { LevelsDecision } from '../../decide/levels.ts'
 import type { Policy } from '../../decide/policy.ts'
@@ -126,12 +126,11 @@ export class HeaderWriter {
 
 function build(policy: Policy): PolicyFields {
   const limit = whole(policy.limit)
-  const parameters = new Map([['q', limit]])
   // The draft knows whole seconds only; a rounded window would promise another rate.
-  const window = policy.interval / 1000
-  if (Number.isInteger(window) && window <= LARGEST) parameters.set('w', window)
-  const name = serializeItem(policy.name, new Map())
-  return { item: serializeItem(policy.name, parameters), remaining: `${name};r=`, limit: String(limit) }
+  const seconds = policy.interval / 1000
+  const window = Number.isInteger(seconds) && seconds <= LARGEST ? `;w=${serializeInteger(seconds)}` : ''
+  const name = serializeString(policy.name)
+  return { item: `${name};q=${serializeInteger(limit)}${window}`, remaining: `${name};r=`, limit: String(limit) }
 }
 
 function whole(units: number): number {

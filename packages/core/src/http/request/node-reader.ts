@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { headerValue } from './header-value.ts'
 import type { RequestReader } from './reader.ts'
+import { anyReadings } from './readings.ts'
 
 /**
  * Reads requests of plain `node:http` (and the HTTP/2 compatibility API). The address is the socket's: forwarded headers are
@@ -8,12 +10,8 @@ import type { RequestReader } from './reader.ts'
 export const nodeReader: RequestReader<IncomingMessage> = Object.freeze({
   method: (request: IncomingMessage) => request.method ?? 'GET',
   path: (request: IncomingMessage) => request.url ?? '/',
+  readings: anyReadings,
   route: () => undefined,
   ip: (request: IncomingMessage) => request.socket?.remoteAddress,
   header: (request: IncomingMessage, name: string) => headerValue(request.headers[name]),
 })
-
-/** A header of Node.js as one string. */
-export function headerValue(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === 'string' || value === undefined ? value : value.join(', ')
-}

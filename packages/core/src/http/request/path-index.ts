@@ -1,5 +1,7 @@
 import { parse, pathToRegexp, type Token } from 'path-to-regexp'
+import type { PathPolicies } from '../../decide/request-options.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { anyReadings, isPlain } from './readings.ts'
 import { countedMethod, normalizePath, spell, withoutDots } from './route-key.ts'
 
 const ALLOWED = 'a path such as "/api/users/:id" or "/api/*rest" (path-to-regexp 8), with a method before it if wanted: "POST /login"'
@@ -32,30 +34,32 @@ interface Node {
  *   /api/*rest                                 └ tried for everything under /api
  * ```
  */
-export class PathIndex {
+export class PathIndex implements PathPolicies {
   readonly #root: Node = node()
   readonly #all: Pattern[] = []
-  /** Whether no pattern was added. */
-  empty = true
 
   /**
-   * @param pattern `'/path'` or `'METHOD /path'`
-   * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`, when it can't be compiled
+   * @param patterns each `'/path'` or `'METHOD /path'`
+   * @throws WeirError `WEIR_INVALID_OPTION`, naming `paths`, when one can't be compiled, or when there is none
    */
-  add(pattern: string, policy: number, option: string): void {
-    const parts = /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern)
-    if (parts === null) throw invalidOption(option, pattern, ALLOWED)
+  add(patterns: readonly string[], policy: number): void {
+    if (patterns.length === 0) throw invalidOption('paths', patterns, `given at least one pattern: ${ALLOWED}`)
+    for (const pattern of patterns) this.#add(pattern, policy)
+  }
+
+  #add(pattern: string, policy: number): void {
+    const parts = typeof pattern === 'string' ? /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern) : null
+    if (parts === null) throw invalidOption('paths', pattern, ALLOWED)
     const path = parts[2] as string
     const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
-    if (method === 'OTHER') throw invalidOption(option, pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
+    if (method === 'OTHER') throw invalidOption('paths', pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
     try {
       this.#place(path, method, policy, spelledLiteral)
       // Over HTTP/2 a router may be sent, and match, the octet that this letter is in Latin-1.
       if (/[\x80-\xff]/.test(path)) this.#place(path, method, policy, (text) => text)
     } catch (error) {
-      throw invalidOption(option, pattern, `${ALLOWED}; ${(error as Error).message}`)
+      throw invalidOption('paths', pattern, `${ALLOWED}; ${(error as Error).message}`)
     }
-    this.empty = false
   }
 
   #place(path: string, method: string | undefined, policy: number, encodePath: (text: string) => string): void {
@@ -66,8 +70,22 @@ export class PathIndex {
     this.#all.push(pattern)
   }
 
+  find(method: string, target: string, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void {
+    const forms = new Set<string>()
+    if (isPlain(target)) forms.add(target.toLowerCase())
+    else {
+      const all = anyReadings(target)
+      // For a target that can't be understood.
+      if (all === undefined) this.#findAll(method, found)
+      else for (const path of all) addForms(path, forms)
+      for (const path of own) addForms(path, forms)
+    }
+    for (const sample of samples) addForms(sample, forms)
+    for (const form of forms) this.match(method, form, found)
+  }
+
   /** Adds to `found` the policies with a pattern that matches a path, which is tried as it is. */
-  find(method: string, path: string, found: Set<number>): void {
+  match(method: string, path: string, found: Set<number>): void {
     const ends = path.endsWith('/')
     for (const { method: wanted, regexp, policy, open } of this.candidates(path)) {
       if (wanted !== undefined && wanted !== method) continue
@@ -75,8 +93,8 @@ export class PathIndex {
     }
   }
 
-  /** Adds to `found` all policies with a pattern for the method: for a path that can't be understood. */
-  findAll(method: string, found: Set<number>): void {
+  /** Adds to `found` all policies with a pattern for the method. */
+  #findAll(method: string, found: Set<number>): void {
     for (const { method: wanted, policy } of this.#all) if (wanted === undefined || wanted === method) found.add(policy)
   }
 

@@ -17,8 +17,11 @@ export interface RequestReader<Req> {
    * did. Policies that match either apply.
    */
   rewritten?(request: Req): string | undefined
-  /** Whether the framework's router takes paths out of targets by `parseurl`, as Express and Koa do. Otherwise it may be any. */
-  readonly parseurl?: boolean
+  /**
+   * The paths that the framework's router might take a target for, where requests without a known route are to have route keys:
+   * `parseurlReadings`, or `anyReadings` for a router of which nothing is known. Without it, odd targets share one key.
+   */
+  readonly readings?: (target: string) => ReadonlySet<string> | undefined
   /**
    * The pattern of the matched route, for frameworks that have matched it in ways of their own; undefined where none was
    * matched. A policy whose `match` covers the pattern applies, whatever the target looked like.

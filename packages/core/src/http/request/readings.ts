@@ -31,16 +31,11 @@ const SPACE = '\t\n\f\r \u00a0\ufeff'
 const NETWORK_PATH = /^[\0- ]*[/\\][\t\n\r]*[/\\]/
 const DOT_LIKE = /\/(?:\.|%2e)/i
 
-/** The ways to read a request target. */
-export interface Readings {
-  /** All paths that a router might take the target for. Still escaped, with doubled slashes and dots as they stand. */
-  readonly all: ReadonlySet<string>
-  /** Those that the framework's own router might take it for. */
-  readonly own: ReadonlySet<string>
-}
+/** The paths that a target may be taken for. Still escaped, with doubled slashes and dots as they stand. */
+export type Readings = ReadonlySet<string>
 
 /**
- * The paths that routers take a target for. They disagree:
+ * The paths that any router might take a target for. They disagree:
  *
  * | router | what it does to the target |
  * |---|---|
@@ -50,19 +45,30 @@ export interface Readings {
  * | Fastify 4 | cuts at `;` too, decodes |
  *
  * @param target without its query
- * @param parseurl whether the framework's own router is one of Express or Koa
  * @returns undefined when the target is no path, or one so odd or long that nobody can tell what a router makes of it
  */
-export function readings(target: string, parseurl: boolean): Readings | undefined {
+export function anyReadings(target: string): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
-  const path = target === '*' ? '/*' : target.replace(parseurl ? ANY_ORIGIN : ORIGIN, '')
+  const path = target === '*' ? '/*' : target.replace(ORIGIN, '')
   if (path.charCodeAt(0) !== 47) return undefined
   const all = new Set<string>()
   read(path, all)
   // As text behind a host it leaves no path.
   if (target === '*') all.add('/')
   for (const one of [...all]) if (ESCAPED_DELIMITER.test(one)) read(one.replace(/%([\da-f]{2})/gi, character), all)
-  return { all, own: parseurl ? new Set([before(path, '#'), legacy(path)]) : all }
+  return all
+}
+
+/**
+ * The paths that a router which reads targets by `parseurl`, as those of Express and Koa do, might take one for.
+ *
+ * @param target without its query
+ * @returns as `anyReadings`
+ */
+export function parseurlReadings(target: string): Readings | undefined {
+  if (target.length > LONGEST_READ) return undefined
+  const path = target === '*' ? '/*' : target.replace(ANY_ORIGIN, '')
+  return path.charCodeAt(0) === 47 ? new Set([before(path, '#'), legacy(path)]) : undefined
 }
 
 function read(path: string, found: Set<string>): void {

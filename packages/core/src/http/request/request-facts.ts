@@ -1,8 +1,8 @@
+import type { PathPolicies } from '../../decide/request-options.ts'
 import { bounded, copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
-import { addForms, type PathIndex } from './path-index.ts'
 import type { RequestReader } from './reader.ts'
-import { isPlain, type Readings, readings } from './readings.ts'
+import { isPlain, type Readings } from './readings.ts'
 import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
 
 /**
@@ -45,7 +45,7 @@ export interface KeyFacts {
 export class RequestFacts<Req> implements KeyFacts {
   readonly #reader: RequestReader<Req>
   readonly #addressKey: (address: string | undefined) => string
-  readonly #index: PathIndex
+  readonly #index: PathPolicies | undefined
   readonly #everywhere: readonly number[]
   readonly #caseSensitive: boolean
   readonly #paths = new Recent<Place>(REMEMBERED)
@@ -56,11 +56,14 @@ export class RequestFacts<Req> implements KeyFacts {
   #route: string | undefined
   #address: string | undefined
 
-  /** @param everywhere the policies without a path pattern, ascending */
+  /**
+   * @param index of the policies' path patterns; absent where there are none
+   * @param everywhere the policies without a path pattern, ascending
+   */
   constructor(
     reader: RequestReader<Req>,
     addressKey: (address: string | undefined) => string,
-    index: PathIndex,
+    index: PathPolicies | undefined,
     everywhere: readonly number[],
     caseSensitive: boolean,
   ) {
@@ -113,7 +116,7 @@ export class RequestFacts<Req> implements KeyFacts {
 
   /** The policies that may apply by path and method. */
   policies(): readonly number[] {
-    if (this.#index.empty) return this.#everywhere
+    if (this.#index === undefined) return this.#everywhere
     const { policies } = this.#locate()
     const rewritten = this.#reader.rewritten?.(this.#request as Req)
     return rewritten === undefined ? policies : inOrder(new Set([...policies, ...this.#look(rewritten).policies]))
@@ -187,19 +190,13 @@ export class RequestFacts<Req> implements KeyFacts {
 
   #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
     const plain = isPlain(raw)
-    const read = plain ? undefined : readings(raw, this.#reader.parseurl === true)
-    const route = plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(read)
+    const own = plain ? undefined : this.#reader.readings?.(raw)
+    const route = plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(own)
     const key = copied(bounded(`${method} ${route}`))
-    if (this.#index.empty) return { method, pattern, key, policies: this.#everywhere, next }
+    if (this.#index === undefined) return { method, pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
-    const forms = new Set<string>()
-    if (plain) forms.add(raw.toLowerCase())
-    else if (read === undefined) this.#index.findAll(method, found)
-    else for (const path of read.all) addForms(path, forms)
-    if (pattern !== undefined && this.#reader.samples !== undefined) {
-      for (const sample of this.#reader.samples(pattern)) addForms(sample, forms)
-    }
-    for (const form of forms) this.#index.find(method, form, found)
+    const samples = pattern === undefined ? undefined : this.#reader.samples?.(pattern)
+    this.#index.find(method, raw, own ?? [], samples ?? [], found)
     return { method, pattern, key, policies: inOrder(found), next }
   }
 
@@ -208,9 +205,9 @@ export class RequestFacts<Req> implements KeyFacts {
   }
 
   /** The route of a target that has several readings, if they are spellings of one. */
-  #agreed(read: Readings | undefined): string {
+  #agreed(own: Readings | undefined): string {
     let route: string | undefined
-    for (const path of read?.own ?? []) {
+    for (const path of own ?? []) {
       const folded = this.#fold(path)
       if (route !== undefined && route !== folded) return UNCLEAR
       route = folded

@@ -1,6 +1,6 @@
 import { isPlanMatch, type PlanGroup } from '../../decide/plans.ts'
 import type { PolicyOptions } from '../../decide/policy.ts'
-import type { MatchOption } from '../../decide/request-options.ts'
+import type { MatchOption, PathMatch, PathPolicies } from '../../decide/request-options.ts'
 import { bounded } from '../../keys/key-text.ts'
 import { isCost, MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
@@ -8,7 +8,6 @@ import { ask, CALLBACK_TIMEOUT, isThenable, type Patience } from '../../report/u
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
 import { keySources, part } from './key-source.ts'
-import { PathIndex } from './path-index.ts'
 import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, readLater, type Stage } from './read-later.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
@@ -55,14 +54,17 @@ export class Rules<Req> {
 
   /** @param only the places of the rules that are used; default: all */
   constructor(rules: readonly RequestRule<Req>[], reader: RequestReader<Req>, options: RulesOptions, only?: readonly number[]) {
-    const index = new PathIndex()
-    const unused = new PathIndex()
     const plans = new Map<PlanGroup, PlanState>()
     const used = rules.map((_, place) => only === undefined || only.includes(place))
-    this.#rules = rules.map((rule, place) =>
-      compile(rule, place, used[place] ? index : unused, plans, rules.length > 1 ? `policies[${place}].` : ''),
-    )
-    const everywhere = rules.flatMap((rule, place) => (used[place] && patternsOf(rule) === undefined ? [place] : []))
+    this.#rules = rules.map((rule, place) => compile(rule, plans, rules.length > 1 ? `policies[${place}].` : ''))
+    let index: PathPolicies | undefined
+    const everywhere: number[] = []
+    for (const [place, rule] of rules.entries()) {
+      if (!used[place]) continue
+      const match = matchOf(rule)
+      if (!isPathMatch(match)) everywhere.push(place)
+      else (index ??= match.index()).add(match.patterns, place)
+    }
     this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), index, everywhere, options.caseSensitive === true)
     this.#report = options.report
     this.#answers = new RuleAnswers(options.report)
@@ -182,18 +184,18 @@ export class Rules<Req> {
  * @throws WeirError `WEIR_INVALID_OPTION`, naming the option, what was given and what is allowed
  */
 export function checkRequestRule(rule: RequestRule<never>, at = ''): void {
-  compile(rule, 0, new PathIndex(), new Map(), at)
+  compile(rule, new Map(), at)
 }
 
-function compile<Req>(rule: RequestRule<Req>, place: number, index: PathIndex, plans: Map<PlanGroup, PlanState>, at: string): Rule<Req> {
+function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>, at: string): Rule<Req> {
   const { cost = 1 } = rule
   const match = matchOf(rule)
-  const patterns = patternsOf(rule)
-  if (match !== undefined && typeof match !== 'function') {
-    if (patterns === undefined || patterns.length === 0 || patterns.some((pattern) => typeof pattern !== 'string')) {
-      throw invalidOption(`${at}match`, match, 'a path pattern such as "POST /api/:id", a list of them, or a function of the request')
-    }
-    for (const pattern of patterns) index.add(pattern, place, `${at}match`)
+  if (match !== undefined && typeof match !== 'function' && !isPathMatch(match)) {
+    throw invalidOption(
+      `${at}match`,
+      match,
+      'paths("POST /login", "/api/*rest"), with paths imported beside throttle, or a function of the request',
+    )
   }
   if (typeof cost !== 'function' && !(isCost(cost) && cost <= MOST_UNITS)) {
     throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${MOST_UNITS}, or a function of the request`)
@@ -223,8 +225,7 @@ function matchOf<Req>(rule: RequestRule<Req>): MatchOption<Req> | undefined {
   return isPlanMatch<Req>(rule.match) ? rule.match.match : rule.match
 }
 
-function patternsOf(rule: RequestRule<never>): readonly string[] | undefined {
-  const match = matchOf(rule)
-  if (typeof match === 'string') return [match]
-  return Array.isArray(match) ? match : undefined
+/** By its members, since the ESM and the CommonJS build each make their own. */
+function isPathMatch(match: unknown): match is PathMatch {
+  return typeof match === 'object' && match !== null && 'patterns' in match && 'index' in match
 }

@@ -1,18 +1,17 @@
 import { SETTLE } from '../../algorithms/shared/gated-meter.ts'
 import type { Exchanging } from '../../algorithms/shared/site.ts'
-import { Watch } from '../../inspect/cluster.ts'
-import type { Snapshot } from '../../inspect/snapshot.ts'
 import { WeirError } from '../../report/errors.ts'
 import type { Emitter } from '../../report/events.ts'
 import { reasonOf, show } from '../../report/show.ts'
 import { ANNOUNCED, GLOBAL, type SourceIndex } from '../../report/stats.ts'
 import type { Announcement, HeartbeatReply, SyncReply } from '../../store/contract.ts'
-import type { ThrottlerState } from '../../throttler/coordinator.ts'
+import type { StoreStatus, ThrottlerState } from '../../throttler/coordinator.ts'
 import type { Clock } from '../../time/clock.ts'
 import { StoreTime } from '../../time/store-time.ts'
 import type { SyncLoop } from '../exchange/loop.ts'
 import { SyncStats } from './stats.ts'
 import { checkAnnouncement } from './store-reply.ts'
+import { Watch } from './watch.ts'
 
 /** What the state needs of the throttler that it is part of. */
 export interface StoreStateHost {
@@ -179,7 +178,7 @@ export class StoreState {
   }
 
   /** What a snapshot tells of the store. */
-  about(now: number): Pick<Snapshot, 'state' | 'degradedFor' | 'nodes' | 'sync'> {
+  about(now: number): StoreStatus {
     const { exchanges, failed, failures, entries, lastDuration, lastError, succeededAt } = this.sync
     const sync = {
       exchanges,
@@ -192,7 +191,7 @@ export class StoreState {
       clockOffset: this.time.at(now) - this.#host.clock.now(),
       clockUncertainty: this.time.uncertainty(now),
     }
-    return { state: this.state, degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
+    return { degradedFor: this.state === 'degraded' ? now - this.degradedAt : 0, nodes: this.nodes, sync }
   }
 
   #invalidate(now: number, away: boolean): void {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Policy } from '../../../src/decide/policy.ts'
+import { snapshot } from '../../../src/inspect/index.ts'
 import { offer, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
@@ -63,6 +64,6 @@ describe.each(['background', 'spans'] as const)('%s', (coordination) => {
     offer(throttler, 'a', 1_000)
     await close()
     expect(store.total(policy, 'a', EPOCH)).toEqual({ taken: 10, given: 0 })
-    expect(throttler.snapshot().policies[0]).toMatchObject({ admitted: 10, refused: 1_990 })
+    expect(snapshot(throttler).policies[0]).toMatchObject({ admitted: 10, refused: 1_990 })
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { PolicyOptions } from '../../../src/decide/policy.ts'
+import { snapshot } from '../../../src/inspect/index.ts'
 import { type Node, offer, type Scene, scene } from '../../support/nodes.ts'
 import { EPOCH } from '../../support/world.ts'
 
@@ -84,7 +85,7 @@ describe('the worked example: a limit of 300, three nodes, spans of 30/25/35, 40
       ],
     ])
     expect(nodes.map((node) => node.peek('a').allowed)).toEqual([true, true, false])
-    expect(nodes.map((node) => node.snapshot().blocked.length)).toEqual([0, 0, 1])
+    expect(nodes.map((node) => snapshot(node).blocked.length)).toEqual([0, 0, 1])
     expect(nodes[2].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfter: 120_000 - 1 })
     await here.close()
   })
@@ -220,7 +221,7 @@ describe('nodes is one at first, then the total of the interval by the own count
     const before = store.requests.length
     expect(offer(nodes[0], 'a', 400)).toBe(300)
     expect(nodes[0].check('a')).toMatchObject({ allowed: false, reason: 'cooldown', retryAfter: 120_000 })
-    expect(nodes[0].snapshot().blocked).toHaveLength(1)
+    expect(snapshot(nodes[0]).blocked).toHaveLength(1)
     expect(store.requests).toHaveLength(before)
     await here.close()
   })

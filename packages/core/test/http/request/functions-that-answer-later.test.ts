@@ -4,6 +4,7 @@ import type { Decision } from '../../../src/decide/decision.ts'
 import type { KeyOption } from '../../../src/decide/request-options.ts'
 import type { ThrottleInput } from '../../../src/http/adapter-options.ts'
 import { createGuard } from '../../../src/http/guard.ts'
+import { paths } from '../../../src/http/request/paths.ts'
 import { type RequestRule, Rules } from '../../../src/http/request/rules.ts'
 import type { WeirError } from '../../../src/report/errors.ts'
 
@@ -94,7 +95,7 @@ test('a request that waits while the rules are swapped is counted by the new one
   const { guard } = guardOf({ ...one, name: 'old', key: () => tick().then(() => 'ann') })
   const waiting = guard.check({ user: 'ann' })
   guard.throttler.update([
-    { name: 'first', limit: 5, interval: '1h', key: 'all', match: '/elsewhere' },
+    { name: 'first', limit: 5, interval: '1h', key: 'all', match: paths('/elsewhere') },
     { name: 'second', limit: 7, interval: '1h', key: (request) => `user ${String(request.user)}` },
   ])
   // By then the guard has followed already, for another request.

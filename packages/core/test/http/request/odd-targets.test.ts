@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { paths } from '../../../src/http/request/paths.ts'
 import type { RequestReader } from '../../../src/http/request/reader.ts'
-import { LONGEST_READ, readings } from '../../../src/http/request/readings.ts'
+import { anyReadings, LONGEST_READ, parseurlReadings } from '../../../src/http/request/readings.ts'
 import { type RequestRule, Rules } from '../../../src/http/request/rules.ts'
 import { type FakeRequest, fakeReader } from '../fake-request.ts'
 
@@ -10,14 +11,14 @@ function read(
   matches: readonly string[],
   reader: RequestReader<FakeRequest> = fakeReader,
 ): { counted: string[]; key: string } {
-  const policies = matches.map((match): RequestRule<FakeRequest> => ({ name: match, match, key: 'all' }))
+  const policies = matches.map((match): RequestRule<FakeRequest> => ({ name: match, match: paths(match), key: 'all' }))
   const rules = new Rules<FakeRequest>([...policies, { name: 'route' }], reader, { report: () => {} })
   rules.evaluate({ path })
   const counted = rules.applying.slice(0, rules.applied).flatMap((place) => matches[place] ?? [])
   return { counted, key: rules.keys[matches.length] as string }
 }
 
-const parseurl: RequestReader<FakeRequest> = { ...fakeReader, parseurl: true }
+const parseurl: RequestReader<FakeRequest> = { ...fakeReader, readings: parseurlReadings }
 const UNCLEAR = 'GET (unclear)'
 
 describe('a target that routers disagree about is counted by the policies of all that they make of it', () => {
@@ -73,8 +74,10 @@ describe('a target that cannot be read is counted by every policy with a path', 
   })
 
   test('nothing longer is read in several ways', () => {
-    expect(readings(`/${'%'.repeat(LONGEST_READ - 1)}`, false)).toBeDefined()
-    expect(readings(`/${'%'.repeat(LONGEST_READ)}`, false)).toBeUndefined()
+    for (const readings of [anyReadings, parseurlReadings]) {
+      expect(readings(`/${'%'.repeat(LONGEST_READ - 1)}`)).toBeDefined()
+      expect(readings(`/${'%'.repeat(LONGEST_READ)}`)).toBeUndefined()
+    }
   })
 })
 
@@ -91,7 +94,7 @@ test('a policy that covers the pattern of the matched route applies whatever the
     samples: (pattern) => [pattern.replace(/:\w+/, '%01')],
   }
   const rules = new Rules<FakeRequest>(
-    patterns.map((match) => ({ name: match, match, key: 'all' })),
+    patterns.map((match) => ({ name: match, match: paths(match), key: 'all' })),
     reader,
     { report: () => {} },
   )

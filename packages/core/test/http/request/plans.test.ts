@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { expandPlans, type PlannedPolicyOptions } from '../../../src/decide/plans.ts'
+import { paths } from '../../../src/http/request/paths.ts'
 import { Rules } from '../../../src/http/request/rules.ts'
 import type { WeirError } from '../../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from '../fake-request.ts'
@@ -27,7 +28,7 @@ describe('the plan of a request', () => {
   const policies = expandPlans<FakeRequest>([
     {
       ...planned,
-      match: '/api/*rest',
+      match: paths('/api/*rest'),
       plan: (request) => {
         asked++
         if (request.user === 'boom') throw new Error('boom')

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { KeyOption, KeySource, MatchOption } from '../../../src/decide/request-options.ts'
 import { header } from '../../../src/http/request/key-source.ts'
 import { PathIndex } from '../../../src/http/request/path-index.ts'
+import { paths } from '../../../src/http/request/paths.ts'
 import { checkRequestRule, type RequestRule, Rules } from '../../../src/http/request/rules.ts'
 import type { WeirError } from '../../../src/report/errors.ts'
 import { type FakeRequest, fakeReader } from '../fake-request.ts'
@@ -171,11 +172,11 @@ describe('match', () => {
     ['/', { path: '/a' }, false],
     ['/*all', { path: '/any/thing' }, true],
   ])('%s for %j: %s', (match, request, expected) => {
-    expect(applies(match, request)).toBe(expected)
+    expect(applies(paths(match), request)).toBe(expected)
   })
 
   test('several patterns apply once', () => {
-    const { rules } = rulesOf([{ match: ['/a', '/:any', 'GET /a'] }])
+    const { rules } = rulesOf([{ match: paths('/a', '/:any', 'GET /a') }])
     expect(rules.evaluate({ path: '/a' })).toBe(true)
     expect(rules.applying.slice(0, rules.applied)).toEqual([0])
   })
@@ -183,8 +184,8 @@ describe('match', () => {
   test('policies keep their order, and what does not apply is undefined', () => {
     const { rules } = rulesOf([
       { key: 'all' },
-      { match: '/a', key: 'all' },
-      { match: '/b', key: 'all' },
+      { match: paths('/a'), key: 'all' },
+      { match: paths('/b'), key: 'all' },
       { match: (request) => request.method === 'POST', key: 'all' },
     ])
     rules.evaluate({ method: 'POST', path: '/b' })
@@ -227,7 +228,7 @@ describe('match', () => {
     const path = fc.array(fc.constantFrom('a', 'b', 'a-1', 'c'), { maxLength: 5 }).map((segments) => `/${segments.join('/')}`)
     fc.assert(
       fc.property(fc.array(pattern, { minLength: 1, maxLength: 12 }), path, (patterns, requested) => {
-        const { rules } = rulesOf(patterns.map((match) => ({ match, key: 'all' })))
+        const { rules } = rulesOf(patterns.map((match) => ({ match: paths(match), key: 'all' })))
         rules.evaluate({ path: requested })
         const expected = patterns.flatMap((match, place) => {
           const { regexp } = pathToRegexp(match)
@@ -243,8 +244,8 @@ describe('match', () => {
 
   test('of 200 policies only those are tried that a path can lead to', () => {
     const index = new PathIndex()
-    for (let i = 0; i < 200; i++) index.add(`POST /api/v1/:tenant/resource-${i}/:id`, i, 'match')
-    index.add('/api/*rest', 200, 'match')
+    for (let i = 0; i < 200; i++) index.add([`POST /api/v1/:tenant/resource-${i}/:id`], i)
+    index.add(['/api/*rest'], 200)
     expect(index.candidates('/api/v1/acme/resource-7/42')).toHaveLength(2)
     expect(index.candidates('/api/v1/acme/resource-7')).toHaveLength(1)
     expect(index.candidates('/other/v1/acme/resource-7/42')).toHaveLength(0)
@@ -274,15 +275,10 @@ describe('what cannot be used is rejected', () => {
     [{ key: ['ip', ['route']] as unknown as ['ip'] }, 'key'],
     [{ key: 5 as unknown as 'ip' }, 'key'],
     [{ key: { header: 'no such name' } }, 'header'],
-    [{ match: 'api/x' }, 'match'],
-    [{ match: '/a/:' }, 'match'],
-    [{ match: '/a/*' }, 'match'],
-    [{ match: '/a(b)' }, 'match'],
-    [{ match: 'get /a' }, 'match'],
-    [{ match: 'BREW /a' }, 'match'],
-    [{ match: [] }, 'match'],
-    [{ match: 5 as unknown as string }, 'match'],
-    [{ match: '/\ud800' }, 'match'],
+    [{ match: '/api/x' as never }, 'with paths imported'],
+    [{ match: ['/api/x'] as never }, 'with paths imported'],
+    [{ match: 5 as never }, 'match'],
+    [{ match: null as never }, 'match'],
     [{ cost: 0 }, 'cost'],
     [{ cost: Number.NaN }, 'cost'],
     [{ cost: 1e308 }, 'cost'],
@@ -290,6 +286,16 @@ describe('what cannot be used is rejected', () => {
     expect(() => checkRequestRule(rule, 'policies[3].')).toThrow(
       expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining(option) }),
     )
+  })
+
+  test.each(['api/x', '/a/:', '/a/*', '/a(b)', 'get /a', 'BREW /a', '/\ud800', 5 as unknown as string])('paths() checks %j', (pattern) => {
+    expect(() => paths('/a', pattern)).toThrow(
+      expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('paths') }),
+    )
+  })
+
+  test('paths() needs a pattern', () => {
+    expect(() => paths()).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
   test('header() checks its name', () => {

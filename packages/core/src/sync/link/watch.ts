@@ -1,0 +1,62 @@
+import type { HeartbeatReply, HeartbeatRequest, StatusReport } from '../../store/contract.ts'
+import type { Coordinated } from '../../throttler/coordinator.ts'
+
+/** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
+const WATCH_FOR = 10_000
+
+/** What makes a status; see `inspect/node-status.ts`. */
+type Tell = (throttlers: readonly Coordinated[], startedAt: number, now: number) => string
+
+/**
+ * What nodes tell each other of themselves, through heartbeats: who looks at the cluster asks for the others' statuses, and only
+ * while somebody does, nodes tell theirs. Unwatched it costs nothing; what makes a status is loaded then, too.
+ */
+export class Watch {
+  readonly #startedAt: number
+  #until = Number.NEGATIVE_INFINITY
+  #watched = false
+  #tell: Tell | undefined
+  #others: readonly StatusReport[] = []
+  #heardAt = 0
+
+  /** @param startedAt on the monotonic clock, as all times here */
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt
+  }
+
+  /** What a heartbeat is to carry. */
+  request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'status' | 'watch'> {
+    const status = this.#watched ? this.#tell?.(throttlers, this.#startedAt, now) : undefined
+    return {
+      ...(status !== undefined && { status }),
+      ...(now < this.#until && { watch: true as const }),
+    }
+  }
+
+  heard({ watched, statuses }: HeartbeatReply, now: number): void {
+    this.#watched = watched === true
+    if (this.#watched && this.#tell === undefined) this.#load()
+    if (statuses === undefined) return
+    this.#heardAt = now
+    this.#others = statuses
+  }
+
+  /** What the other nodes told last; asks for more. */
+  others(now: number): readonly StatusReport[] {
+    if (now >= this.#until) this.#others = []
+    this.#until = now + WATCH_FOR
+    const since = now - this.#heardAt
+    return this.#others.map((report) => ({ ...report, age: report.age + since }))
+  }
+
+  #load(): void {
+    import('../../inspect/node-status.ts').then(
+      ({ tellStatus }) => {
+        this.#tell = tellStatus
+      },
+      () => {
+        // The next heartbeat tries again.
+      },
+    )
+  }
+}

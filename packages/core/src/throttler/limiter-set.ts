@@ -1,0 +1,79 @@
+import type { Meter } from '../algorithms/meter.ts'
+import type { Exchange, Exchanging, SharedSite, StoreExchange } from '../algorithms/shared/site.ts'
+import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
+import type { Policy } from '../decide/policy.ts'
+import type { Emitter } from '../report/events.ts'
+import type { ThrottlerSettings } from './options.ts'
+
+/** So long, in intervals, the store may have counts of a policy that was taken out. */
+const KEPT_INTERVALS = 3
+
+/** What meters see of other nodes: those that count in this process, and those whose counts travel. */
+export interface Exchanges {
+  readonly local: Exchange
+  readonly shared: StoreExchange | undefined
+}
+
+/** The limiters of a throttler, one for each policy. An update keeps those whose policy stays. */
+export class LimiterSet {
+  /** In the order of the policies. */
+  all: readonly Limiter[] = []
+  /** The meters whose counts are exchanged, and those that count for this process alone. */
+  exchanging: readonly Exchanging[] = []
+  alone: readonly Meter[] = []
+  /** Those that an update has taken out, and when: one that comes back soon must go on with its counts, which only grow. */
+  #retired: readonly { readonly limiter: Limiter; readonly at: number }[] = []
+  readonly #settings: ThrottlerSettings
+  readonly #exchanges: Exchanges
+  readonly #events: LimiterEvents
+
+  constructor(settings: ThrottlerSettings, emitter: Emitter, exchanges: Exchanges) {
+    this.#settings = settings
+    this.#exchanges = exchanges
+    this.#events = {
+      blocked: ({ policy }, key, forMs, cause) => {
+        if (emitter.has('blocked')) emitter.emit('blocked', { policy: policy.name, key, for: forMs, cause })
+      },
+      unblocked: ({ policy }, key, cause) => {
+        if (emitter.has('unblocked')) emitter.emit('unblocked', { policy: policy.name, key, cause })
+      },
+      overflow: ({ policy, maxKeys }) => {
+        if (emitter.has('overflow')) emitter.emit('overflow', { policy: policy.name, maxKeys })
+      },
+    }
+  }
+
+  /** @param running whether the throttler has started */
+  adopt(policies: readonly Policy[], now: number, running: boolean): void {
+    const before = this.all
+    const retired = this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
+    const known = [...before, ...retired.map(({ limiter }) => limiter)]
+    const all = policies.map((policy) => {
+      const kept = known.find((limiter) => limiter.policy.id === policy.id)
+      if (kept === undefined) {
+        const made = this.#make(policy)
+        if (running) made.meter.roll(now)
+        return made
+      }
+      kept.adopt(policy, now)
+      // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
+      if (!running) kept.meter.rollAt = Number.NEGATIVE_INFINITY
+      return kept
+    })
+    const gone = before.filter((limiter) => !all.includes(limiter)).map((limiter) => ({ limiter, at: now }))
+    this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone]
+    const shared = all.filter(({ policy }) => policy.coordination !== 'local')
+    this.all = all
+    this.exchanging = shared.map(({ meter }) => meter as Exchanging)
+    this.alone = all.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
+  }
+
+  #make(policy: Policy): Limiter {
+    const { algorithm, coordination } = policy
+    const { local, shared } = this.#exchanges
+    const exchange = coordination === 'local' ? local : (shared as StoreExchange)
+    const make = algorithm[coordination] as NonNullable<(typeof algorithm)['local']>
+    const { maxKeys, overflow } = this.#settings
+    return new Limiter(policy, (site: SharedSite) => make(site, exchange), this.#events, maxKeys, overflow)
+  }
+}
