@@ -5,10 +5,12 @@ import { dirname, join, relative, sep } from 'node:path'
 /** @typedef {Record<string, string[]>} Rooms */
 
 const RULE = 'rooms'
+const CLASS = /^(?:export )?(?:abstract )?class (\w+)(?:<.*?>)?(?: extends (\w+))?/gm
 const IMPORT = /(?:from|import)\s*\(?\s*['"](\.{1,2}\/[^'"]+)['"]/g
 
 /**
  * What breaks `rooms.json` of a package: the list of its rooms (the folders of `src`), and from which others each may import.
+ * Also where a class of such a package inherits from more than one other.
  * Files beside the rooms, such as `index.ts`, may import from all of them.
  *
  * @param {string} directory - the package
@@ -22,6 +24,8 @@ export function roomViolations(directory) {
   const violations = circles(rooms).map((room) => ({ rule: RULE, file: list, message: `Arrows from room "${room}" lead back to it.` }))
   const src = join(directory, 'src')
   const used = new Set()
+  /** @type {Map<string, { file: string, parent: string | undefined }>} */
+  const classes = new Map()
   for (const entry of readdirSync(src, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile() || !/\.tsx?$/.test(entry.name)) continue
     const file = join(entry.parentPath, entry.name)
@@ -32,13 +36,23 @@ export function roomViolations(directory) {
       violations.push({ rule: RULE, file, message: `Room "${from}" is not in rooms.json.` })
       continue
     }
-    for (const [, specifier] of readFileSync(file, 'utf8').matchAll(IMPORT)) {
+    const code = readFileSync(file, 'utf8')
+    for (const [, name, parent] of code.matchAll(CLASS)) classes.set(/** @type {string} */ (name), { file, parent })
+    for (const [, specifier] of code.matchAll(IMPORT)) {
       const to = roomOf(src, join(dirname(file), /** @type {string} */ (specifier)))
       if (to === from) continue
       used.add(`${from} ${to}`)
       if (to === undefined || !allowed.includes(to)) {
         violations.push({ rule: RULE, file, message: `Room "${from}" must not import from ${to === undefined ? 'the top' : `"${to}"`}.` })
       }
+    }
+  }
+  for (const [name, { file, parent = '' }] of classes) {
+    // What is not a class of the package, such as Error, does not count.
+    const above = classes.get(parent)?.parent ?? ''
+    if (classes.has(above)) {
+      const message = `Class "${name}" extends "${parent}", which extends "${above}": inheritance is one deep at most.`
+      violations.push({ rule: RULE, file, message })
     }
   }
   for (const [from, allowed] of Object.entries(rooms)) {

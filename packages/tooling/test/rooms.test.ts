@@ -23,6 +23,21 @@ const house = {
   'index.ts': "export * from './top/a.ts'",
 }
 
+describe('the classes of a package', () => {
+  const base = 'export abstract class Base extends Error {}'
+  const heir = "import { Base } from './base.ts'\nexport class Heir<T> extends Base {}"
+
+  it('may extend one other', () => {
+    expect(found({ a: [] }, { 'a/base.ts': base, 'a/heir.ts': heir })).toEqual([])
+  })
+
+  it('may not extend one that extends another', () => {
+    expect(found({ a: [] }, { 'a/base.ts': base, 'a/heir.ts': heir, 'a/third.ts': 'class Third extends Heir {}' })).toEqual([
+      'Class "Third" extends "Heir", which extends "Base": inheritance is one deep at most.',
+    ])
+  })
+})
+
 describe('the rooms of a package', () => {
   it('may be used as the list says', () => {
     expect(found({ ground: [], top: ['ground'] }, house)).toEqual([])

@@ -2,11 +2,10 @@ import { BLOCKED } from '../keys/key-table.ts'
 import { LOCAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Meter, MeterSite, Refusal } from './meter.ts'
+import { RoomSearch } from './room-search.ts'
 
 /** Slots that one step of a walk looks at, so that a step takes about a millisecond. */
 const STEP = 20_000
-/** Slots that a new key in a full table looks at for an idle one. */
-const EVICT_STEP = 1_000
 
 /**
  * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, refusals and
@@ -30,8 +29,7 @@ export abstract class LocalMeter implements Meter {
   readonly surveyed: number = 50_000
   rollAt: number = Number.NEGATIVE_INFINITY
   admitted = 0
-  #hand = 0
-  #handAt = Number.NEGATIVE_INFINITY
+  readonly #search = new RoomSearch()
   #marked: number[] = []
 
   constructor(site: MeterSite) {
@@ -173,16 +171,8 @@ export abstract class LocalMeter implements Meter {
   forgotten(_slot: number): void {}
 
   makeRoom(): boolean {
-    const { table } = this.site
-    // The search goes round the table once between two rolls. After that every key in it is in use.
-    if (this.#handAt !== this.rollAt) {
-      this.#handAt = this.rollAt
-      this.#hand = 0
-    }
-    const end = Math.min(table.end, this.#hand + EVICT_STEP)
-    this.#forgetIdle(this.#hand, end, this.rollAt - this.site.policy.interval)
-    this.#hand = end
-    return !table.full
+    const at = this.rollAt - this.site.policy.interval
+    return this.#search.step(this.site.table, this.rollAt, (from, to) => this.#forgetIdle(from, to, at))
   }
 
   sweep(from: number, now: number): number {

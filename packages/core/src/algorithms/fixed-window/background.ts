@@ -1,13 +1,14 @@
-import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TAG } from '../../keys/key-table.ts'
-import { COUNTDOWN, HELLO, RESEND } from '../../report/stats.ts'
+import { baseOf, DUE, GATE, IN_FLIGHT, KNOWN, OTHERS, SENT, STRIDE, TOLD } from '../../keys/key-table.ts'
+import { ANNOUNCED, COUNTDOWN, GLOBAL, HELLO, LOCAL, RESEND, type SourceIndex } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { spanEnd } from '../../time/intervals.ts'
-import type { Refusal, Reserving } from '../meter.ts'
-import type { Active } from '../shared/active-key.ts'
-import type { Ticket } from '../shared/batch.ts'
+import { type Active, nodesOf } from '../shared/active-key.ts'
 import { divisorFor, smooth, threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
-import { ReservingMeter } from './reserving.ts'
+import { Reservations } from '../shared/reservations.ts'
+import type { WindowMeter } from '../shared/window-meter.ts'
+import type { WindowRecords } from '../shared/window-records.ts'
+import type { WindowRule } from '../shared/window-rule.ts'
 
 /**
  * Fixed windows with `coordination: 'background'`: a request is refused only when the units that are known to have been taken
@@ -15,39 +16,51 @@ import { ReservingMeter } from './reserving.ts'
  *
  * GATE is the number of known units at which a request is not counted at once: an exchange falls due, or the limit is reached.
  */
-export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
-  get reserving(): Reserving | undefined {
-    return this.policy.strict ? this : undefined
+export class BackgroundFixedWindow implements WindowRule {
+  readonly remembers: number = 0
+  readonly reservations: Reservations
+  readonly #meter: WindowMeter
+  readonly #records: WindowRecords
+
+  constructor(meter: WindowMeter) {
+    this.#meter = meter
+    this.#records = meter.records
+    this.reservations = new Reservations(meter, this)
   }
 
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  most(slot: number): number {
+    return this.#meter.site.limitOf(slot)
+  }
+
+  reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+    const meter = this.#meter
+    const { exchange, policy } = meter
+    const { fields, flags } = meter.table
     const base = baseOf(slot)
-    const fields = this.table.fields
-    const limit = this.site.limitOf(slot)
-    if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
-    if (this.blockOf(slot, now) !== undefined) {
+    const limit = meter.site.limitOf(slot)
+    if (meter.blockOf(slot, now) !== undefined) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
     const known = fields[base + KNOWN] as number
-    const active = this.activeOf(slot)
-    if (this.decidesAlone(slot)) {
+    const active = this.#records.activeOf(slot)
+    if (meter.decidesAlone(slot)) {
       const most = this.#mostWhileDegraded(slot, base, now)
       fields[base + GATE] = Math.min(most, limit)
       // The next try was dropped if the whole store went away meanwhile.
-      if (!this.storeAway && count) this.wantExchange(slot, now, COUNTDOWN)
+      if (!meter.storeAway && count) meter.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most && cost <= limit
     }
-    if (active !== undefined && this.exchange.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
-    fields[base + GATE] = known + 1 > limit && limit >= 1 && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
+    if (active !== undefined && exchange.foundAt < meter.rollAt - policy.interval + TOGETHER) active.capped = false
+    fields[base + GATE] = known + 1 > limit && limit >= 1 && policy.cooldown === 0 ? meter.fullGate(slot) : limit
     if (known + cost > limit) return false
     if (!count) {
       // The next request asks for the exchange that this one, which is not counted, must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
-      return active?.capped !== true || this.own(base) + cost <= active.cap
+      return active?.capped !== true || this.#records.own(base) + cost <= active.cap
     }
     if (active?.capped === true) return this.#admitsCapped(slot, base, cost, now)
-    if (this.exchange.connected && ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
+    if (exchange.connected && ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0) {
       this.#countDown(slot, base, cost, now)
     }
     return true
@@ -58,49 +71,44 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
    * the outage until an exchange before which all nodes had time to send their counts.
    */
   #admitsCapped(slot: number, base: number, cost: number, now: number): boolean {
-    this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
-    this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
-    return this.own(base) + cost <= this.activate(slot).cap
+    this.#meter.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.#meter.wantExchange(slot, Math.max(now, this.#meter.exchange.recoveredAt + SETTLE), RESEND)
+    return this.#records.own(base) + cost <= this.#records.activate(slot).cap
   }
 
   /** Asks for an exchange if `cost` more units make one due; else sets the gate to where one may fall due. */
   #countDown(slot: number, base: number, cost: number, now: number): void {
-    const fields = this.table.fields
-    const active = this.activeOf(slot)
-    const unsent = this.unsent(slot, base)
+    const { fields } = this.#meter.table
+    const active = this.#records.activeOf(slot)
+    const unsent = this.#records.unsent(slot, base)
     const due = this.#dueAt(base, active, now)
     if (unsent + cost >= due || active?.hello === true) {
-      this.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
+      this.#meter.wantExchange(slot, now, active?.hello === true ? HELLO : COUNTDOWN)
       return
     }
     // With others known to be active the threshold sinks as time passes: look again half way.
     const next = active !== undefined && active.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
-    fields[base + GATE] = Math.min(this.site.limitOf(slot), (fields[base + KNOWN] as number) + next - unsent)
+    fields[base + GATE] = Math.min(this.#meter.site.limitOf(slot), (fields[base + KNOWN] as number) + next - unsent)
   }
 
   #dueAt(base: number, active: Active | undefined, now: number): number {
-    const nodes = this.#nodesOf(active)
+    const { exchange, site } = this.#meter
+    const nodes = nodesOf(active, exchange.nodes)
     const told = this.#told(base, active)
-    const limit = this.site.limitOf(base / STRIDE)
+    const limit = site.limitOf(base / STRIDE)
     const due = threshold({
       room: limit - told,
       inFlight: active?.flight ?? 0,
       nodes,
-      extrapolated: active === undefined ? 0 : expected(active, now),
-      divisor: divisorFor(limit, this.exchange.nodes),
+      extrapolated: active?.expected(now) ?? 0,
+      divisor: divisorFor(limit, exchange.nodes),
     })
     return due <= 1 && this.#mayHoldOne(told, nodes) ? MORE_THAN_ONE : due
   }
 
-  /** The nodes that a key's traffic is spread over: as many as are alive, or more by this node's share of it. */
-  #nodesOf(active: Active | undefined): number {
-    const live = this.exchange.nodes
-    return active === undefined ? live : Math.max(live, 1 / active.share.value(live))
-  }
-
   /** Units of the others, as far as known, and those of its own that this node has told. */
   #told(base: number, active: Active | undefined): number {
-    const fields = this.table.fields
+    const { fields } = this.#meter.table
     return (fields[base + OTHERS] as number) + (fields[base + SENT] as number) - (active?.givenSent ?? 0)
   }
 
@@ -110,39 +118,39 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
    * key hot, nobody admits more because of it.
    */
   #mayHoldOne(told: number, nodes: number): boolean {
-    const { limit, hot } = this.storePolicy
+    const { limit, hot } = this.#meter.storePolicy
     return nodes <= limit - hot && told + 1 < hot
   }
 
   /** Whether all that is unsent of a key is a unit that can be held back. */
   #holdsOne(slot: number, base: number): boolean {
-    const active = this.activeOf(slot)
-    const unsent = this.unsent(slot, base)
-    return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), this.#nodesOf(active))
+    const active = this.#records.activeOf(slot)
+    const unsent = this.#records.unsent(slot, base)
+    return unsent > 0 && unsent <= 1 && this.#mayHoldOne(this.#told(base, active), nodesOf(active, this.#meter.exchange.nodes))
   }
 
   /** Known units up to which requests are admitted while the store is away. */
   #mostWhileDegraded(slot: number, base: number, now: number): number {
-    const { spans, interval, degraded } = this.policy
-    const limit = this.site.limitOf(slot)
-    const fields = this.table.fields
-    const live = this.exchange.nodes
+    const { spans, interval, degraded } = this.#meter.policy
+    const limit = this.#meter.site.limitOf(slot)
+    const { fields } = this.#meter.table
+    const live = this.#meter.exchange.nodes
     switch (degraded) {
       case 'open':
         return Number.POSITIVE_INFINITY
       case 'closed':
         return Number.NEGATIVE_INFINITY
       case 'published': {
-        const active = this.activate(slot)
+        const active = this.#records.activate(slot)
         if (now >= active.spanEnd) {
-          active.spanTaken = this.own(base)
-          const { time } = this
+          active.spanTaken = this.#records.own(base)
+          const { time } = this.#meter
           active.spanEnd = time.monotonicAt(spanEnd(time.at(now), interval, spans))
         }
         return (fields[base + OTHERS] as number) + active.spanTaken + limit / spans / live
       }
       default: {
-        const active = this.activate(slot)
+        const active = this.#records.activate(slot)
         const sentNet = (fields[base + SENT] as number) - active.givenSent
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
@@ -155,109 +163,108 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     }
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
-    const { cooldown } = this.policy
-    const base = baseOf(slot)
-    const forgiven = this.decidesAlone(slot) || this.ordinal <= Math.max(this.amnesty, this.activeOf(slot)?.awayIn ?? -1)
-    if (cooldown > 0 && !forgiven && this.closedFor(base, cost)) {
-      if (this.blockOf(slot, now) === undefined) this.blocks.startCooldown(slot, now, this.rollAt)
-    }
-    return this.explain(slot, cost, now)
+  refused(slot: number, cost: number, now: number): void {
+    const { amnesty, blocks, ordinal, policy, rollAt, site, table } = this.#meter
+    if (policy.cooldown === 0 || this.#meter.decidesAlone(slot)) return
+    if (ordinal <= Math.max(amnesty, this.#records.activeOf(slot)?.awayIn ?? -1)) return
+    // Not where a request is refused alone, since it costs more than what is left.
+    const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
+    if (closed && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)
   }
 
-  /**
-   * Whether a request must wait for the store (`strict`): so little is left that the nodes together could admit
-   * too much before they hear of each other.
-   */
-  mustAsk(slot: number, now: number): boolean {
-    if (!this.policy.strict || !this.exchange.connected || this.decidesAlone(slot)) return false
-    const base = baseOf(slot)
-    const fields = this.table.fields
-    if (fields[base + TAG] !== this.tag) this.refresh(slot, now)
-    const active = this.activeOf(slot)
-    const nodes = this.#nodesOf(active)
-    const unsent = this.unsent(slot, base)
-    const others = Math.max(unsent * (nodes - 1), active === undefined ? 0 : expected(active, now))
-    return this.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes
+  opensIn(_slot: number, _cost: number, now: number): number {
+    return this.#meter.tillEnd(now)
   }
 
-  override overdue(ticket: Ticket): void {
-    const active = typeof ticket === 'number' ? this.activeOf(ticket) : undefined
-    if (active === undefined || this.policy.degraded !== 'share') return
+  knownBy(slot: number, cost: number): SourceIndex {
+    if (this.#records.own(baseOf(slot)) + cost > this.#meter.site.limitOf(slot)) return LOCAL
+    return ((this.#meter.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
+  }
+
+  used(_slot: number, units: number): number {
+    return units
+  }
+
+  spanUnsent(): void {}
+
+  left(): void {}
+
+  settledLate(): void {}
+
+  overdue(slot: number): void {
+    const active = this.#records.activeOf(slot)
+    if (active === undefined || this.#meter.policy.degraded !== 'share') return
     active.away = true
-    active.awayIn = this.ordinal
-    this.recheck(ticket as number)
+    active.awayIn = this.#meter.ordinal
+    this.#meter.recheck(slot)
   }
 
-  protected override quiet(slot: number, base: number, unsent: number): boolean {
-    const limit = this.site.limitOf(slot)
-    const live = this.exchange.nodes
-    if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
+  quiet(slot: number, base: number, unsent: number): boolean {
+    const { exchange, ordinal, site } = this.#meter
+    const limit = site.limitOf(slot)
+    const live = exchange.nodes
+    if (this.#records.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
     // The interval is over, and nobody needs its last unit any more.
-    return this.ordinalOf(base) !== this.ordinal && this.#holdsOne(slot, base)
+    return this.#meter.ordinalOf(base) !== ordinal && this.#holdsOne(slot, base)
   }
 
   /** With a small limit the countdown's first step is a unit or two, so being quiet would save nothing. */
   #quietPart(base: number): number {
-    const { interval } = this.policy
-    const limit = this.site.limitOf(base / STRIDE)
-    if (this.ordinalOf(base) !== this.ordinal || divisorFor(limit, this.exchange.nodes) > 2) return QUIET_OWN
-    const elapsed = 1 - (this.rollAt - this.walkedAt) / interval
+    const { exchange, ordinal, policy, rollAt, site, walkedAt } = this.#meter
+    const limit = site.limitOf(base / STRIDE)
+    if (this.#meter.ordinalOf(base) !== ordinal || divisorFor(limit, exchange.nodes) > 2) return QUIET_OWN
+    const elapsed = 1 - (rollAt - walkedAt) / policy.interval
     return Math.min(QUIET_OWN, ON_PACE * Math.max(0, elapsed))
   }
 
-  protected override merge(slot: number, base: number, cell: Cell, reply: Cell, _sent: number, now: number): void {
-    const fields = this.table.fields
-    const active = this.activeOf(slot)
+  merge(slot: number, base: number, cell: Cell, reply: Cell, now: number): void {
+    const { exchange, site, table } = this.#meter
+    const { fields } = table
+    const active = this.#records.activeOf(slot)
     const total = reply.taken - reply.given
     const ownNet = cell.taken - cell.given
     const others = Math.max(0, total - ownNet)
     fields[base + SENT] = Math.max(fields[base + SENT] as number, cell.taken)
     if (active === undefined) {
       // After the store lost its data its totals are too small for a while; what was known stays known.
-      if (reply.given > 0) this.setOthers(base, others)
-      else this.raiseOthers(base, others)
-      this.recheck(slot)
+      if (reply.given > 0) this.#records.setOthers(base, others)
+      else this.#records.raiseOthers(base, others)
+      this.#meter.recheck(slot)
       return
     }
     active.givenSent = Math.max(active.givenSent, cell.given)
     active.flight = 0
-    if (active.sentAt >= this.exchange.recoveredAt + SETTLE) active.capped = false
+    if (active.sentAt >= exchange.recoveredAt + SETTLE) active.capped = false
     const before = fields[base + OTHERS] as number
-    if (reply.given > active.givenByAll && !active.announcedInFlight) this.setOthers(base, others)
-    else this.raiseOthers(base, others)
+    if (reply.given > active.givenByAll && !active.announcedInFlight) this.#records.setOthers(base, others)
+    else this.#records.raiseOthers(base, others)
     active.givenByAll = Math.max(active.givenByAll, reply.given)
     const elapsed = now - active.syncedAt
     const learned = Math.max(0, others - (active.total - active.ownThen))
     if (elapsed > 0 && active.syncedAt > Number.NEGATIVE_INFINITY) active.rate = smooth(active.rate, learned / elapsed)
     active.total = Math.max(active.total, total, before + ownNet)
     active.ownThen = ownNet
-    active.share.see(ownNet, active.total, this.site.limitOf(slot))
+    active.share.see(ownNet, active.total, site.limitOf(slot))
     active.syncedAt = now
-    this.recheck(slot)
+    this.#meter.recheck(slot)
     // Units that came while the exchange was under way may make the next one due.
     this.#lookAtNews(slot, base, active, now)
   }
 
-  override announced(announcement: TotalAnnouncement, now: number): void {
-    const slot = this.site.findId(announcement.key)
+  announced(announcement: TotalAnnouncement, now: number): void {
+    const slot = this.#meter.site.findId(announcement.key)
     const held = slot >= 0 && this.#holdsOne(slot, baseOf(slot))
-    super.announced(announcement, now)
-    if (held) this.#lookAtNews(slot, baseOf(slot), this.activate(slot), now)
+    this.#meter.hear(announcement, now)
+    if (held) this.#lookAtNews(slot, baseOf(slot), this.#records.activate(slot), now)
   }
 
   /** Something new is known: units that were too few to be sent may now be worth an exchange. */
   #lookAtNews(slot: number, base: number, active: Active, now: number): void {
-    const unsent = this.unsent(slot, base)
-    if (unsent >= 1 && this.ordinalOf(base) === this.ordinal && unsent >= this.#dueAt(base, active, now)) {
-      this.wantExchange(slot, now, COUNTDOWN)
+    const unsent = this.#records.unsent(slot, base)
+    if (unsent >= 1 && this.#meter.ordinalOf(base) === this.#meter.ordinal && unsent >= this.#dueAt(base, active, now)) {
+      this.#meter.wantExchange(slot, now, COUNTDOWN)
     }
   }
-}
-
-/** Units that others are expected to have taken since the last exchange; before the first one nothing is known of them. */
-function expected({ rate, syncedAt }: Active, now: number): number {
-  return rate === 0 ? 0 : rate * Math.max(0, now - syncedAt)
 }
 
 /** When the store was found within so many milliseconds of an interval's begin, all nodes found it then, and none keeps to a share. */
@@ -273,5 +280,3 @@ const ON_PACE = 3 / 4
 const QUIET_UNSENT = 0.05
 /** Due when another unit comes, or a part of one. */
 const MORE_THAN_ONE = 1 + 2 ** -20
-/** A request waits for the store when less than this many units per node are expected to be left. */
-const STRICT_TAIL = 2.5

@@ -1,3 +1,4 @@
+import { BLOCKED, type KeyTable } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { SourceIndex } from '../../report/stats.ts'
 import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
@@ -9,15 +10,21 @@ import { nextRoll } from '../roll.ts'
 /** Idle intervals after which a key is forgotten, as where counts are exchanged. */
 const IDLE_INTERVALS = 2
 
+/** Added to the ordinal of a blocked key's record, which so is never that of the running interval. */
+const HELD = 0.5
+
 /**
  * Fixed windows of this process alone. Of each key:
  *
- *     fields[slot * 2]      units taken in the interval
- *     fields[slot * 2 + 1]  … with this ordinal; what it says of another one is over
+ *     fields[slot * 2]      units taken in an interval
+ *     fields[slot * 2 + 1]  the interval's ordinal, and HELD where the key may be blocked
+ *
+ * So one comparison tells whether a key's units are of the running interval and whether nothing but the limit counts.
  */
 export class LocalFixedWindow extends LocalMeter {
   readonly #time: StoreTime
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
   /** The limit; less than 0 while some key has one of its own. */
   protected most: number
@@ -27,6 +34,7 @@ export class LocalFixedWindow extends LocalMeter {
   constructor(site: MeterSite, time: StoreTime) {
     super(site)
     this.#time = time
+    this.table = site.table
     this.most = site.policy.limit
     this.cools = site.policy.cooldown > 0
   }
@@ -45,65 +53,77 @@ export class LocalFixedWindow extends LocalMeter {
   // The request path, short enough to be compiled into its caller; numbers stand for imported constants, as in `GatedMeter`.
 
   override take(slot: number, cost: number): boolean {
-    const { fields, flags } = this.site.table
+    const { fields } = this.table
     const base = slot * 2
     const used = (fields[base] as number) + cost
-    if (!(used <= this.most && fields[base + 1] === this.ordinal) || ((flags[slot] as number) & 4) !== 0) return false
+    if (!(used <= this.most && fields[base + 1] === this.ordinal)) return false
     fields[base] = used
     this.admitted += cost
     return true
   }
 
-  override remaining(slot: number): number {
-    const { fields } = this.site.table
+  override fits(slot: number, cost: number): boolean {
+    const { fields } = this.table
     const base = slot * 2
-    const limit = this.most < 0 ? this.site.limitOf(slot) : this.most
-    return fields[base + 1] === this.ordinal ? Math.max(0, limit - (fields[base] as number)) : limit
+    return (fields[base] as number) + cost <= this.most && fields[base + 1] === this.ordinal
   }
 
   /** A key without room is refused until the interval ends, where that starts no cooldown. */
   override fullBy(slot: number, cost: number): SourceIndex | -1 {
-    const { fields, flags } = this.site.table
+    const { fields } = this.table
     const base = slot * 2
     const { most } = this
-    if (cost > most || this.cools || fields[base + 1] !== this.ordinal || ((flags[slot] as number) & 4) !== 0) return -1
+    if (cost > most || this.cools || fields[base + 1] !== this.ordinal) return -1
     return (fields[base] as number) + cost > most ? this.sourceOf(slot, cost) : -1
   }
 
+  override remaining(slot: number): number {
+    const { fields } = this.table
+    const base = slot * 2
+    const limit = this.most < 0 ? this.site.limitOf(slot) : this.most
+    return (fields[base + 1] as number) >= this.ordinal ? Math.max(0, limit - (fields[base] as number)) : limit
+  }
+
+  override resetAfter(_slot: number, now: number): number {
+    return Math.max(0, this.rollAt - now)
+  }
+
+  override mark(slot: number): number {
+    return this.table.fields[slot * 2] as number
+  }
+
+  override untake(slot: number, mark: number, cost: number): void {
+    this.table.fields[slot * 2] = mark
+    this.admitted -= cost
+  }
+
   override adopt(now: number): void {
-    this.recheck()
+    this.#adoptLimit()
     super.adopt(now)
   }
 
-  override recheck(): void {
+  override recheck(slot: number): void {
+    this.#adoptLimit()
+    const at = slot * 2 + 1
+    this.table.fields[at] = this.#tag(slot, Math.floor(this.table.fields[at] as number))
+  }
+
+  #adoptLimit(): void {
     const { limited, policy } = this.site
     this.most = limited ? -1 : policy.limit
     this.cools = policy.cooldown > 0
   }
 
   protected override allows(slot: number, cost: number, limit: number): boolean {
-    return this.mark(slot) + cost <= limit
+    return this.#used(slot) + cost <= limit
   }
 
   protected override count(slot: number, cost: number): void {
-    this.restore(slot, sumOf(this.mark(slot), cost))
-  }
-
-  override mark(slot: number): number {
-    return this.fields[slot * 2 + 1] === this.ordinal ? (this.fields[slot * 2] as number) : 0
-  }
-
-  protected override restore(slot: number, mark: number): void {
-    this.fields[slot * 2] = mark
-    this.fields[slot * 2 + 1] = this.ordinal
+    this.#write(slot, sumOf(this.#used(slot), cost))
   }
 
   protected override left(slot: number, limit: number): number {
-    return Math.max(0, limit - this.mark(slot))
-  }
-
-  override resetAfter(_slot: number, now: number): number {
-    return Math.max(0, this.rollAt - now)
+    return Math.max(0, limit - this.#used(slot))
   }
 
   protected override wait(_slot: number, _cost: number, _limit: number, now: number): number {
@@ -111,10 +131,25 @@ export class LocalFixedWindow extends LocalMeter {
   }
 
   protected override idle(slot: number): boolean {
-    return this.ordinal - (this.fields[slot * 2 + 1] as number) >= IDLE_INTERVALS
+    return this.ordinal - Math.floor(this.table.fields[slot * 2 + 1] as number) >= IDLE_INTERVALS
   }
 
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
-    if (Math.min(ordinal, this.ordinal) === this.ordinal) this.restore(slot, Math.max(0, this.mark(slot) - units))
+    if (Math.min(ordinal, this.ordinal) === this.ordinal) this.#write(slot, Math.max(0, this.#used(slot) - units))
+  }
+
+  /** Units taken in the running interval. */
+  #used(slot: number): number {
+    const { fields } = this.table
+    return (fields[slot * 2 + 1] as number) >= this.ordinal ? (fields[slot * 2] as number) : 0
+  }
+
+  #write(slot: number, units: number): void {
+    this.table.fields[slot * 2] = units
+    this.table.fields[slot * 2 + 1] = this.#tag(slot, this.ordinal)
+  }
+
+  #tag(slot: number, ordinal: number): number {
+    return ((this.table.flags[slot] as number) & BLOCKED) === 0 ? ordinal : ordinal + HELD
   }
 }

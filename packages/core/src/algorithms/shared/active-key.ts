@@ -46,6 +46,11 @@ export class Active {
     this.hello = false
   }
 
+  /** Units that others are expected to have taken since the last exchange; before the first one nothing is known of them. */
+  expected(now: number): number {
+    return this.rate === 0 ? 0 : this.rate * Math.max(0, now - this.syncedAt)
+  }
+
   /**
    * Starts the counts anew, and keeps what was learned about the key's traffic.
    *
@@ -68,4 +73,9 @@ export class Active {
     // Others began the interval when this node did, give or take a round trip.
     this.syncedAt = Math.max(this.syncedAt, begun)
   }
+}
+
+/** The nodes that a key's traffic is spread over: as many as are alive, or more by this node's share of it. */
+export function nodesOf(active: Active | undefined, live: number): number {
+  return active === undefined ? live : Math.max(live, 1 / active.share.value(live))
 }

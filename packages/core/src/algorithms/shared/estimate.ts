@@ -105,3 +105,11 @@ function shareOf(own: number, all: number, nodes: number): number {
 }
 
 const PRIOR = 10
+
+/**
+ * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down
+ * to a millionth, or they would be lost when the claim is taken back.
+ */
+export function mostOthers(limit: number): number {
+  return Math.max(2 ** 32, 4 * limit)
+}

@@ -3,9 +3,11 @@ import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/
 import { sumOf } from '../../keys/units.ts'
 import { OVERFLOWED, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
-import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
+import { nextRoll } from '../roll.ts'
+import { RoomSearch } from '../room-search.ts'
 import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
 
@@ -20,27 +22,15 @@ const LEAST_FULL = FULL - OVERFLOWED
 const VERSIONS = 1024
 const STALE = VERSIONS - 1
 
-/** While the store's clock is being slewed an interval may end a little later than foreseen: look again after this. */
-const RECHECK = 1
 /** Shortest time between two exchanges of one key, in milliseconds. */
 const SPACING = 2
 /** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
 const RETRY_ALONE = 200
-/** Slots that a new key in a full table looks at for an idle one. */
-const EVICT_STEP = 1_000
 /**
  * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
  * period and some round trips.
  */
 export const SETTLE = 250
-
-/**
- * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down
- * to a millionth, or they would be lost when the claim is taken back.
- */
-export function mostOthers(limit: number): number {
-  return Math.max(2 ** 32, 4 * limit)
-}
 
 /**
  * What all meters whose counts are exchanged have in common: a gate for each key, below which a request is counted at once,
@@ -56,7 +46,7 @@ export abstract class GatedMeter implements Exchanging {
   readonly table: KeyTable
   readonly time: StoreTime
   storePolicy: StorePolicy
-  readonly jitter: boolean = true
+  abstract readonly jitter: boolean
   readonly surveyed: number = 50_000
   /** The running interval or bucket of the epoch. */
   ordinal: Ordinal = 0 as Ordinal
@@ -65,12 +55,11 @@ export abstract class GatedMeter implements Exchanging {
   rollAt: number = Number.NEGATIVE_INFINITY
   admitted: number = 0
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
-  protected walkedAt: number = Number.NEGATIVE_INFINITY
+  walkedAt: number = Number.NEGATIVE_INFINITY
   /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
-  protected amnesty = -1
+  amnesty = -1
   #version = 0
-  #hand = 0
-  #handOrdinal = -1
+  readonly #search = new RoomSearch()
 
   constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: StoreTime = exchange.time) {
     this.site = site
@@ -92,11 +81,11 @@ export abstract class GatedMeter implements Exchanging {
     return this.exchange.connected ? this : undefined
   }
 
-  protected get blocks(): KeyBlocks {
+  get blocks(): KeyBlocks {
     return this.site.blocks
   }
 
-  protected get stats(): Stats {
+  get stats(): Stats {
     return this.site.stats
   }
 
@@ -161,8 +150,7 @@ export abstract class GatedMeter implements Exchanging {
     const ordinal = ordinalAt(this.time.at(now), width)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
     if (ordinal > this.ordinal) this.moveTo(ordinal)
-    this.rollAt = this.time.monotonicAt(endOf(this.ordinal, width))
-    if (this.rollAt <= now) this.rollAt = now + RECHECK
+    this.rollAt = nextRoll(this.time, this.ordinal, width, now)
   }
 
   protected moveTo(ordinal: Ordinal): void {
@@ -172,7 +160,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** Whether decisions are made without the store. With `degraded: 'share'`, also while the store is silent: that costs little. */
-  protected get storeAway(): boolean {
+  get storeAway(): boolean {
     return this.exchange.degraded || (this.exchange.silent && this.policy.degraded === 'share')
   }
 
@@ -206,7 +194,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** The ordinal that a record's counts belong to; 0 for a new one. */
-  protected ordinalOf(base: number): Ordinal {
+  ordinalOf(base: number): Ordinal {
     return Math.floor((this.table.fields[base + TAG] as number) / VERSIONS) as Ordinal
   }
 
@@ -234,12 +222,12 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** The gate of a key that has become full. */
-  protected fullGate(slot: number): number {
+  fullGate(slot: number): number {
     return FULL - this.sourceOf(slot, 1)
   }
 
   /** Queues the key for an exchange, no sooner than its spacing and an exchange under way allow. */
-  protected wantExchange(slot: number, now: number, reason: number): void {
+  wantExchange(slot: number, now: number, reason: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0) return
     // Each waiting request is counted when it is sent.
@@ -248,7 +236,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** Tries again to exchange a key whose part of the store is away while other parts answer. */
-  protected retryAlone(slot: number, now: number): void {
+  retryAlone(slot: number, now: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0 || this.table.keys[slot] === undefined) return
     this.stats.countExchange(RESEND)
@@ -284,20 +272,14 @@ export abstract class GatedMeter implements Exchanging {
 
   overdue(_ticket: Ticket): void {}
 
-  /** The search goes round the table at most once per interval. After that every key in it is in use. */
   makeRoom(): boolean {
     const { table } = this
-    if (this.#handOrdinal !== this.ordinal) {
-      this.#handOrdinal = this.ordinal
-      this.#hand = 0
-    }
-    const end = Math.min(table.end, this.#hand + EVICT_STEP)
-    for (; this.#hand < end; this.#hand++) {
-      const slot = this.#hand
-      if (table.keys[slot] === undefined || ((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) !== 0) continue
-      if (this.mayForget(slot)) this.site.forget(slot)
-    }
-    return !table.full
+    return this.#search.step(table, this.ordinal, (from, to) => {
+      for (let slot = from; slot < to; slot++) {
+        if (table.keys[slot] === undefined || ((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) !== 0) continue
+        if (this.mayForget(slot)) this.site.forget(slot)
+      }
+    })
   }
 
   /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */

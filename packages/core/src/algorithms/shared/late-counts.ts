@@ -66,6 +66,18 @@ export class LateCounts {
     if (late.ordinal < running && this.find(late.key, late.ordinal) === late) this.#byOrdinal.get(late.ordinal)?.delete(late.key)
   }
 
+  /** An exchange of it has returned; `sent` is what it carried. */
+  settle(late: LateCount, sent: { readonly taken: number; readonly given: number }, running: Ordinal): void {
+    if (late.taken === sent.taken && late.given === sent.given) this.finish(late, running)
+    else this.again(late)
+  }
+
+  /** As long as the counts of an interval that is over have not been sent, they can still be corrected. */
+  refund(key: string, ordinal: Ordinal, units: number): void {
+    const late = this.find(key, ordinal)
+    if (late !== undefined && !late.done) late.given = Math.min(late.taken, late.given + units)
+  }
+
   /** Forgets what nobody counts any more: all intervals before `oldest`. */
   prune(oldest: Ordinal): void {
     for (const [ordinal, counts] of this.#byOrdinal) if (ordinal < oldest || counts.size === 0) this.#byOrdinal.delete(ordinal)

@@ -1,4 +1,5 @@
 import type { Algorithm } from '../algorithm.ts'
+import { WindowMeter } from '../shared/window-meter.ts'
 import { LocalSlidingCounter } from './local.ts'
 import { PublishedSlidingCounter } from './spans.ts'
 
@@ -7,7 +8,7 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
   id: 'sliding-counter',
   fields: 3,
   local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
-  spans: (site, exchange) => new PublishedSlidingCounter(site, exchange),
+  spans: (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedSlidingCounter(meter), true),
 } satisfies Algorithm)
 
 /**

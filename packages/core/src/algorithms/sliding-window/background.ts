@@ -1,12 +1,15 @@
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-table.ts'
-import { COUNTDOWN, HELLO, PROOF, RESEND, type SourceIndex } from '../../report/stats.ts'
+import { COUNTDOWN, HELLO, PROOF, RESEND } from '../../report/stats.ts'
 import { endOf, type Ordinal, spanEnd } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import { threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
 import { EARLY_RELEASE } from './cells.ts'
-import { DIVISOR, SlidingWindowMeter } from './exchanged.ts'
 import type { SlidingKey } from './key.ts'
+import type { SlidingWindowMeter } from './meter.ts'
+import { DIVISOR } from './pace.ts'
+import type { SlidingRecords } from './records.ts'
+import type { SlidingRule } from './rule.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
 
 /**
@@ -18,82 +21,92 @@ import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './w
  * and a request is refused when W as far as known, own units included, leaves no room for it. Nobody is refused by an
  * estimate, since what is known is never more than the truth. A key that reached the limit is closed until `reopen`·MAX units are free.
  */
-export class BackgroundSlidingWindow extends SlidingWindowMeter {
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
-    const key = this.refresh(slot, now)
+export class BackgroundSlidingWindow implements SlidingRule {
+  readonly #meter: SlidingWindowMeter
+  readonly #records: SlidingRecords
+
+  constructor(meter: SlidingWindowMeter) {
+    this.#meter = meter
+    this.#records = meter.records
+  }
+
+  reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+    const meter = this.#meter
+    const { exchange } = meter
+    const key = meter.refresh(slot, now)
     const base = baseOf(slot)
-    const fields = this.table.fields
-    const known = this.known(slot, key)
-    const limit = this.site.limitOf(slot)
+    const { fields, flags } = meter.table
+    const known = this.#records.known(slot, key)
+    const limit = meter.site.limitOf(slot)
     fields[base + GATE] = Number.NEGATIVE_INFINITY
-    if (this.blockOf(slot, now) !== undefined) return false
-    if (this.storeAway || key.away) {
+    if (meter.blockOf(slot, now) !== undefined) return false
+    if (meter.storeAway || key.away) {
       const most = this.#mostWhileDegraded(key, known, now)
       fields[base + GATE] = Math.min(most, limit) + key.early
       // The next try was dropped if the whole store went away meanwhile.
-      if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
+      if (!meter.storeAway && count) meter.wantExchange(slot, now, RESEND)
       return known + cost <= most && cost <= limit
     }
     if (key.closed) {
-      if (known > reopensBelow(limit, this.shape)) return false
+      if (known > reopensBelow(limit, this.#records.shape)) return false
       key.closed = false
     }
-    const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+    const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // That the window is full is worth telling: others may not know it yet.
-      if (count && this.exchange.connected && idle && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
+      if (count && exchange.connected && idle && key.cells.unsent() > 0) meter.wantExchange(slot, now, PROOF)
       return false
     }
     // What the others admitted while the store was away has left the window.
-    if (key.capped && now > this.exchange.recoveredAt + this.policy.interval) key.capped = false
+    if (key.capped && now > exchange.recoveredAt + meter.policy.interval) key.capped = false
     if (key.capped) {
       // As for a fixed window: see `admitsCapped` there.
-      if (count) this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
+      if (count) meter.wantExchange(slot, Math.max(now, exchange.recoveredAt + SETTLE), RESEND)
       return key.ownTaken + cost <= key.cap
     }
     if (!count) return true
     fields[base + GATE] = limit + key.early
-    if (this.exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
+    if (exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
     return true
   }
 
   #countDown(slot: number, base: number, key: SlidingKey, cost: number, now: number): void {
     const unsent = key.cells.unsent()
-    const due = this.#dueAt(key, this.known(slot, key), now)
+    const due = this.#dueAt(key, this.#records.known(slot, key), now)
     if (unsent + cost >= due || key.hello) {
-      this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
+      this.#meter.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
       return
     }
     const next = key.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
-    this.table.fields[base + GATE] = Math.min(
-      this.site.limitOf(slot) + key.early,
-      (this.table.fields[base + KNOWN] as number) + next - unsent,
+    this.#meter.table.fields[base + GATE] = Math.min(
+      this.#meter.site.limitOf(slot) + key.early,
+      (this.#meter.table.fields[base + KNOWN] as number) + next - unsent,
     )
   }
 
   #dueAt(key: SlidingKey, known: number, now: number): number {
-    const live = this.exchange.nodes
+    const live = this.#meter.exchange.nodes
     const flight = key.cells.flight()
     return threshold({
       room: key.limit - (known - key.cells.unsent()),
       inFlight: flight,
       nodes: Math.min(3 * live, Math.max(live, 1 / key.share.value(live))),
-      extrapolated: key.rate * Math.max(0, now - Math.max(key.syncedAt, now - this.policy.interval)),
+      extrapolated: key.rate * Math.max(0, now - Math.max(key.syncedAt, now - this.#meter.policy.interval)),
       divisor: key.limit < 20 * live ? 3 : DIVISOR,
     })
   }
 
   #mostWhileDegraded(key: SlidingKey, known: number, now: number): number {
-    const { spans, interval, degraded } = this.policy
+    const { spans, interval, degraded } = this.#meter.policy
     const { limit } = key
-    const live = this.exchange.nodes
+    const live = this.#meter.exchange.nodes
     if (degraded === 'open') return Number.POSITIVE_INFINITY
     if (degraded === 'closed') return Number.NEGATIVE_INFINITY
     const unsent = key.cells.unsent()
     if (degraded === 'published') {
       if (now >= key.spanEnd) {
         key.spanTaken = key.ownTaken
-        key.spanEnd = this.time.monotonicAt(spanEnd(this.time.at(now), interval, spans))
+        key.spanEnd = this.#meter.time.monotonicAt(spanEnd(this.#meter.time.at(now), interval, spans))
       }
       return known + limit / spans / live - (key.ownTaken - key.spanTaken)
     }
@@ -103,65 +116,69 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     return known - unsent + most
   }
 
-  override refuse(slot: number, cost: number, now: number): Refusal {
-    const key = this.keyAt(slot)
-    const known = this.known(slot, key)
-    const { cooldown } = this.policy
-    const limit = this.site.limitOf(slot)
-    if (!this.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.blockOf(slot, now) === undefined) {
+  refused(slot: number, cost: number, now: number): void {
+    const key = this.#records.at(slot)
+    const known = this.#records.known(slot, key)
+    const { cooldown } = this.#meter.policy
+    const limit = this.#meter.site.limitOf(slot)
+    if (!this.#meter.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.#meter.blockOf(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
-      if (first && key.closed && cooldown > 0 && this.time.at(now) - this.policy.interval >= this.#amnestyEnd(key))
-        this.blocks.startCooldown(slot, now, now)
+      if (first && key.closed && cooldown > 0 && this.#meter.time.at(now) - this.#meter.policy.interval >= this.#amnestyEnd(key))
+        this.#meter.blocks.startCooldown(slot, now, now)
     }
-    return this.explain(slot, cost, now)
   }
 
   /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
-    const last = Math.max(this.amnesty, awayIn)
-    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.storePolicy.width)
+    const last = Math.max(this.#meter.amnesty, awayIn)
+    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.#meter.storePolicy.width)
   }
 
-  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
-    super.blockRemotely(slot, remaining, now, roundTrip, source)
-    const key = this.keys.get(slot)
-    if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.site.limitOf(slot)) this.#closeIfBlocked(slot, key)
+  blockedRemotely(slot: number, now: number): void {
+    const key = this.#records.find(slot)
+    if (key !== undefined && this.#meter.usedOf(slot, now) + 1 > this.#meter.site.limitOf(slot)) this.#closeIfBlocked(slot, key)
   }
 
-  override explain(slot: number, cost: number, now: number): Refusal {
-    const block = this.blockOf(slot, now)
+  explain(slot: number, cost: number, now: number): Refusal {
+    const block = this.#meter.blockOf(slot, now)
     if (block !== undefined) {
       const retryAfter = Math.max(block.until - now, block.manual ? 0 : this.#opensIn(slot, cost, now))
       return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter }
     }
-    const key = this.keyAt(slot)
-    if (this.storeAway || key.away) {
+    const key = this.#records.at(slot)
+    if (this.#meter.storeAway || key.away) {
       // Own units leave when the bucket does by this node's time: no allowance for the store's.
-      const window = this.#windowAt(this.time.at(now))
-      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.exchange.nodes), now, window) }
+      const window = this.#windowAt(this.#meter.time.at(now))
+      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.#meter.exchange.nodes), now, window) }
     }
     return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
-    return opensIn(this.keyAt(slot), cost, this.#windowAt(this.time.at(now) + this.margin(now)))
+    return opensIn(this.#records.at(slot), cost, this.#windowAt(this.#meter.time.at(now) + this.#records.margin(now)))
   }
 
   #windowAt(at: number): WindowAt {
-    return { policy: this.policy, shape: this.shape, width: this.storePolicy.width, ordinal: this.ordinal, at }
+    return {
+      policy: this.#meter.policy,
+      shape: this.#records.shape,
+      width: this.#meter.storePolicy.width,
+      ordinal: this.#meter.ordinal,
+      at,
+    }
   }
 
   /**
    * Opens a closed key if enough of its limit was free at some time since it was looked at: a node that had no request then
    * must not stay closed while others, which had, fill the window up again.
    */
-  protected override reopen(key: SlidingKey, now: number): void {
-    const most = reopensBelow(key.limit, this.shape)
-    for (let bucket = key.lookedAt + 1; bucket <= this.ordinal; bucket++) {
-      const oldest = (bucket - this.shape.buckets) as Ordinal
+  reopen(key: SlidingKey, now: number): void {
+    const most = reopensBelow(key.limit, this.#records.shape)
+    for (let bucket = key.lookedAt + 1; bucket <= this.#meter.ordinal; bucket++) {
+      const oldest = (bucket - this.#records.shape.buckets) as Ordinal
       const units = key.cells.unitsIn(oldest)
-      const over = bucket < this.ordinal ? 1 : this.into(now)
+      const over = bucket < this.#meter.ordinal ? 1 : this.#records.into(now)
       const early = Math.min(EARLY_RELEASE * key.limit, units * Math.min(1, over))
       if (key.cells.total(oldest, bucket as Ordinal) - early <= most) {
         key.closed = false
@@ -169,32 +186,26 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
       }
     }
     // Units that leave go on being released during the running bucket, but those that closed the key still count.
-    key.lookedAt = Math.max(key.lookedAt, this.ordinal - 1) as Ordinal
+    key.lookedAt = Math.max(key.lookedAt, this.#meter.ordinal - 1) as Ordinal
   }
 
   #close(key: SlidingKey): void {
     key.closed = true
-    key.lookedAt = this.ordinal
-  }
-
-  override remaining(slot: number, now: number): number {
-    const key = this.keys.get(slot)
-    if (key === undefined) return super.remaining(slot, now)
-    return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.known(slot, key))
+    key.lookedAt = this.#meter.ordinal
   }
 
   /** Something new is known: units that were too few to be sent may now be worth an exchange. */
-  protected override lookAtNews(slot: number, key: SlidingKey, now: number): void {
-    const known = this.total(key.cells, now) - this.early(key, now)
+  lookAtNews(slot: number, key: SlidingKey, now: number): void {
+    const known = this.#records.total(key.cells, now) - this.#records.early(key, now)
     const unsent = key.cells.unsent()
     if (known + 1 > key.limit) {
       this.#closeIfBlocked(slot, key)
-      if (unsent > 0) this.wantExchange(slot, now, PROOF)
-    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.wantExchange(slot, now, COUNTDOWN)
+      if (unsent > 0) this.#meter.wantExchange(slot, now, PROOF)
+    } else if (!key.closed && unsent >= 1 && unsent >= this.#dueAt(key, known, now)) this.#meter.wantExchange(slot, now, COUNTDOWN)
   }
 
   /** Another node began a cooldown: what this one refuses afterwards by the same units must not begin another. */
   #closeIfBlocked(slot: number, key: SlidingKey): void {
-    if (((this.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
+    if (((this.#meter.table.flags[slot] as number) & BLOCKED) !== 0) this.#close(key)
   }
 }

@@ -2,6 +2,7 @@ import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { BackgroundSlidingWindow } from './background.ts'
 import { LocalSlidingWindow } from './local.ts'
+import { SlidingWindowMeter } from './meter.ts'
 
 /** How a sliding window is kept. */
 export interface SlidingWindowOptions {
@@ -40,6 +41,6 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     reopen,
     fields: LocalSlidingWindow.fieldsFor(buckets),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
-    background: (site, exchange) => new BackgroundSlidingWindow(site, exchange, shape),
+    background: (site, exchange) => new SlidingWindowMeter(site, exchange, shape, (meter) => new BackgroundSlidingWindow(meter)),
   } satisfies SlidingWindow)
 }

@@ -1,37 +1,32 @@
-import { BLOCKED, baseOf, GATE, IN_FLIGHT, KNOWN, OTHERS, TAG, TOLD } from '../../keys/key-table.ts'
-import { SlotMap } from '../../keys/slot-map.ts'
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { BLOCKED, baseOf, GATE, IN_FLIGHT, TOLD } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
+import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { GatedMeter, mostOthers, SETTLE } from '../shared/gated-meter.ts'
+import { mostOthers } from '../shared/estimate.ts'
+import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
-import { type Bucket, EARLY_RELEASE, type SlidingCells } from './cells.ts'
-import { SlidingKey } from './key.ts'
+import type { Bucket } from './cells.ts'
+import type { SlidingKey } from './key.ts'
+import { measurePace } from './pace.ts'
+import { SlidingRecords } from './records.ts'
+import type { SlidingRule } from './rule.ts'
 import type { WindowShape } from './wait.ts'
 
 const SCAN_STEP = 5_000
-/** c of the countdown, for all but small limits. */
-export const DIVISOR = 1.5
 /** Sums of fractions differ by less than this part. */
 const ROUNDING = 1e-9
-/** The clock's uncertainty is allowed for up to this part of a bucket. */
-const MOST_MARGIN = 0.1
 
-/**
- * Counts in the buckets of a sliding window, and their exchange with the store. What is admitted is up to the subclass.
- *
- * Of the record KNOWN is the buckets' sum when it was last looked at plus what was counted since, OTHERS is KNOWN without the
- * latter; W is KNOWN less what is released early. Apart, since a fraction would spoil the difference.
- */
-export abstract class SlidingWindowMeter extends GatedMeter {
+/** Counts in the buckets of a sliding window, and their exchange with the store. What is admitted by them is up to its rule. */
+export class SlidingWindowMeter extends GatedMeter {
   override readonly surveyed: number = 5_000
-  protected readonly keys: SlotMap<SlidingKey> = new SlotMap()
+  override readonly jitter: boolean = true
+  readonly records: SlidingRecords
+  readonly #rule: SlidingRule
 
-  protected readonly shape: WindowShape
-
-  constructor(site: SharedSite, exchange: Exchange, shape: WindowShape) {
+  constructor(site: SharedSite, exchange: Exchange, shape: WindowShape, rule: (meter: SlidingWindowMeter) => SlidingRule) {
     const { id, interval, limit } = site.policy
     const storePolicy: StorePolicy = Object.freeze({
       id,
@@ -42,102 +37,53 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       ttl: 2 * interval,
     })
     super(site, exchange, storePolicy)
-    this.shape = shape
+    this.records = new SlidingRecords(this, shape)
+    this.#rule = rule(this)
   }
 
-  protected keyAt(slot: number): SlidingKey {
-    let key = this.keys.get(slot)
-    if (key === undefined) this.keys.set(slot, (key = new SlidingKey()))
-    return key
+  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+    return this.#rule.reconsider(slot, cost, now, count)
   }
 
-  /** The oldest bucket of the window that ends now. */
-  protected oldest(): Ordinal {
-    return (this.ordinal - this.shape.buckets) as Ordinal
-  }
-
-  /** Books what the fast path counted into its bucket and computes W. */
-  protected refresh(slot: number, now: number): SlidingKey {
-    const base = baseOf(slot)
-    const fields = this.table.fields
-    const key = this.keyAt(slot)
+  /** Brings a key to this moment: books what was counted, opens it if it has room again, and computes W. */
+  refresh(slot: number, now: number): SlidingKey {
+    const key = this.records.at(slot)
     key.limit = this.site.limitOf(slot)
-    this.#absorb(base, key)
-    if (key.closed) this.reopen(key, now)
-    key.cells.dropBefore(this.oldest())
-    if (key.cells.empty) {
-      // This way the first exchange of an attack already tells its pace.
-      key.idleAt = now
-      key.rate = key.paceUnits = key.paceTime = 0
-    }
-    const known = Math.min(MOST_UNITS, this.total(key.cells, now))
-    key.early = this.early(key, now)
-    fields[base + KNOWN] = known
-    fields[base + OTHERS] = known
-    fields[base + TAG] = this.tag
+    this.records.absorb(slot, key)
+    if (key.closed) this.#rule.reopen(key, now)
+    this.records.update(slot, key, now)
     return key
   }
 
-  #absorb(base: number, key: SlidingKey): void {
-    const fields = this.table.fields
-    const counted = (fields[base + KNOWN] as number) - (fields[base + OTHERS] as number)
-    if (counted !== 0) {
-      fields[base + OTHERS] = fields[base + KNOWN] as number
-      const bucket = key.cells.at(this.ordinalOf(base))
-      bucket.taken = sumOf(bucket.taken, counted)
-      key.ownTaken += counted
-    }
-    if (this.ordinalOf(base) > this.ordinal) this.#moveBack(base, key)
+  override remaining(slot: number, now: number): number {
+    const key = this.records.find(slot)
+    if (key === undefined) return super.remaining(slot, now)
+    return key.closed ? 0 : Math.max(0, this.site.limitOf(slot) - this.records.known(slot, key))
   }
 
-  /** Units that were counted by a clock that was ahead (see `adoptTime`) count now. */
-  #moveBack(base: number, key: SlidingKey): void {
-    key.cells.moveBack(this.ordinal)
-    key.lookedAt = Math.min(key.lookedAt, this.ordinal) as Ordinal
-    key.awayIn = Math.min(key.awayIn, this.ordinal)
-    this.table.fields[base + GATE] = Number.NEGATIVE_INFINITY
-    this.table.fields[base + TAG] = this.tag
+  override refuse(slot: number, cost: number, now: number): Refusal {
+    this.#rule.refused(slot, cost, now)
+    return this.explain(slot, cost, now)
   }
 
-  /**
-   * W as far as known. If the clock is slow, a bucket that seems to count has left already. So W is taken as late as the
-   * clock's uncertainty allows: units that have left must not close the key for a long time.
-   */
-  protected total(cells: SlidingCells, now: number): number {
-    return cells.total((this.oldest() + Math.floor(this.into(now))) as Ordinal)
+  override explain(slot: number, cost: number, now: number): Refusal {
+    return this.#rule.explain(slot, cost, now)
   }
 
-  /** What of the oldest bucket is released already. */
-  protected early({ cells, limit }: SlidingKey, now: number): number {
-    const into = this.into(now)
-    const units = cells.unitsIn((this.oldest() + Math.floor(into)) as Ordinal)
-    return Math.max(0, Math.min(EARLY_RELEASE * limit, units * (into - Math.floor(into))))
-  }
-
-  /** W when the key was last looked at, plus what was counted since. */
-  protected known(slot: number, key: SlidingKey): number {
-    return (this.table.fields[baseOf(slot) + KNOWN] as number) - key.early
-  }
-
-  /** How much of the running bucket may be over, in buckets. */
-  protected into(now: number): number {
-    const { width } = this.storePolicy
-    return Math.max(0, (this.time.at(now) + this.margin(now) - startOf(this.ordinal, width)) / width)
-  }
-
-  protected margin(now: number): number {
-    return Math.min(this.time.uncertainty(now), this.storePolicy.width * MOST_MARGIN)
+  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, roundTrip, source)
+    if (remaining > 0) this.#rule.blockedRemotely(slot, now)
   }
 
   override resetAfter(slot: number, now: number): number {
-    const cells = this.keys.get(slot)?.cells
+    const cells = this.records.find(slot)?.cells
     if (cells === undefined || cells.empty) return this.policy.interval
     const [first] = cells
     return Math.max(1, startOf(((first as Bucket).ordinal + this.storePolicy.cells) as Ordinal, this.storePolicy.width) - this.time.at(now))
   }
 
   protected override sentAt(slot: number): number {
-    return this.keyAt(slot).sentAt
+    return this.records.at(slot).sentAt
   }
 
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
@@ -149,7 +95,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (bucket === undefined) return
     const back = Math.min(units, bucket.taken - bucket.given)
     if (!(back > 0)) return
-    const wasFull = this.known(slot, key) + 1 > key.limit
+    const wasFull = this.records.known(slot, key) + 1 > key.limit
     bucket.given = sumOf(bucket.given, back)
     this.recheck(slot)
     this.refresh(slot, now)
@@ -159,11 +105,11 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   protected override sendDue(slot: number, now: number, batch: Batch): void {
-    this.#send(slot, this.keyAt(slot), now, batch)
+    this.#send(slot, this.records.at(slot), now, batch)
   }
 
   #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
-    this.#absorb(baseOf(slot), key)
+    this.records.absorb(slot, key)
     const cells = key.cells.toSend(key.resend)
     key.resent = key.resend
     key.resend = false
@@ -183,7 +129,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (typeof ticket !== 'number') return
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
-    const key = this.keyAt(slot)
+    const key = this.records.at(slot)
     if (key.away) {
       key.away = false
       key.awayIn = this.ordinal
@@ -203,7 +149,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       this.wantExchange(slot, now, RESEND)
     }
     const learned = Math.max(0, key.cells.others() - before)
-    this.#measure(key, learned, now)
+    measurePace(key, learned, this.records.total(key.cells, now), now)
     const own = key.ownTaken - key.cells.unsent()
     key.share.add(Math.max(0, own - key.ownThen), Math.max(0, own - key.ownThen) + learned, key.limit)
     key.ownThen = own
@@ -213,7 +159,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     this.refresh(slot, now)
     this.recheck(slot)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
-    this.lookAtNews(slot, key, now)
+    this.#rule.lookAtNews(slot, key, now)
   }
 
   /** Whether all nodes together have less than the store has acknowledged of this one. */
@@ -230,7 +176,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   /** Takes a bucket's total over: a lower bound of what the others have, exact when something was refunded. */
   #learn(key: SlidingKey, cell: Cell, inFlight: number, exact: boolean): void {
     // A node whose clock is ahead may have begun the next bucket; one that is further off is a mistake.
-    if (cell.ordinal < this.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
+    if (cell.ordinal < this.records.oldest() || cell.ordinal > this.ordinal + this.storePolicy.cells) return
     const bucket = key.cells.at(cell.ordinal)
     const ownSent = bucket.takenSent - bucket.givenSent + inFlight
     const others = Math.min(mostOthers(this.policy.limit), Math.max(0, cell.taken - cell.given - ownSent))
@@ -242,7 +188,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
     if (typeof ticket !== 'number') return
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
-    const key = this.keyAt(ticket)
+    const key = this.records.at(ticket)
     for (const bucket of key.cells) bucket.flight = 0
     if (alone) {
       key.away = true
@@ -254,7 +200,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
 
   override overdue(ticket: Ticket): void {
     if (typeof ticket !== 'number' || this.policy.degraded !== 'share') return
-    const key = this.keyAt(ticket)
+    const key = this.records.at(ticket)
     key.away = true
     key.awayIn = this.ordinal
     this.recheck(ticket)
@@ -278,30 +224,16 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     if (grown > 0) {
       key.share.add(0, grown, key.limit)
       // A node with few requests of its own may hear of the others' pace in no other way before it is too late.
-      this.#measure(key, grown, now)
+      measurePace(key, grown, this.records.total(key.cells, now), now)
       key.syncedAt = now
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    if (!this.exchange.degraded && !key.away) this.lookAtNews(slot, key, now)
+    if (!this.exchange.degraded && !key.away) this.#rule.lookAtNews(slot, key, now)
     this.recheck(slot)
   }
 
-  /**
-   * How much the others have taken since they were last heard of, as far as they have told. Of what they took since the key
-   * was idle they hold back half of what they may, on average.
-   */
-  #measure(key: SlidingKey, units: number, now: number): void {
-    const fresh = key.idleAt >= key.syncedAt
-    const elapsed = now - (fresh ? key.idleAt : key.syncedAt)
-    if (!(elapsed > 0)) return
-    const held = fresh && units > 0 ? Math.max(0, key.limit - this.total(key.cells, now)) / (2 * DIVISOR + 2) : 0
-    key.paceUnits = key.paceUnits / 2 + units + held
-    key.paceTime = key.paceTime / 2 + elapsed
-    key.rate = key.paceUnits / key.paceTime
-  }
-
   protected override lost(slot: number): void {
-    this.keyAt(slot).cells.forgetSent()
+    this.records.at(slot).cells.forgetSent()
     this.recheck(slot)
   }
 
@@ -313,10 +245,10 @@ export abstract class SlidingWindowMeter extends GatedMeter {
       if (table.keys[slot] === undefined) continue
       const flags = table.flags[slot] as number
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
-        if (this.#isIdle(slot)) this.site.forget(slot)
+        if (this.records.isIdle(slot)) this.site.forget(slot)
       } else if (this.exchange.connected && !this.exchange.degraded && (flags & IN_FLIGHT) === 0) {
-        const key = this.keyAt(slot)
-        this.#absorb(baseOf(slot), key)
+        const key = this.records.at(slot)
+        this.records.absorb(slot, key)
         if (resend) this.lost(slot)
         const unsent = key.cells.unsent()
         if (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
@@ -329,45 +261,32 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   protected override knownBy(slot: number, cost: number): SourceIndex {
-    const key = this.keys.get(slot)
+    const key = this.records.find(slot)
     if (key === undefined || key.cells.others() === 0 || key.cells.own() + cost > this.site.limitOf(slot)) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 
   override usedOf(slot: number, now: number): number {
-    const key = this.keys.get(slot)
-    return key === undefined ? 0 : this.total(key.cells, now) - this.early(key, now) + this.#uncounted(slot)
+    const key = this.records.find(slot)
+    return key === undefined ? 0 : this.records.total(key.cells, now) - this.records.early(key, now) + this.records.uncounted(slot)
   }
 
   override ownOf(slot: number): number {
-    return (this.keys.get(slot)?.cells.own() ?? 0) + this.#uncounted(slot)
+    return (this.records.find(slot)?.cells.own() ?? 0) + this.records.uncounted(slot)
   }
 
   override wasExchanged(slot: number): boolean {
-    return (this.keys.get(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
+    return (this.records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
   }
 
   override unsyncedOf(slot: number): number {
-    return this.exchange.connected ? (this.keys.get(slot)?.cells.unsent() ?? 0) + this.#uncounted(slot) : 0
+    return this.exchange.connected ? (this.records.find(slot)?.cells.unsent() ?? 0) + this.records.uncounted(slot) : 0
   }
 
   override unsyncedSince(slot: number, now: number): number {
-    const key = this.keys.get(slot)
+    const key = this.records.find(slot)
     if (key === undefined || (!this.exchange.degraded && this.#quiet(key, this.unsyncedOf(slot)))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
-  }
-
-  /** What the fast path has counted and nobody has booked into its bucket yet. */
-  #uncounted(slot: number): number {
-    const fields = this.table.fields
-    return (fields[baseOf(slot) + KNOWN] as number) - (fields[baseOf(slot) + OTHERS] as number)
-  }
-
-  #isIdle(slot: number): boolean {
-    const key = this.keys.get(slot)
-    if (key === undefined) return true
-    key.cells.dropBefore(this.oldest())
-    return key.cells.empty
   }
 
   #quiet(key: SlidingKey, unsent: number): boolean {
@@ -377,15 +296,10 @@ export abstract class SlidingWindowMeter extends GatedMeter {
   }
 
   override forgotten(slot: number): void {
-    this.keys.delete(slot)
+    this.records.forgotten(slot)
   }
 
   protected override mayForget(slot: number): boolean {
-    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && this.#isIdle(slot)
+    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && this.records.isIdle(slot)
   }
-
-  /** Looks whether a closed key has room again. */
-  protected abstract reopen(key: SlidingKey, now: number): void
-  /** Something new is known of a key. */
-  protected abstract lookAtNews(slot: number, key: SlidingKey, now: number): void
 }
