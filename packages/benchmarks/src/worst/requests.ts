@@ -48,6 +48,7 @@ const KINDS = {
   'path of dots': path('../'),
   'path of octets above ASCII': path('\u00ff'),
   'path of 1,000 segments': path('segment-names/'),
+  'path of 1,000 segments and a %': { guard: byPattern, path: `/api/#/${repeated('segment-names/')}%` },
   'path, counted by route': { guard: byRoute, path: `/#/${repeated('aB|\\%')}` },
   'query of many parameters': { guard: byRoute, path: `/api/items/7?#&${repeated('a=1&')}` },
   'absolute target': { guard: byRoute, path: `http://example.org:80/${repeated('x')}#` },

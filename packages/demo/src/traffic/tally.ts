@@ -12,6 +12,8 @@ export interface IntervalTally {
   readonly ordinal: number
   readonly total: Count
   readonly clients: Map<string, Count>
+  /** How late the latest request of it was, in milliseconds. */
+  latest: number
 }
 
 const nothing = (): Count => ({ admitted: 0, refused: 0, errors: 0 })
@@ -37,6 +39,7 @@ export class Tally {
     this.latest = Math.max(this.latest, late)
     const outcome = status === 429 ? 'refused' : status >= 200 && status < 400 ? 'admitted' : 'errors'
     const interval = this.at(Math.floor(arrived / this.interval))
+    interval.latest = Math.max(interval.latest, late)
     ;(this.gateways[gateway] as Count)[outcome]++
     interval.total[outcome]++
     countOf(interval.clients, client)[outcome]++
@@ -46,7 +49,7 @@ export class Tally {
   /** The tally of an interval, empty when nothing arrived in it. */
   at(ordinal: number): IntervalTally {
     let interval = this.#intervals.get(ordinal)
-    if (interval === undefined) this.#intervals.set(ordinal, (interval = { ordinal, total: nothing(), clients: new Map() }))
+    if (interval === undefined) this.#intervals.set(ordinal, (interval = { ordinal, total: nothing(), clients: new Map(), latest: 0 }))
     return interval
   }
 

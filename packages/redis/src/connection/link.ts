@@ -44,7 +44,8 @@ export class Link {
         subscriber = listening
       }
       listening.on('message', (from: string, message: string) => {
-        if (from === channel) received(message)
+        // Once ioredis has read on: what others throw is theirs, see `stream-guard.ts`.
+        if (from === channel) queueMicrotask(() => received(message))
       })
       listening.on('ready', () => {
         listening.subscribe(channel).catch((error: unknown) => this.#subscribeFailed(channel, error))

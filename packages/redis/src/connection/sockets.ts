@@ -1,8 +1,9 @@
+import { guard } from './stream-guard.ts'
 import type { Client, ClusterClient } from './template.ts'
 
 /**
  * Lets the process end by itself although connections are open: they hold it only while an exchange is under way, so
- * that a last flush is not cut off.
+ * that a last flush is not cut off. Each connection is guarded, so that what comes over it ends no more than itself.
  */
 export class Sockets {
   readonly #clients: () => Iterable<Client>
@@ -14,6 +15,7 @@ export class Sockets {
 
   /** Sees to a client's connections from now on. */
   watch(client: Client): void {
+    guard(client)
     client.on('connect', () => this.#apply(client))
     client.on('ready', () => this.#apply(client))
   }
@@ -58,9 +60,12 @@ export function clusterSockets(cluster: ClusterClient): Sockets {
       if (watched.has(client)) continue
       watched.add(client)
       sockets.watch(client)
+      // A connection for subscriptions that has ended is replaced before this is called.
+      client.on('end', watch)
     }
   }
   cluster.on('+node', watch)
+  cluster.on('-node', watch)
   cluster.on('ready', watch)
   return sockets
 }

@@ -1,6 +1,7 @@
 import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
 import type { ScriptRunner } from '../scripts/script.ts'
 import { invalidOption } from './options.ts'
+import type { GuardedClient, GuardedStream } from './stream-guard.ts'
 
 /** An instance of ioredis 5 or 6: a `Redis` (one server, or Sentinels) or a `Cluster`. */
 export interface IoredisInstance {
@@ -19,9 +20,11 @@ export interface ClusterTarget {
 export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | string
 
 /** What is used of an ioredis client of our own. */
-export interface Client extends ScriptRunner {
+export interface Client extends ScriptRunner, GuardedClient {
   readonly status: string
-  readonly stream?: { readonly bytesRead?: number; readonly connecting?: boolean; ref?(): unknown; unref?(): unknown } | null
+  readonly stream?:
+    | (GuardedStream & { readonly bytesRead?: number; readonly connecting?: boolean; ref?(): unknown; unref?(): unknown })
+    | null
   connect(): Promise<unknown>
   disconnect(): void
   subscribe(channel: string): Promise<unknown>

@@ -85,10 +85,17 @@ const seen = new Recent<Form>(100)
 /** The form of a body that suits an `Accept` header; plain text where none of them does. */
 export function preferredForm(accept: string | undefined): Form {
   if (accept === undefined || accept === '' || accept === '*/*' || accept === 'application/json') return 'json'
-  const known = seen.get(accept)
-  if (known !== undefined) return known
-  const type = preferredType(accept, TYPES)
-  const form = type === undefined ? 'text' : FORMS[type]
-  if (accept.length <= LONGEST_REMEMBERED) seen.set(accept, form)
+  // Not even looked up: a Map reads all of a long text.
+  if (accept.length > LONGEST_REMEMBERED) return formOf(accept)
+  let form = seen.get(accept)
+  if (form === undefined) {
+    form = formOf(accept)
+    seen.set(accept, form)
+  }
   return form
+}
+
+function formOf(accept: string): Form {
+  const type = preferredType(accept, TYPES)
+  return type === undefined ? 'text' : FORMS[type]
 }

@@ -1,7 +1,8 @@
 import { parse, pathToRegexp, type Token } from 'path-to-regexp'
 import type { PathPolicies } from '../../decide/request-options.ts'
 import { invalidOption } from '../../report/errors.ts'
-import { anyReadings, isPlain } from './readings.ts'
+import { isPlain } from './plain-path.ts'
+import { anyReadings } from './readings.ts'
 import { countedMethod, normalizePath, spell, withoutDots } from './route-key.ts'
 
 const ALLOWED = 'a path such as "/api/users/:id" or "/api/*rest" (path-to-regexp 8), with a method before it if wanted: "POST /login"'
@@ -72,7 +73,8 @@ export class PathIndex implements PathPolicies {
 
   find(method: string, target: string, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void {
     const forms = new Set<string>()
-    if (isPlain(target)) forms.add(target.toLowerCase())
+    // As it is: patterns don't tell letters apart by case, and a long path costs more time in a Set than all else.
+    if (isPlain(target)) this.match(method, target, found)
     else {
       const all = anyReadings(target)
       // For a target that can't be understood.

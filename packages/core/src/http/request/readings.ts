@@ -1,24 +1,6 @@
 /** The longest path that is read in every way; see `readings`. Reading takes time that grows with the length. */
 export const LONGEST_READ: number = 1024
 
-/** Whether nothing of a path can be read in two ways: plain segments, no escape, no `//`, no `/` at the end, no `/.`. */
-export function isPlain(path: string): boolean {
-  if (path.charCodeAt(0) !== 47) return false
-  let before = 0
-  for (let i = 0; i < path.length; i++) {
-    const code = path.charCodeAt(i)
-    if (before === 47 && (code === 47 || code === 46)) return false
-    if (PLAIN[code] !== 1) return false
-    before = code
-  }
-  return before !== 47 || path.length === 1
-}
-
-/** Characters that mean themselves to every router and URL parser. */
-const PLAIN = new Uint8Array(128)
-for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/-._~!$&'()*+,=:@")
-  PLAIN[character.charCodeAt(0)] = 1
-
 /** Scheme and host as proxies and honest clients send them: no user, nothing that parsers disagree about. */
 const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
 /** What `url.parse` of Node.js, by which Express and Koa go, takes for an origin: any scheme but one that has no host. */

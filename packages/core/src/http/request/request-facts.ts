@@ -1,8 +1,9 @@
 import type { PathPolicies } from '../../decide/request-options.ts'
 import { bounded, copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
+import { isPlain } from './plain-path.ts'
 import type { RequestReader } from './reader.ts'
-import { isPlain, type Readings } from './readings.ts'
+import type { Readings } from './readings.ts'
 import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
 
 /**
@@ -191,13 +192,19 @@ export class RequestFacts<Req> implements KeyFacts {
   #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
     const plain = isPlain(raw)
     const own = plain ? undefined : this.#reader.readings?.(raw)
-    const route = plain ? foldPath(this.#caseSensitive ? raw : raw.toLowerCase()) : this.#agreed(own)
+    const route = plain ? this.#foldPlain(raw) : this.#agreed(own)
     const key = copied(bounded(`${method} ${route}`))
     if (this.#index === undefined) return { method, pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
     const samples = pattern === undefined ? undefined : this.#reader.samples?.(pattern)
     this.#index.find(method, raw, own ?? [], samples ?? [], found)
     return { method, pattern, key, policies: inOrder(found), next }
+  }
+
+  /** Of a long path only the beginning is in its route: folded first, there is less to put into lower case. */
+  #foldPlain(path: string): string {
+    const route = foldPath(path)
+    return this.#caseSensitive ? route : route.toLowerCase()
   }
 
   #fold(path: string): string {
