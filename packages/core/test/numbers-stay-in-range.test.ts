@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
+import { growing } from '../src/decide/growing.ts'
 import { HeaderWriter, retryAfterSeconds } from '../src/http/answer/headers.ts'
 import type { Refusal } from '../src/http/answer/refusal.ts'
 import { ThrottledError, upgradeRefusal } from '../src/http/answer/refusal.ts'
@@ -104,7 +105,7 @@ const alone = <Rule extends Partial<PolicyOptions>>(policy: Rule): Rule => ({ ..
 const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
   'fixed, background': {},
   'fixed, background, with a cooldown': { cooldown: '2m' },
-  'fixed, background, with a growing cooldown': { cooldown: { base: '1s', factor: 100, max: '1000y' as '1d' } },
+  'fixed, background, with a growing cooldown': { cooldown: growing({ base: '1s', factor: 100, max: '1000y' as '1d' }) },
   'fixed, spans': { coordination: 'spans' },
   sliding: { algorithm: slidingWindow() },
   'sliding counter, spans': { algorithm: slidingCounter(), coordination: 'spans' },

@@ -7,7 +7,7 @@ import { ROOT } from './pages.ts'
 const DECLARED: readonly (readonly [section: string, file: string, name: string])[] = [
   ['Policy', 'packages/core/src/decide/policy.ts', 'interface PolicyOptions'],
   ['Policy', 'packages/core/src/decide/plans.ts', 'type PlannedPolicyOptions'],
-  ['Cooldowns that grow', 'packages/core/src/decide/policy.ts', 'interface GrowingCooldown'],
+  ['Cooldowns that grow', 'packages/core/src/decide/growing.ts', 'interface GrowingOptions'],
   ['slidingWindow', 'packages/core/src/algorithms/sliding-window/index.ts', 'interface SlidingWindowOptions'],
   ['Throttler', 'packages/core/src/throttler/options.ts', 'interface ThrottlerOptions'],
   ['Snapshots', 'packages/core/src/inspect/snapshot.ts', 'interface SnapshotOptions'],

@@ -5,7 +5,8 @@ import { MOST_UNITS } from '../keys/units.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { parseDuration } from './duration.ts'
-import type { GrowingCooldown, Policy, PolicyOptions } from './policy.ts'
+import type { GrowingCooldown } from './growing.ts'
+import type { Policy, PolicyOptions } from './policy.ts'
 
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */
 const LAYOUT = 1
@@ -126,19 +127,11 @@ function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' 
   if (typeof given !== 'object' || given === null) {
     return { cooldown: given === undefined ? 0 : parseDuration(given, option, 0), cooldownGrowth: undefined }
   }
-  for (const name of Object.keys(given)) {
-    if (!['base', 'factor', 'max', 'memory'].includes(name)) {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${option}.${name}". A growing cooldown has: base, factor, max, memory.`)
-    }
+  const { first, growth } = given as Partial<GrowingCooldown>
+  if (first === undefined || growth === undefined) {
+    throw invalidOption(option, given, 'a duration, or growing({ base: "1m", max: "1h" }), with growing imported beside throttle')
   }
-  const { base, factor = 2, max, memory } = given as Partial<GrowingCooldown>
-  const cooldown = parseDuration(base, `${option}.base`, 1)
-  if (typeof factor !== 'number' || !(factor > 1 && factor <= 100)) {
-    throw invalidOption(`${option}.factor`, factor, 'a number greater than 1 and at most 100')
-  }
-  const most = parseDuration(max, `${option}.max`, cooldown)
-  const remembered = memory === undefined ? most : parseDuration(memory, `${option}.memory`, 1)
-  return { cooldown, cooldownGrowth: Object.freeze({ factor, max: most, memory: remembered }) }
+  return { cooldown: first, cooldownGrowth: growth }
 }
 
 /**

@@ -1,20 +1,10 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import type { Degraded, MeterPolicy } from '../algorithms/meter.ts'
+import type { Growth } from '../keys/offences.ts'
 import type { Awaitable } from '../report/user-function.ts'
 import type { Duration } from './duration.ts'
+import type { GrowingCooldown } from './growing.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
-
-/** A cooldown that grows with each new block of a key, at all nodes alike. */
-export interface GrowingCooldown {
-  /** The first block. */
-  readonly base: Duration
-  /** What each further one is longer by: more than 1, at most 100. Default 2. */
-  readonly factor?: number
-  /** No block is longer; at least `base`. */
-  readonly max: Duration
-  /** How long after its end a block is remembered. Default: as long as `max`. */
-  readonly memory?: Duration
-}
 
 /** The key of policies that count all requests together. */
 export const ALL_KEY = 'all'
@@ -29,7 +19,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly interval: Duration
   /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6. */
   readonly spans?: number
-  /** How long a key stays blocked after its first refused request; 0 (default): until the interval ends. */
+  /** How long a key stays blocked after its first refused request; 0 (default): until the interval ends. `growing()` makes each further block longer. */
   readonly cooldown?: Duration | GrowingCooldown
   /** What the limit means over time, such as `slidingWindow()`. Default `fixedWindow()`. */
   readonly algorithm?: Algorithm
@@ -61,6 +51,7 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly name: Name
   readonly algorithm: Algorithm
   readonly coordination: Coordination
+  readonly cooldownGrowth: Growth | undefined
   /** Refusals are only reported. */
   readonly dryRun: boolean
 }

@@ -1,7 +1,6 @@
 import { GLOBAL, LOCAL, type SourceIndex } from '../report/stats.ts'
-import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import { BLOCKED, type KeyTable } from './key-table.ts'
-import { Offences } from './offences.ts'
+import type { Growth, Offences } from './offences.ts'
 
 /** A key that is refused until a time on the monotonic clock. */
 export interface Block {
@@ -20,7 +19,7 @@ export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
 /** What blocks need of the limiter whose keys they are of. */
 export interface BlocksOwner {
-  readonly policy: { readonly cooldown: number; readonly cooldownGrowth: CooldownGrowth | undefined; readonly interval: number }
+  readonly policy: { readonly cooldown: number; readonly cooldownGrowth: Growth | undefined; readonly interval: number }
   readonly table: KeyTable
   keyOf(slot: number): string
   /** The key as the store gets it: no user's key can be taken for that of the shared counter. */
@@ -39,7 +38,7 @@ export class KeyBlocks {
   readonly #owner: BlocksOwner
   readonly #blocks = new Map<number, Block>()
   /** What this node has seen of repeated offences, so that a client is told the real length of its block at once. */
-  readonly #offences = new Offences()
+  #offences: Offences | undefined
 
   constructor(owner: BlocksOwner) {
     this.#owner = owner
@@ -109,7 +108,7 @@ export class KeyBlocks {
       }
       const { cooldown, cooldownGrowth: growth, interval } = owner.policy
       if (growth !== undefined) {
-        this.#offences.learn(owner.idOf(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
+        this.#remembered(growth).learn(owner.idOf(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
       this.set(slot, until, known?.manual ?? false, known?.source ?? source, delay)
       if (known === undefined) owner.blocked(owner.keyOf(slot), until - now, 'remote')
@@ -131,9 +130,14 @@ export class KeyBlocks {
     const { cooldown, cooldownGrowth: growth } = owner.policy
     // The store lets this length grow, so that both arrive at the same block.
     const first = Math.max(least - now, cooldown)
-    const until = now + (growth === undefined ? first : this.#offences.next(owner.idOf(slot), first, growth, now))
+    const until = now + (growth === undefined ? first : this.#remembered(growth).next(owner.idOf(slot), first, growth, now))
     this.set(slot, until, false, LOCAL, UNANSWERED)
     owner.tellExceeded(slot, first, now + first)
     owner.blocked(owner.keyOf(slot), until - now, 'exceeded')
+  }
+
+  #remembered(growth: Growth): Offences {
+    this.#offences ??= growth.remember()
+    return this.#offences
   }
 }

@@ -1,5 +1,10 @@
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 
+/** How cooldowns grow, and what remembers the blocks. */
+export interface Growth extends CooldownGrowth {
+  remember(): Offences
+}
+
 interface Record {
   level: number
   /** When it is forgotten, on the monotonic clock. */

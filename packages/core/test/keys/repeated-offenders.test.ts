@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createThrottler } from '../../src/index.ts'
+import { createThrottler, growing } from '../../src/index.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 
-const policy = { limit: 1, interval: 100, spans: 2, cooldown: { base: 1_000, factor: 3, max: 5_000, memory: 10_000 } } as const
+const options = { base: 1_000, factor: 3, max: 5_000, memory: 10_000 }
+const policy = { limit: 1, interval: 100, spans: 2, cooldown: growing(options) }
 
 /** Length of the block that exceeding the limit starts, as the node sees it once the store has answered. */
 async function offend({ world }: Scene, node: Node): Promise<number> {
@@ -77,7 +78,7 @@ describe('a cooldown that grows', () => {
 
   test('takes the real length over where it knew of too little', async () => {
     const here = scene()
-    const grows = { ...policy, cooldown: { ...policy.cooldown, max: 60_000, memory: 60_000 } }
+    const grows = { ...policy, cooldown: growing({ ...options, max: 60_000, memory: 60_000 }) }
     const old = here.node(grows).start() as Node
     await here.world.run(50)
     await here.world.run((await offend(here, old)) + 1_500)
@@ -96,16 +97,21 @@ describe('a cooldown that grows', () => {
 
 describe('bad growing cooldowns are refused', () => {
   for (const [cooldown, names] of [
-    [{ base: 0, max: '1m' }, 'cooldown.base'],
-    [{ base: '1m', max: '1s' }, 'cooldown.max'],
-    [{ base: '1m' }, 'cooldown.max'],
-    [{ base: '1m', max: '1h', factor: 1 }, 'cooldown.factor'],
-    [{ base: '1m', max: '1h', factor: Number.NaN }, 'cooldown.factor'],
-    [{ base: '1m', max: '1h', memory: 0 }, 'cooldown.memory'],
-    [{ base: '1m', max: '1h', grow: 2 }, 'cooldown.grow'],
+    [{ base: 0, max: '1m' }, 'growing.base'],
+    [{ base: '1m', max: '1s' }, 'growing.max'],
+    [{ base: '1m' }, 'growing.max'],
+    [{ base: '1m', max: '1h', factor: 1 }, 'growing.factor'],
+    [{ base: '1m', max: '1h', factor: Number.NaN }, 'growing.factor'],
+    [{ base: '1m', max: '1h', memory: 0 }, 'growing.memory'],
+    [{ base: '1m', max: '1h', grow: 2 }, 'growing.grow'],
   ] as const) {
     test(JSON.stringify(cooldown), () => {
-      expect(() => createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown: cooldown as never }] })).toThrow(names)
+      expect(() => growing(cooldown as never)).toThrow(names)
     })
   }
+
+  test('options that growing() has not made', () => {
+    const cooldown = { base: '1m', max: '1h' } as never
+    expect(() => createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown }] })).toThrow('growing({ base: "1m", max: "1h" })')
+  })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { slidingWindow } from '@weir/core'
+import { growing, slidingWindow } from '@weir/core'
 import type { AdapterCase, AdapterClient, Answer } from './context.ts'
 
 /** Short, since with a store real time has to pass. */
@@ -20,7 +20,7 @@ export const timeCases: readonly AdapterCase[] = [
   { name: 'a sliding window', options: { algorithm: slidingWindow() } },
   { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
-  { name: 'a cooldown that grows', options: { cooldown: { base: '1s', factor: 2, max: '8s' } } },
+  { name: 'a cooldown that grows', options: { cooldown: growing({ base: '1s', factor: 2, max: '8s' }) } },
   { name: 'counts exchanged at the ends of spans', options: { coordination: 'spans' }, needs: 'store' as const },
 ].map(
   ({ name, options, ...needs }): AdapterCase => ({

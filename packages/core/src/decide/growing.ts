@@ -1,0 +1,66 @@
+import { type Growth, Offences } from '../keys/offences.ts'
+import { invalidOption, WeirError } from '../report/errors.ts'
+import { type Duration, parseDuration } from './duration.ts'
+
+/** How a cooldown grows with each new block of a key, at all nodes alike. */
+export interface GrowingOptions {
+  /** The first block. */
+  readonly base: Duration
+  /** What each further one is longer by: more than 1, at most 100. Default 2. */
+  readonly factor?: number
+  /** No block is longer; at least `base`. */
+  readonly max: Duration
+  /** How long after its end a block is remembered. Default: as long as `max`. */
+  readonly memory?: Duration
+}
+
+/** A cooldown that grows, made by `growing()`. */
+export interface GrowingCooldown {
+  /** The first block, in milliseconds. */
+  readonly first: number
+  readonly growth: Growth
+}
+
+const OPTIONS = ['base', 'factor', 'max', 'memory']
+
+/**
+ * A cooldown that grows with each new block of a key: `base`, then `base · factor`, and so on up to `max`.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * throttle({ key: 'ip', limit: 100, interval: '1m', cooldown: growing({ base: '1m', max: '1h' }) })
+ */
+export function growing(options: GrowingOptions): GrowingCooldown {
+  if (typeof options !== 'object' || options === null) throw invalidOption('growing', options, 'options such as { base: "1m", max: "1h" }')
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.includes(name)) {
+      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "growing.${name}". A growing cooldown has: ${OPTIONS.join(', ')}.`)
+    }
+  }
+  const { factor = 2 } = options
+  const first = parseDuration(options.base, 'growing.base', 1)
+  if (typeof factor !== 'number' || !(factor > 1 && factor <= 100)) {
+    throw invalidOption('growing.factor', factor, 'a number greater than 1 and at most 100')
+  }
+  const max = parseDuration(options.max, 'growing.max', first)
+  const memory = options.memory === undefined ? max : parseDuration(options.memory, 'growing.memory', 1)
+  return Object.freeze({ first, growth: Object.freeze(new RememberedGrowth(factor, max, memory)) })
+}
+
+/** The method is no property of its own, so that a message to another process holds the numbers only. */
+class RememberedGrowth implements Growth {
+  readonly factor: number
+  readonly max: number
+  readonly memory: number
+
+  constructor(factor: number, max: number, memory: number) {
+    this.factor = factor
+    this.max = max
+    this.memory = memory
+  }
+
+  remember(): Offences {
+    return new Offences()
+  }
+}
