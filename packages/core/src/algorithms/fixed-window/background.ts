@@ -39,8 +39,13 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
       return known + cost <= most && cost <= limit
     }
     if (active !== undefined && this.exchange.foundAt < this.rollAt - this.policy.interval + TOGETHER) active.capped = false
-    fields[base + GATE] = known + 1 > limit && limit >= 1 && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
-    if (known + cost > limit) return false
+    const full = known + 1 > limit
+    fields[base + GATE] = full && limit >= 1 && this.policy.cooldown === 0 ? this.fullGate(slot) : limit
+    if (known + cost > limit) {
+      // One that costs less may still fit, and has to be told like any other.
+      if (!full) fields[base + GATE] = Number.NEGATIVE_INFINITY
+      return false
+    }
     if (!count) {
       // The next request asks for the exchange that this one, which is not counted, must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
