@@ -170,6 +170,10 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
     return this.explain(slot, cost, now)
   }
 
+  exceeded(slot: number, now: number): void {
+    this.tellExceeded(slot, now)
+  }
+
   /**
    * Whether a request must wait for the store (`strict`): so little is left that the nodes together could admit
    * too much before they hear of each other.
@@ -197,6 +201,7 @@ export class BackgroundFixedWindow extends ReservingMeter implements Reserving {
   protected override quiet(slot: number, base: number, unsent: number): boolean {
     const limit = this.site.limitOf(slot)
     const live = this.exchange.nodes
+    if (this.keepsAll && this.ordinalOf(base) === this.ordinal) return false
     if (this.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
     // The interval is over, and nobody needs its last unit any more.
     return this.ordinalOf(base) !== this.ordinal && this.#holdsOne(slot, base)

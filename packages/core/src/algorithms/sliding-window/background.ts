@@ -117,6 +117,10 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     return this.explain(slot, cost, now)
   }
 
+  exceeded(slot: number, now: number): void {
+    this.tellExceeded(slot, now)
+  }
+
   /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.amnesty, awayIn)
