@@ -34,6 +34,19 @@ describe('a Poisson load', () => {
     expect(length).toBeLessThan(10_300)
   })
 
+  it('draws costs from a range, and offers as many units as with one cost', () => {
+    const arrivals = poisson(1, { cost: [1, 50] }).start(context())
+    const seen = new Set<number>()
+    let units = 0
+    for (; arrivals.time < 1_000_000; arrivals.advance()) {
+      seen.add(arrivals.cost)
+      units += arrivals.cost
+    }
+    expect([...seen].sort((a, b) => a - b)).toEqual(Array.from({ length: 50 }, (_, i) => i + 1))
+    expect(units).toBeGreaterThan(95_000)
+    expect(units).toBeLessThan(105_000)
+  })
+
   it('follows a course, with silence and all', () => {
     const list = until(
       poisson((position) => (position < 2 ? { times: 0, until: 2 } : { times: 3, until: Number.POSITIVE_INFINITY })),

@@ -2,14 +2,23 @@ import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
+import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
+import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15. */
-export const GOALS: readonly Goal[] = [...steadyGoals, ...attackGoals, ...faultGoals, ...slidingSteadyGoals, ...slidingAttackGoals].sort(
-  (one, other) => rank(one.id) - rank(other.id),
-)
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8. */
+export const GOALS: readonly Goal[] = [
+  ...steadyGoals,
+  ...attackGoals,
+  ...faultGoals,
+  ...slidingSteadyGoals,
+  ...slidingAttackGoals,
+  ...weightGoals,
+  ...hangAndKillGoals,
+].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
+  if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

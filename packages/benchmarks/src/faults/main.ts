@@ -3,10 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { FAULTS } from './catalog.ts'
 import { startFleet } from './fleet.ts'
-import { line, page } from './report.ts'
+import { line, page, trialLine } from './report.ts'
 import { type FaultResult, runFault } from './run-fault.ts'
 import type { Stage } from './servers.ts'
 import { openStage, type StageName } from './stage.ts'
+import { runTrial, TRIALS } from './trials.ts'
 
 const PAGE = fileURLToPath(new URL('../../../../docs/reference/faults.md', import.meta.url))
 
@@ -15,11 +16,24 @@ const program = new Command('faults')
   .option('--only <text>', 'only faults whose name holds this')
   .option('--seed <number>', 'of the load', Number, 1)
   .option('--scale <part>', 'how long faults last, as a part of their usual length', Number, 1)
+  .option('--trials', 'instead, cases of the accuracy goals with processes that are busy all the time, beside a simulation of each')
   .option('--write', 'write docs/reference/faults.md')
   .parse()
-const { only, seed, scale, write } = program.opts<{ only?: string; seed: number; scale: number; write?: true }>()
+const { only, seed, scale, write, trials } = program.opts<{
+  only?: string
+  seed: number
+  scale: number
+  write?: true
+  trials?: true
+}>()
+const wanted = ({ name }: { readonly name: string }): boolean => only === undefined || name.toLowerCase().includes(only.toLowerCase())
 
-const chosen = FAULTS.filter(({ name }) => only === undefined || name.toLowerCase().includes(only.toLowerCase()))
+if (trials) {
+  for (const trial of TRIALS.filter(wanted)) console.log(trialLine(await runTrial(trial, seed)))
+  process.exit()
+}
+
+const chosen = FAULTS.filter(wanted)
 const nodes = await startFleet()
 const results: FaultResult[] = []
 let open: { readonly name: StageName; readonly stage: Stage } | undefined

@@ -1,5 +1,6 @@
 import { ADAPTERS } from './protocol.ts'
 import { type FaultResult, INTERVAL, LIMIT } from './run-fault.ts'
+import type { TrialResult } from './trials.ts'
 
 const percent = (part: number): string => `${(100 * part).toFixed(part === 0 || part >= 0.1 ? 0 : 1)} %`
 const ms = (value: number | undefined): string => (value === undefined ? 'not noticed' : `${Math.round(value)} ms`)
@@ -35,6 +36,11 @@ const HEAD = [
   'lost / doubled',
 ]
 
+/** One trial on one line. */
+export function trialLine({ name, real, simulated }: TrialResult): string {
+  return `| ${name} | ${percent(real)} | ${percent(simulated)} |`
+}
+
 /** The page of the documentation. */
 export function page(results: readonly FaultResult[]): string {
   const rows = [HEAD, HEAD.map(() => '---'), ...results.map(cells)]
@@ -56,7 +62,7 @@ ${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}
 While the store is away each process admits its share, so a key whose requests fall unevenly on the processes is admitted less
 than its limit, and units that were counted but not yet exchanged when the fault began come on top of it. A store that falls
 silent is known to be away only when the exchange's deadline (\`timeout\`, 1 s) has passed; but as soon as an answer is overdue,
-by 250 ms and three times as long as usual, processes decide by share already. A store that is slow all the time is not
+by 50 ms or ten usual round trips, whichever is later, processes decide by share already. A store that is slow all the time is not
 silent: what its round trip costs is the bound of [accuracy](../guides/accuracy.md#the-distance-to-the-store), here three times the limit's rate for 200 ms of 2 s, and what
 is counted but not sent. Processes that have never reached the store do not know how many they are: each admits the whole limit.
 `

@@ -89,3 +89,12 @@ export const HARDEST: readonly Pick[] = [
   { goal: '12', intervals: 12 },
   { goal: '14', intervals: 13 },
 ]
+
+/** Of both windows. */
+export const BOTH: readonly Pick[] = [
+  { goal: 'N1', intervals: 30 },
+  { goal: 'N2', intervals: 20 },
+  { goal: 'N3', cases: /^fixed/, intervals: 2 },
+  { goal: 'N7', intervals: 9 },
+  { goal: 'N8', intervals: 20 },
+]

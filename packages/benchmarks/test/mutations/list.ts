@@ -139,6 +139,48 @@ export const FIXED: readonly Mutation[] = [
     replace: 'exchange.localTime',
     check: 'wrong clocks',
   },
+  {
+    name: 'large writes are not announced',
+    file: 'hub/fixed-cells.ts',
+    find: 'if (isLarge(after - before, after, policy) &&',
+    replace: 'if (after < 0 && isLarge(after - before, after, policy) &&',
+    check: 'expensive requests',
+  },
+  {
+    name: 'after an expensive request was refused, cheaper ones are counted without a word',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'if (!full) fields[base + GATE] = Number.NEGATIVE_INFINITY',
+    replace: '',
+    check: 'expensive requests, x100',
+  },
+  {
+    name: 'a charge beyond the limit waits for the end of its span',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'this.tellExceeded(slot, now)',
+    replace: '',
+    check: 'charged',
+  },
+  {
+    name: 'a store that hangs is waited for',
+    file: 'sync/exchange/flights.ts',
+    find: 'const OVERDUE = 50',
+    replace: 'const OVERDUE = 250',
+    check: 'the store hangs, x100',
+  },
+  {
+    name: 'long intervals have quiet keys like all others',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'if (this.keepsAll && this.ordinalOf(base) === this.ordinal) return false',
+    replace: '',
+    check: 'killed every hour',
+  },
+  {
+    name: 'long intervals have as few spans as all others',
+    file: 'decide/check-policy.ts',
+    find: 'const { spans = defaultSpans(interval) } = options',
+    replace: 'const { spans = Math.min(6, defaultSpans(interval)) } = options',
+    check: 'killed every hour',
+  },
 ]
 
 /** Each rule of the sliding window. */
@@ -259,5 +301,12 @@ export const SLIDING: readonly Mutation[] = [
     find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
     replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
     check: 'sliding: the store is away',
+  },
+  {
+    name: 'large writes are not announced',
+    file: 'hub/sliding-cells.ts',
+    find: ' || isLarge(change.units, change.after, policy)',
+    replace: ' || isLarge(0 * change.units, change.after, policy)',
+    check: 'sliding: expensive requests',
   },
 ]

@@ -116,6 +116,8 @@ export interface Meter {
   admits(slot: number, cost: number, now: number, count?: boolean): boolean
   /** Counts a request that `admits` let pass, or a charge. */
   add(slot: number, cost: number, now: number): void
+  /** A charge has counted more than fits: the other nodes, if there are any, should hear of it at once. */
+  exceeded?(slot: number, now: number): void
   /** What `untake` needs to know of a key before `take`. */
   mark(slot: number): number
   /** Undoes a `take` of the same moment, to the last bit: `mark` is what it was before. */

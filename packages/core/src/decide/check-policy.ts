@@ -11,6 +11,9 @@ import type { Policy, PolicyOptions } from './policy.ts'
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */
 const LAYOUT = 1
 const SHORTEST_SPAN = 5
+/** Milliseconds; see `defaultSpans`. */
+const LONGEST_USUAL_SPAN = 300_000
+const MOST_SPANS = 1000
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -76,9 +79,9 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     throw invalidOption(`${at}limit`, limit, `a number from 1 to ${MOST_UNITS}`)
   }
   const interval = parseDuration(options.interval, `${at}interval`, 2 * SHORTEST_SPAN)
-  const { spans = 6 } = options
-  if (!Number.isInteger(spans) || spans < 2 || spans > 1000) {
-    throw invalidOption(`${at}spans`, spans, 'a whole number from 2 to 1000')
+  const { spans = defaultSpans(interval) } = options
+  if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
+    throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
   if (interval / spans < SHORTEST_SPAN) {
     throw new WeirError(
@@ -121,6 +124,11 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
+}
+
+/** Six, or as many as make a span no longer than five minutes: what a node that is killed loses at most. */
+function defaultSpans(interval: number): number {
+  return Math.min(MOST_SPANS, Math.max(6, Math.ceil(interval / LONGEST_USUAL_SPAN)))
 }
 
 function parseCooldown(given: unknown, option: string): Pick<Policy, 'cooldown' | 'cooldownGrowth'> {

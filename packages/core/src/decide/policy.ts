@@ -17,7 +17,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly limit: number
   /** Length of the interval. */
   readonly interval: Duration
-  /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6. */
+  /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6, or as many as make a span no longer than 5 minutes. */
   readonly spans?: number
   /** How long a key stays blocked after its first refused request; 0 (default): until the interval ends. `growing()` makes each further block longer. */
   readonly cooldown?: Duration | GrowingCooldown

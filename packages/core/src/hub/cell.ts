@@ -1,6 +1,13 @@
 import { sumOf } from '../keys/units.ts'
-import type { Cell } from '../store/contract.ts'
+import type { Cell, StorePolicy } from '../store/contract.ts'
 import type { Ordinal } from '../time/intervals.ts'
+
+/** When an exchange takes place. */
+export interface Times {
+  /** The time that the nodes go by, which numbers the cells, in milliseconds since the epoch. */
+  readonly wall: number
+  readonly monotonic: number
+}
 
 /** One cell of one key: the sum over all nodes, and what each of them said last. */
 export class CountedCell {
@@ -53,6 +60,19 @@ export function growthOver(
     taken: Math.max(0, sent.taken - (known?.taken ?? 0)),
     given: Math.max(0, sent.given - (known?.given ?? 0)),
   }
+}
+
+/** The part of the limit from which on one write is news by itself, if it is of more than one unit. */
+const LARGE_WRITE = 1 / 20
+
+/**
+ * Whether one write of a key that is hot is news for the other nodes: they may hold expensive requests against what they know,
+ * of which one admitted in error is worth many others.
+ *
+ * @param units by which the total has grown, to `total`
+ */
+export function isLarge(units: number, total: number, { limit, hot }: StorePolicy): boolean {
+  return total >= hot && units >= Math.max(2, LARGE_WRITE * limit)
 }
 
 /** What one entry of a request did to its key. */

@@ -1,7 +1,7 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
-import type { Ordinal } from '../time/intervals.ts'
+import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, growthOver } from './cell.ts'
+import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
 
 /** Times a ttl after which an interval is forgotten although somebody writes to it: no honest node still does. */
 const LONGEST_LIFE = 4
@@ -20,20 +20,17 @@ export class FixedCounts {
   readonly #tables = new Map<Ordinal, IntervalTable>()
   #ttl = 0
 
-  /**
-   * @param monotonic - the monotonic time of the exchange
-   * @param account - whose memory it is; undefined is returned when that is used up
-   */
-  apply(nodeId: string, entry: SyncEntry, monotonic: number, account?: Account): Applied | undefined {
+  /** @param account - whose memory it is; undefined is returned when that is used up */
+  apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
-    if (account !== undefined && !this.#hasRoom(nodeId, entry, monotonic, account)) return undefined
+    if (account !== undefined && !this.#hasRoom(nodeId, entry, times.monotonic, account)) return undefined
     if (entry.atMost !== undefined && !this.#fits(nodeId, entry, entry.atMost)) {
       return { cells: entry.cells.map((sent) => this.#total(sent.ordinal, key)), granted: false, announce: false }
     }
     const cells: Cell[] = []
     let announce = false
     for (const sent of entry.cells) {
-      if (this.#add(nodeId, policy, key, sent, monotonic)) announce = true
+      if (this.#add(nodeId, policy, key, sent, times)) announce = true
       cells.push(this.#total(sent.ordinal, key))
     }
     return { cells, granted: true, announce }
@@ -98,7 +95,7 @@ export class FixedCounts {
   }
 
   /** Returns whether the total passed a mark that others should know of. */
-  #add(nodeId: string, policy: StorePolicy, key: string, sent: Cell, monotonic: number): boolean {
+  #add(nodeId: string, policy: StorePolicy, key: string, sent: Cell, { wall, monotonic }: Times): boolean {
     if (sent.taken === 0 && sent.given === 0) return false
     const table = this.#tableOf(sent.ordinal, monotonic)
     table.writtenAt = monotonic
@@ -110,6 +107,7 @@ export class FixedCounts {
     cell.merge(nodeId, sent)
     const after = cell.net
     let announce = before < policy.limit && after >= policy.limit
+    if (isLarge(after - before, after, policy) && endOf(sent.ordinal, policy.width) > wall) announce = true
     if (before < policy.hot && after >= policy.hot && !table.hot.has(key)) {
       table.hot.set(key, cell)
       announce = true

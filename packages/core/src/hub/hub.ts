@@ -122,7 +122,7 @@ export class Hub {
     const { policy, key } = entry
     const applied =
       policy.cells === 1
-        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, entry, monotonic, account)
+        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
         : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
     if (applied === undefined) return undefined
     const { cells, granted, announce } = applied

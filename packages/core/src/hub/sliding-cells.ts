@@ -1,7 +1,7 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, growthOver } from './cell.ts'
+import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
 
 /** A reached limit is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
@@ -10,12 +10,6 @@ const REPEAT_AFTER = 10
  * a volley that ends just below the limit would leave every node with units that the others do not know of.
  */
 const NEARLY_FULL = 0.98
-
-interface Times {
-  /** The hub's wall clock, which numbers the cells. */
-  readonly wall: number
-  readonly monotonic: number
-}
 
 /** One key's cells, in ascending order. */
 interface KeyWindow {
@@ -132,7 +126,7 @@ export class SlidingCounts {
   #announces(window: KeyWindow, policy: StorePolicy, change: Change, monotonic: number): boolean {
     if (change.units <= 0) return false
     const nearly = NEARLY_FULL * policy.limit
-    let announce = change.before < nearly && change.after >= nearly
+    let announce = (change.before < nearly && change.after >= nearly) || isLarge(change.units, change.after, policy)
     if (change.after >= policy.limit) {
       if (change.before < policy.limit || monotonic - window.announcedAt >= REPEAT_AFTER) announce = true
     }

@@ -61,7 +61,10 @@ export interface StorePolicy {
   readonly cells: number
   /** This node's limit in units; used for announcements only. Nodes may differ in it. */
   readonly limit: number
-  /** Announce a key once per cell (fixed) when its total passes this many units; `Infinity` for never. */
+  /**
+   * Announce a key once per cell (fixed) when its total passes this many units, and from then on also each write of a twentieth
+   * of the limit (and of at least 2 units) or more; `Infinity` for never.
+   */
   readonly hot: number
   /** How long cells live in the store after they were last written, in milliseconds. */
   readonly ttl: number

@@ -31,7 +31,8 @@ export function charge(decision: Decision, units: number, limiters: readonly Lim
     const limiter = limiters.find(({ policy }) => policy.name === part.policy?.name)
     const slot = limiter?.locate(part.key) ?? NO_SLOT
     if (limiter === undefined || slot < 0 || !part.allowed || part.dryRun) continue
-    limiter.meter.admits(slot, units, now)
+    const fits = limiter.meter.admits(slot, units, now)
     limiter.meter.add(slot, units, now)
+    if (!fits) limiter.meter.exceeded?.(slot, now)
   }
 }

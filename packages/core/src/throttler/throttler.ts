@@ -214,7 +214,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /**
    * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
-   * they still fit, in the running interval; `refund` takes units back.
+   * they still fit, in the running interval, and the other nodes hear at once of a charge that passes the limit; `refund` takes
+   * units back.
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.

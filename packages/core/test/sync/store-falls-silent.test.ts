@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { SyncReply, SyncRequest } from '../../src/store/contract.ts'
-import { type Node, offer, scene } from '../support/nodes.ts'
+import { type Node, offer, scene, seeded } from '../support/nodes.ts'
 
 const LIMIT = 120
 const INTERVAL = 2_000
@@ -73,10 +73,65 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     await close()
   })
 
-  test('is not taken for one that is slow', async () => {
+  test('is noticed 50 ms after an answer was due', async () => {
+    const { world, store, nodes, close } = await started()
+    store.health = 'hanging'
+    let admitted = 0
+    let at = Number.NaN
+    for (let passed = 0; passed < 500 && Number.isNaN(at); passed += 1) {
+      for (const node of nodes) admitted += offer(node, 'a', 1)
+      if (nodes.some((node) => node.peek('a').reason === 'degraded')) at = passed
+      await world.run(1)
+    }
+    // The first exchange is sent within some milliseconds; the shares are used up soon after.
+    expect(at).toBeGreaterThan(49)
+    expect(at).toBeLessThan(80)
+    expect(admitted).toBeLessThan(1.8 * LIMIT)
+    store.health = 'up'
+    await close()
+  })
+
+  test('is noticed as soon when some of its answers were late before', async () => {
+    const { world, store, nodes, close } = await started()
+    for (let i = 0; i < 20; i++) {
+      store.roundTrip = i % 10 === 0 ? 900 : 2
+      for (const node of nodes) node.check(`late ${i}`)
+      await load(nodes, world, 100)
+    }
+    store.roundTrip = 2
+    await load(nodes, world, INTERVAL)
+    await world.runTo(8 * INTERVAL + 100)
+    store.health = 'hanging'
+    await load(nodes, world, 100)
+    expect(await load(nodes, world, 850)).toBeLessThan(LIMIT)
+    store.health = 'up'
+    await close()
+  })
+
+  test('is not taken for one that has become slow: that is usual soon', async () => {
     const { world, store, nodes, close } = await started()
     store.roundTrip = 200
-    for (let i = 0; i < 400; i++) {
+    for (let i = 0; i < 800; i++) {
+      for (const node of nodes) {
+        const { reason } = node.check('b')
+        if (i > 400) expect(reason).not.toBe('degraded')
+      }
+      await world.run(10)
+    }
+    await close()
+  })
+
+  test('is not taken for one that is far away, with round trips from 100 to 250 ms', async () => {
+    const { world, store, node, close } = scene()
+    const random = seeded(7)
+    store.roundTrip = 100
+    const nodes = [0, 1, 2].map(() =>
+      node({ limit: LIMIT, interval: INTERVAL, algorithm: window === 'sliding' ? slidingWindow() : fixedWindow() }),
+    )
+    for (const one of nodes) one.start()
+    await world.runTo(INTERVAL)
+    for (let i = 0; i < 1_000; i++) {
+      store.roundTrip = 100 + 150 * random()
       for (const node of nodes) expect(node.check('b').reason).not.toBe('degraded')
       await world.run(10)
     }

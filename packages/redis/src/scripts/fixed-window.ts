@@ -75,11 +75,14 @@ end
   return format('%d', math.min(${FAR}, math.ceil(policy[6] + (running and ends - now or width)))), running
 end
 `,
-  // Tells the others if a key's total has passed a mark. True when the key is hot now, and was not yet.
+  // Tells the others if a key's total has passed a mark, or has grown by much at once (see `hub/cell.ts` of core). True when the
+  // key is hot now, and was not yet.
   `local function passed(policy, label, counter, cell, ordinal, before, after, taken, given)
   local ends, ordinalText = (ordinal + 1) * policy[2], textOfOrdinal(ordinal)
+  local grown = after - before
+  local large = after >= policy[5] and grown >= 2 and grown >= policy[4] / 20 and ends > now
   local hot = before < policy[5] and after >= policy[5] and ends > now and not (cell and search(cell, HOT_MARK, 1, true))
-  if hot or before < policy[4] and after >= policy[4] then
+  if hot or before < policy[4] and after >= policy[4] or large then
     label = labelOf(label, policy, counter, ordinalText)
     if hot then markHot(policy, label, ordinalText, ends) end
     announce(totalNews, policy, label, ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given))

@@ -172,6 +172,7 @@ function sliding(policy, label, atMost, count, entries, place)
         news = news or total < limit or not (announced and announced <= now and now - announced < 10)
       end
     end
+    if net >= hot and units >= 2 and units >= limit / 20 then news = true end
     call('HSET', hash, ':c', cmsgpack.pack(list), request.node, cmsgpack.pack(own))`,
   // Announced once a window, and handed to new nodes for as long as it may still be hot without a further mark.
   `    local announcedUntil = tonumber(known[4]) or 0

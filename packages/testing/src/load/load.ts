@@ -41,8 +41,15 @@ export type Course = (position: number) => Stretch
 export interface KeyedLoad {
   /** Default: the scenario's key. */
   readonly key?: string
-  /** Units per request. Default 1. */
-  readonly cost?: number
+  /** Units per request: a number, or any whole number from the first to the second one, all equally likely. Default 1. */
+  readonly cost?: number | readonly [least: number, most: number]
+}
+
+/** What draws the costs of a load, and their mean. */
+function costsOf({ cost = 1 }: KeyedLoad): { readonly mean: number; draw(random: SeededRandom): number } {
+  if (typeof cost === 'number') return { mean: cost, draw: () => cost }
+  const [least, most] = cost
+  return { mean: (least + most) / 2, draw: (random) => least + random.below(most - least + 1) }
 }
 
 /**
@@ -62,8 +69,9 @@ export function poisson(times: number | Course, options: KeyedLoad = {}): Load {
 class Poisson implements Arrivals {
   time = 0
   readonly key: string
-  readonly cost: number
+  cost: number
   readonly #random: SeededRandom
+  readonly #costs: ReturnType<typeof costsOf>
   readonly #course: Course
   readonly #interval: number
   readonly #limit: number
@@ -73,16 +81,18 @@ class Poisson implements Arrivals {
 
   constructor(course: Course, context: LoadContext, options: KeyedLoad) {
     this.key = options.key ?? context.key
-    this.cost = options.cost ?? 1
+    this.#costs = costsOf(options)
+    this.cost = this.#costs.draw(context.random)
     this.#course = course
     this.#random = context.random
     this.#interval = context.interval
-    this.#limit = context.limit / this.cost
+    this.#limit = context.limit / this.#costs.mean
     this.#enter(0)
     this.advance()
   }
 
   advance(): void {
+    this.cost = this.#costs.draw(this.#random)
     // A rate that changes in steps: an exponential amount of "rate times time" passes between two arrivals.
     let amount = this.#random.exponential()
     for (;;) {
@@ -135,14 +145,16 @@ export function bursts(
   const { size, every, phase = 0, width = 0 } = volley
   return {
     name: `bursts of ${size} every ${every} intervals, phase ${phase}, ${width} ms wide`,
-    start: ({ key, interval }) => {
+    start: ({ key, interval, random }) => {
+      const costs = costsOf(options)
       let count = 0
       return {
         time: phase * interval,
         key: options.key ?? key,
-        cost: options.cost ?? 1,
+        cost: costs.draw(random),
         advance() {
           count++
+          this.cost = costs.draw(random)
           const place = count % size
           this.time = (phase + Math.floor(count / size) * every) * interval + (place * width) / size
         },

@@ -141,6 +141,28 @@ export const nodeCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'once a key is hot, each write of a twentieth of the limit is announced, of the running interval and of at least two units',
+    needs: ['announcements'],
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      await listening(context, a, b)
+      const policies = [fixedPolicy({ limit: 100, hot: 25 }), fixedPolicy({ id: 'sliding', cells: 4, limit: 100, hot: 25 })]
+      const small = fixedPolicy({ id: 'small', limit: 10, hot: 2 })
+      const late = fixedPolicy({ id: 'late', limit: 100, hot: 25 })
+      for (const taken of [30, 60]) await a.count(late, 'k', [cell(context.ordinal(late) - 1, taken)])
+      for (const policy of policies) for (const units of [20, 26, 30, 35, 39, 46]) await a.count(policy, 'k', units)
+      for (const units of [2, 3, 5]) await a.count(small, 'k', units)
+      const totals = (id: string): number[] =>
+        b.announcements.flatMap((one) => (one.type === 'total' && one.policyId === id ? [net(one)] : []))
+      await context.eventually(() => {
+        assert.deepEqual(totals('fixed'), [26, 35, 46])
+        assert.deepEqual(totals('sliding'), [26, 35, 46])
+        assert.deepEqual(totals('small'), [2, 5])
+      })
+      assert.ok(!totals('late').includes(60), 'an interval that is over is no news')
+    },
+  },
+  {
     title: 'a key that becomes hot is announced once, and handed to a node that starts',
     needs: ['announcements'],
     async run(context) {

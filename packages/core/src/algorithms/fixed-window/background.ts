@@ -52,8 +52,13 @@ export class BackgroundFixedWindow implements WindowRule {
       return known + cost <= most && cost <= limit
     }
     if (active !== undefined && exchange.foundAt < meter.rollAt - policy.interval + TOGETHER) active.capped = false
-    fields[base + GATE] = known + 1 > limit && limit >= 1 && policy.cooldown === 0 ? meter.fullGate(slot) : limit
-    if (known + cost > limit) return false
+    const full = known + 1 > limit
+    fields[base + GATE] = full && limit >= 1 && policy.cooldown === 0 ? meter.fullGate(slot) : limit
+    if (known + cost > limit) {
+      // One that costs less may still fit, and has to be told like any other.
+      if (!full) fields[base + GATE] = Number.NEGATIVE_INFINITY
+      return false
+    }
     if (!count) {
       // The next request asks for the exchange that this one, which is not counted, must not cause.
       fields[base + GATE] = Number.NEGATIVE_INFINITY
@@ -203,6 +208,7 @@ export class BackgroundFixedWindow implements WindowRule {
     const { exchange, ordinal, site } = this.#meter
     const limit = site.limitOf(slot)
     const live = exchange.nodes
+    if (this.#meter.keepsAll && this.#meter.ordinalOf(base) === ordinal) return false
     if (this.#records.own(base) * live < limit * this.#quietPart(base) || unsent * live < limit * QUIET_UNSENT) return true
     // The interval is over, and nobody needs its last unit any more.
     return this.#meter.ordinalOf(base) !== ordinal && this.#holdsOne(slot, base)

@@ -1,7 +1,7 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
 import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
-import { OVERFLOWED, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
+import { OVERFLOWED, PROOF, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
 import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
@@ -24,6 +24,11 @@ const STALE = VERSIONS - 1
 
 /** Shortest time between two exchanges of one key, in milliseconds. */
 const SPACING = 2
+/**
+ * Spans of this length or more, in milliseconds, have no quiet keys: what a node holds back is lost when it is killed, and in a long
+ * interval many may be.
+ */
+export const LONG_SPAN = 300_000
 /** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
 const RETRY_ALONE = 200
 /**
@@ -233,6 +238,16 @@ export abstract class GatedMeter implements Exchanging {
     // Each waiting request is counted when it is sent.
     if (reason !== STRICT) this.stats.countExchange(reason)
     this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
+  }
+
+  /** Whether each span's counts are sent, however few they are. */
+  get keepsAll(): boolean {
+    return this.policy.interval / this.policy.spans >= LONG_SPAN
+  }
+
+  /** A charge has counted more than fits. Counts that are exchanged at the ends of spans only wait until then. */
+  exceeded(slot: number, now: number): void {
+    if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)
   }
 
   /** Tries again to exchange a key whose part of the store is away while other parts answer. */

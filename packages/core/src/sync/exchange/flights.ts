@@ -1,5 +1,6 @@
 import type { Batch, EntryOwner } from '../../algorithms/shared/batch.ts'
 import type { PendingBlock } from './block-changes.ts'
+import { RoundTrips } from './round-trips.ts'
 
 /** An exchange that is under way. */
 export interface Flight {
@@ -11,10 +12,9 @@ export interface Flight {
   overdue: boolean
 }
 
-/** An answer is overdue after so many milliseconds, or after so many times as long as usual, whichever is later. */
-const OVERDUE = 250
-const OVERDUE_TIMES = 3
-const USUAL_WEIGHT = 0.2
+/** An answer is overdue after so many milliseconds, or after so many usual round trips, whichever is later. */
+const OVERDUE = 50
+const OVERDUE_TIMES = 10
 /** A store has a deadline of its own, of a minute at most. One that has none must not hold its node up for ever. */
 const GIVE_UP = 61_000
 
@@ -31,8 +31,7 @@ export class Flights {
   #silent = false
   /** Since when nothing was heard of the store although something is under way. */
   #waitingSince = Number.POSITIVE_INFINITY
-  /** Mean time to an answer, in milliseconds. */
-  #usual = 0
+  readonly #roundTrips = new RoundTrips()
   /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
   #suspected = false
 
@@ -75,8 +74,7 @@ export class Flights {
 
   /** An exchange was answered. Whether the store was silent until then. */
   succeeded(flight: Flight, now: number): boolean {
-    const took = now - flight.sent
-    this.#usual = this.#answered ? this.#usual + (took - this.#usual) * USUAL_WEIGHT : took
+    this.#roundTrips.add(now - flight.sent)
     this.#answered = true
     return this.#heard(flight, now)
   }
@@ -124,6 +122,6 @@ export class Flights {
   }
 
   get #patience(): number {
-    return Math.max(OVERDUE, OVERDUE_TIMES * this.#usual)
+    return Math.max(OVERDUE, OVERDUE_TIMES * this.#roundTrips.usual)
   }
 }

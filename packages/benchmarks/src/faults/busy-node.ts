@@ -1,0 +1,44 @@
+import { createThrottler } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { seeded } from '../harness/random.ts'
+
+/** What a process that sends requests to itself is started with. */
+export interface Busy {
+  readonly port: number
+  readonly namespace: string
+  readonly limit: number
+  /** Milliseconds. */
+  readonly interval: number
+  /** Requests per second of this process. */
+  readonly rate: number
+  readonly cost: readonly [least: number, most: number]
+  readonly seed: number
+}
+
+/** Units that were admitted, at a time of the wall clock. */
+export interface Admitted {
+  readonly at: number
+  readonly units: number
+}
+
+/** Milliseconds between two looks at what is due. */
+const PACE = 2
+
+// A process that asks its throttler for one key at a steady pace, by chance, and tells of each unit that it admits.
+const { port, namespace, limit, interval, rate, cost, seed } = JSON.parse(process.argv[2] ?? '') as Busy
+const random = seeded(seed)
+const throttler = createThrottler({ policies: [{ limit, interval }], store: redisStore({ port }, { namespace }) })
+throttler.on('degraded', () => {})
+throttler.start()
+
+let due = performance.now()
+setInterval(() => {
+  const now = performance.now()
+  // After a pause of this process the load goes on; it does not catch up in one burst.
+  if (now - due > 200) due = now
+  for (; due <= now; due += (-Math.log(1 - random()) * 1000) / rate) {
+    const units = cost[0] + Math.floor(random() * (cost[1] - cost[0] + 1))
+    if (throttler.check('key', units).allowed) process.send?.({ at: Date.now(), units } satisfies Admitted, () => {})
+  }
+}, PACE)
+process.on('disconnect', () => process.exit(0))

@@ -1,0 +1,4 @@
+import { BOTH } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(BOTH)

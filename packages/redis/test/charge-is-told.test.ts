@@ -1,0 +1,31 @@
+import { createThrottler, slidingWindow } from '@weir/core'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { freshNamespace } from './fixtures.ts'
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await RedisServer.start()
+})
+afterAll(() => server.stop())
+
+test.each([
+  ['fixed', {}],
+  ['sliding', { algorithm: slidingWindow() }],
+] as const)('a charge that passes the limit is told to another process at once, with a %s window', async (_name, window) => {
+  const namespace = freshNamespace()
+  // One store each, as two processes have.
+  const [a, b] = [0, 1].map(() =>
+    createThrottler({ policies: [{ limit: 100, interval: '1d', spans: 2, ...window }], store: redisStore(server.url, { namespace }) }),
+  ) as [ReturnType<typeof createThrottler>, ReturnType<typeof createThrottler>]
+  try {
+    for (const one of [a, b]) one.start()
+    await vi.waitFor(() => expect([a, b].map((one) => one.snapshot().nodes)).toEqual([2, 2]), 10_000)
+    a.charge(a.check('k', 60), 500)
+    // Nothing asks for the key at `b`: what it knows it was told.
+    await vi.waitFor(() => expect(b.peek('k').allowed).toBe(false), 10_000)
+  } finally {
+    await Promise.all([a, b].map((one) => one.close()))
+  }
+})
