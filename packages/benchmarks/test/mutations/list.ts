@@ -5,8 +5,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '1: refuses by an estimate, own units times nodes',
     file: 'algorithms/fixed-window/background.ts',
-    find: 'if (known + cost > limit) return false',
-    replace: 'if (known + cost > limit || (this.#records.own(base) + cost) * exchange.nodes > limit) return false',
+    find: 'if (known + cost > limit) {',
+    replace: 'if (known + cost > limit || (this.#records.own(base) + cost) * exchange.nodes > limit) {',
     check: 'falsely refused',
   },
   {
@@ -155,8 +155,8 @@ export const FIXED: readonly Mutation[] = [
   },
   {
     name: 'a charge beyond the limit waits for the end of its span',
-    file: 'algorithms/fixed-window/background.ts',
-    find: 'this.tellExceeded(slot, now)',
+    file: 'algorithms/shared/gated-meter.ts',
+    find: 'if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)',
     replace: '',
     check: 'charged',
   },
@@ -170,7 +170,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: 'long intervals have quiet keys like all others',
     file: 'algorithms/fixed-window/background.ts',
-    find: 'if (this.keepsAll && this.ordinalOf(base) === this.ordinal) return false',
+    find: 'if (this.#meter.keepsAll && this.#meter.ordinalOf(base) === ordinal) return false',
     replace: '',
     check: 'killed every hour',
   },
