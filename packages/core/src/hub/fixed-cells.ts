@@ -55,6 +55,15 @@ export class FixedCounts {
     }
   }
 
+  /** Forgets what was counted of a key, up to the interval `last`. */
+  reset(key: string, last: Ordinal): void {
+    for (const [ordinal, { keys, hot }] of this.#tables) {
+      if (ordinal > last) continue
+      keys.delete(key)
+      hot.delete(key)
+    }
+  }
+
   /** Takes the memory that an entry needs. What it takes is released with the interval, even if the entry then does not fit. */
   #hasRoom(nodeId: string, { key, cells }: SyncEntry, monotonic: number, account: Account): boolean {
     return cells.every(({ ordinal, taken, given }) => {

@@ -4,7 +4,7 @@ import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
 import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
-import type { MeetingPoint } from '../store/contract.ts'
+import type { MeetingPoint, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, ThrottlerState } from '../throttler/coordinator.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
@@ -12,6 +12,7 @@ import { StoreTime } from '../time/store-time.ts'
 import { SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
+import { askUsage } from './usage.ts'
 
 /** The coordinators that are in use, by the store's value. */
 const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
@@ -183,6 +184,17 @@ class BackgroundCoordinator implements Coordinator {
 
   welcome(): void {
     this.#loop.forgetCursor()
+  }
+
+  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
+    const loop = this.#loop
+    return askUsage(meter, id, deadline, {
+      clock: this.#clock,
+      get usual() {
+        return loop.usual
+      },
+      inquire: (entry) => loop.inquire(entry),
+    })
   }
 
   wake(): void {

@@ -4,7 +4,7 @@ import type { ClusterNode } from '../inspect/node-status.ts'
 import type { Snapshot } from '../inspect/snapshot.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
-import type { MeetingPoint } from '../store/contract.ts'
+import type { MeetingPoint, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
@@ -38,6 +38,14 @@ export interface Coordinator {
   retire(meters: readonly Exchanging[]): void
   /** Asks for all blocks and hot keys again, as new meters know of none. */
   welcome(): void
+  /**
+   * Asks the store for a key's units at all nodes.
+   *
+   * @param id the key as the store gets it
+   * @param deadline milliseconds
+   * @returns undefined when it did not answer within the deadline
+   */
+  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined>
   /** Ticks soon, as there is something new to look after. */
   wake(): void
   /** What a snapshot tells of the store. */

@@ -19,12 +19,15 @@ import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Coordinated, Coordinator, ThrottlerState } from './coordinator.ts'
+import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
 import { newNodeId } from './node-id.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
+import { reset } from './reset.ts'
 import { ThrottledReport } from './throttled-report.ts'
+import { type Usage, type UsageOptions, usage } from './usage.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -168,7 +171,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#path.check(key, options)
   }
 
-  /** As `check`, but nothing is counted and no cooldown starts. */
+  /**
+   * What `check` would answer now, by what this node knows: nothing is counted, no cooldown starts, and a key that is not
+   * known stays unknown. `remaining` is what is left now. `usage` asks the other nodes as well.
+   *
+   * @param options the cost, or `{ cost, limit }`; a cost of 0 asks only whether the key is blocked
+   */
   peek(key: string, options?: number | CheckOptions): Decision<Name> {
     return this.#path.peek(key, options)
   }
@@ -251,6 +259,41 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   unblock(key: string, options: BlockOptions = {}): void {
     this.#blocks.unblock(key, options)
+  }
+
+  /**
+   * Begins a key's counts anew at all nodes, as if it had made no request yet: its cooldown ends, and how often it was
+   * blocked is forgotten. Units count no more that other nodes hold and have not sent, and refunds of earlier requests
+   * change nothing. A block by hand stays. While the store is away it holds here, and is told when the store is back.
+   *
+   * @param key what is counted; policies with `key: 'all'` count by `'all'`
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_CLOSED`
+   *
+   * @example
+   * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
+   */
+  reset(key: string, options: PolicyChoice = {}): void {
+    reset(key, options, this.#limiters, this.#now())
+  }
+
+  /**
+   * How much of its limits a key has used, in the order of the policies: the sum over all nodes, also of what they have not
+   * sent. Takes some round trips of the store; when it does not answer within `timeout`, or there is none, it is what this
+   * node knows, and `source` says so. For support and account pages, not for each request.
+   *
+   * @param key as for `check`: for policies with `key: 'all'` it is the counter that all share
+   * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_CLOSED`
+   *
+   * @example
+   * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
+   */
+  usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
+    return usage(key, options, {
+      coordinator: this.#coordinator,
+      limiters: this.#limiters,
+      rules: this.#rules as readonly PolicyOptions<never>[],
+      now: () => this.#now(),
+    }) as Promise<readonly Usage<Name>[]>
   }
 
   /**

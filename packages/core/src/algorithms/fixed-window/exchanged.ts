@@ -167,7 +167,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const own = this.own(base)
     active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells: [{ ordinal, taken: sumOf(own, given), given }] })
+    batch.add(this, slot, this.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -179,6 +179,10 @@ export abstract class FixedWindowMeter extends GatedMeter {
     }
     if (typeof ticket !== 'number') {
       if (ticket.kind === 'reservation') return
+      if (this.wasReset(entry, result, now)) {
+        this.late.finish(ticket, this.ordinal)
+        return
+      }
       if (ticket.taken === cell.taken && ticket.given === cell.given) this.late.finish(ticket, this.ordinal)
       else this.late.again(ticket)
       this.settledLate(ticket, reply.taken - reply.given)
@@ -191,9 +195,10 @@ export abstract class FixedWindowMeter extends GatedMeter {
       active.away = false
       active.awayIn = this.ordinal
     }
-    if (this.ordinalOf(base) === cell.ordinal) this.merge(ticket, base, cell, reply, sent, now)
+    if (this.wasReset(entry, result, now)) this.recheck(ticket)
+    else if (this.ordinalOf(base) === cell.ordinal) this.merge(ticket, base, cell, reply, sent, now)
     else this.#acknowledgeLate(ticket, cell, reply)
-    if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, now - sent)
+    if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, result.manual === true, now - sent)
   }
 
   /** The reply is of an interval that the record has left in the meantime. */
@@ -264,7 +269,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
         if (late === undefined) break
         this.stats.countExchange(SPAN_END)
         const { wireKey: key, ordinal, taken, given } = late
-        batch.add(this, late, { policy: this.storePolicy, key, cells: [{ ordinal, taken, given }] })
+        batch.add(this, late, this.entryOf(key, [{ ordinal, taken, given }]))
       }
     }
     const { table } = this
@@ -312,6 +317,11 @@ export abstract class FixedWindowMeter extends GatedMeter {
     this.actives.delete(slot)
   }
 
+  protected override cleared(key: string, slot: number): void {
+    if (slot >= 0) this.activeOf(slot)?.clear()
+    this.late.forget(key)
+  }
+
   /** Tells a closed key from one at which a request is refused alone, since it costs more than what is left. */
   protected closedFor(base: number, cost: number): boolean {
     return cost <= 1 || (this.table.fields[base + KNOWN] as number) + 1 > this.site.limitOf(base / STRIDE)
@@ -332,7 +342,7 @@ export abstract class FixedWindowMeter extends GatedMeter {
     const cell = announcement.cells[0]
     if (cell === undefined) return
     if (now >= this.rollAt) this.roll(now)
-    if (cell.ordinal !== this.ordinal) return
+    if (cell.ordinal !== this.ordinal || this.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
     const base = baseOf(slot)

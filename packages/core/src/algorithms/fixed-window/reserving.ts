@@ -34,7 +34,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
       taken = sumOf(taken, reservation.cost)
       const cells = [{ ordinal: this.ordinal, taken, given }]
       this.stats.countExchange(STRICT)
-      batch.add(this, reservation, { policy: this.storePolicy, key: this.site.idOf(slot), cells, atMost: this.site.limitOf(slot) })
+      batch.add(this, reservation, this.entryOf(this.site.idOf(slot), cells, this.site.limitOf(slot)))
     }
     if (taken === this.taken(slot, base)) this.table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
   }
@@ -49,6 +49,11 @@ export abstract class ReservingMeter extends FixedWindowMeter {
     }
     const { slot, cost } = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    if (this.wasReset(entry, result, now)) {
+      this.recheck(slot)
+      ticket.answer(undefined)
+      return
+    }
     // This node's own units alone exceed the limit: a store that adds up can't have granted that.
     const possible = cell.taken - cell.given <= (entry.atMost ?? Number.POSITIVE_INFINITY)
     const granted = result.granted && possible
@@ -61,7 +66,7 @@ export abstract class ReservingMeter extends FixedWindowMeter {
       const counted = granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.merge(slot, base, counted, reply, sent, now)
     }
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     if (granted && ticket.abandoned) this.refund(this.site.keyOf(slot), cell.ordinal, cost, now)
     ticket.answer(granted, cell.ordinal)
     if (this.#reservations.has(slot)) this.wantExchange(slot, now, STRICT)

@@ -46,6 +46,12 @@ export class Active {
     this.hello = false
   }
 
+  /** The key was reset: nothing is counted any more, and what was learned about its traffic stays. */
+  clear(): void {
+    this.nextInterval(Number.NEGATIVE_INFINITY)
+    this.previous = 0
+  }
+
   /**
    * Starts the counts anew, and keeps what was learned about the key's traffic.
    *

@@ -59,6 +59,15 @@ export class PublishedSlidingCounter extends FixedWindowMeter {
     return used > 0 ? this.site.limitOf(slot) - this.#most(slot, now) + used : 0
   }
 
+  override askedCells(): Cell[] {
+    return [{ ordinal: (this.ordinal - 1) as Ordinal, taken: 0, given: 0 }, ...super.askedCells()]
+  }
+
+  override usedIn(cells: readonly Cell[], now: number): number {
+    const previous = cells.find(({ ordinal }) => ordinal === this.ordinal - 1)
+    return super.usedIn(cells, now) + (previous === undefined ? 0 : (previous.taken - previous.given) * (1 - this.#elapsed(now)))
+  }
+
   #previous(slot: number): number {
     return this.activeOf(slot)?.previous ?? 0
   }

@@ -123,8 +123,8 @@ export class BackgroundSlidingWindow extends SlidingWindowMeter {
     return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.storePolicy.width)
   }
 
-  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
-    super.blockRemotely(slot, remaining, now, roundTrip, source)
+  override blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, manual, roundTrip, source)
     const key = this.keys.get(slot)
     if (remaining > 0 && key !== undefined && this.usedOf(slot, now) + 1 > this.site.limitOf(slot)) this.#closeIfBlocked(slot, key)
   }

@@ -176,13 +176,18 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells })
+    batch.add(this, slot, this.entryOf(this.site.idOf(slot), cells))
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     if (typeof ticket !== 'number') return
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    if (this.wasReset(entry, result, now)) {
+      this.recheck(slot)
+      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      return
+    }
     const key = this.keyAt(slot)
     if (key.away) {
       key.away = false
@@ -212,7 +217,7 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     this.refresh(slot, now)
     this.recheck(slot)
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     this.lookAtNews(slot, key, now)
   }
 
@@ -260,7 +265,9 @@ export abstract class SlidingWindowMeter extends GatedMeter {
     this.recheck(ticket)
   }
 
-  override announced({ cells, key: wireKey }: TotalAnnouncement, now: number): void {
+  override announced(announcement: TotalAnnouncement, now: number): void {
+    if (this.isOfBefore(announcement, now)) return
+    const { cells, key: wireKey } = announcement
     const slot = this.site.locateId(wireKey)
     if (slot < 0) return
     const key = this.refresh(slot, now)
@@ -378,6 +385,24 @@ export abstract class SlidingWindowMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.keys.delete(slot)
+  }
+
+  protected override cleared(_key: string, slot: number): void {
+    if (slot >= 0) this.keys.delete(slot)
+  }
+
+  /** The whole window comes back, whatever cell is asked for. */
+  override usedIn(cells: readonly Cell[], now: number): number {
+    const into = this.into(now)
+    const oldest = this.oldest() + Math.floor(into)
+    let units = 0
+    for (const { ordinal, taken, given } of cells) {
+      if (ordinal < oldest) continue
+      units += taken - given
+      // Part of the oldest bucket is released already, as in `early`.
+      if (ordinal === oldest) units -= Math.min(EARLY_RELEASE * this.policy.limit, (taken - given) * (into - Math.floor(into)))
+    }
+    return units
   }
 
   protected override mayForget(slot: number): boolean {

@@ -51,6 +51,11 @@ export class Flights {
     return this.#silent
   }
 
+  /** Mean time to an answer, in milliseconds. */
+  get usual(): number {
+    return this.#usual
+  }
+
   begin(batch: Batch, blocks: readonly PendingBlock[], beat: boolean, now: number): Flight {
     const flight: Flight = { batch, blocks, beat, sent: now, overdue: false }
     this.#flights = [...this.#flights, flight]
