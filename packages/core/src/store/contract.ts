@@ -261,3 +261,6 @@ export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnounceme
 export function lastCellOf(epoch: number, width: number): Ordinal {
   return (ordinalAt(epoch, width) + 1) as Ordinal
 }
+
+/** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
+export const RESET_CELLS = 3

@@ -36,7 +36,7 @@ async function ask(meter: Exchanging, id: string, host: UsageHost): Promise<Sync
   meter.tellAll(id, host.clock.monotonic())
   const first = await host.inquire({ ...entryOf(meter, id), ask: true })
   if (first === undefined) return undefined
-  if (first.epoch !== undefined) meter.site.reset(id, first.epoch, host.clock.monotonic(), 'remote')
+  if (first.epoch !== undefined) meter.hearReset(id, first.epoch, host.clock.monotonic())
   await new Promise<void>((resolve) => {
     host.clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * host.usual))
   })

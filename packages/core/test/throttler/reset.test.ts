@@ -4,6 +4,7 @@ import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { Usage } from '../../src/throttler/usage.ts'
 import { type Node, offer, scene, thrownBy } from '../support/nodes.ts'
 
 type Form = readonly [Algorithm, 'local' | 'background' | 'spans']
@@ -80,7 +81,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     for (const node of all) expect(node.peek('a').remaining).toBe(LIMIT)
     offer(all[1] as Node, 'a', 2)
     await world.run(30_000)
-    const [{ used, source }] = (await ended(world, (all[2] as Node).usage('a'))) as [{ used: number; source: string }]
+    const [{ used, source }] = (await ended(world, (all[2] as Node).usage('a'))) as [Usage]
     expect([used, source]).toEqual([2, 'store'])
     await close()
   })
@@ -129,7 +130,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     store.health = 'up'
     await world.run(2_000)
     expect(two.peek('a').remaining).toBeGreaterThanOrEqual(LIMIT - 2)
-    const [{ used }] = (await ended(world, two.usage('a'))) as [{ used: number }]
+    const [{ used }] = (await ended(world, two.usage('a'))) as [Usage]
     expect(used).toBe(2)
     await close()
   })
@@ -145,7 +146,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     await world.run(20)
     store.hub.lose()
     await world.run(13_000)
-    const [{ used }] = (await ended(world, (all[2] as Node).usage('a'))) as [{ used: number }]
+    const [{ used }] = (await ended(world, (all[2] as Node).usage('a'))) as [Usage]
     expect(used).toBe(3)
     await close()
   })
@@ -163,7 +164,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
     await world.run(50)
     offer(young, 'a', 5)
     await world.run(12_000)
-    const [{ used }] = (await ended(world, (all[0] as Node).usage('a'))) as [{ used: number }]
+    const [{ used }] = (await ended(world, (all[0] as Node).usage('a'))) as [Usage]
     expect(used).toBe(5)
     await close()
   })
@@ -177,7 +178,7 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
       await world.runTo(minute * 60_000 + 100)
       for (const node of all) offer(node, 'a', 6)
       await world.run(25_000)
-      const [{ used }] = (await ended(world, (all[1] as Node).usage('a'))) as [{ used: number }]
+      const [{ used }] = (await ended(world, (all[1] as Node).usage('a'))) as [Usage]
       expect(used).toBeGreaterThanOrEqual(12)
     }
     await close()
@@ -185,13 +186,13 @@ describe.each(shared)('%o, %s, at several nodes', (...form) => {
 })
 
 /** A promise that settles in the world's time. */
-async function ended<T>(world: { run(ms: number): Promise<void> }, promise: Promise<T>): Promise<T> {
+async function ended<T>(world: { run(ms: number): Promise<void> }, promise: Promise<readonly T[]>): Promise<T[]> {
   let done = false
   const settled = promise.finally(() => {
     done = true
   })
   for (let waited = 0; !done && waited < 3_000; waited += 5) await world.run(5)
-  return await settled
+  return [...(await settled)]
 }
 
 type Step = readonly ['check', number, number] | readonly ['reset', number] | readonly ['run', number] | readonly ['quiet', boolean]
@@ -232,7 +233,7 @@ test.each(shared.slice(0, 2))(
         }
         store.announces = true
         await world.run(50)
-        const [{ used, source }] = (await ended(world, (all[0] as Node).usage('a'))) as [{ used: number; source: string }]
+        const [{ used, source }] = (await ended(world, (all[0] as Node).usage('a'))) as [Usage]
         expect([used, source]).toEqual([since, 'store'])
         await close()
       }),

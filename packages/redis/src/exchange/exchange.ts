@@ -16,7 +16,7 @@ import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import { parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
+import { parseBlock, parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
@@ -164,7 +164,8 @@ export class Exchange {
         this.#try(async () => {
           bucket.cursor = cursors?.[place] ?? 0
           for (const state of await this.#beatBucket(bucket, place === 0, request, starting ? hot : undefined)) {
-            if (policyIds.has(state.policyId) && (state.remaining > 0 || !starting)) blocks.push(state)
+            const lasts = state.remaining > 0 || state.epoch !== undefined
+            if (policyIds.has(state.policyId) && (lasts || !starting)) blocks.push(state)
           }
         }),
       ),
@@ -216,8 +217,12 @@ export class Exchange {
       wantsHot = false
       const found = Array.isArray(blocks) ? blocks : []
       for (let i = 0; i + 1 < found.length && i < 2 * PAGE; i += 2) {
-        const state = understood(() => ({ ...parseMember(found[i]), remaining: Math.max(0, parseRemaining(found[i + 1]) - setBack) }))
-        if (state !== undefined) states.push({ policyId: state.policyId, key: state.key, remaining: state.remaining })
+        const state = understood((): BlockState => {
+          const { policyId, key } = parseMember(found[i])
+          const block = parseBlock(found[i + 1])
+          return { policyId, key, ...block, remaining: Math.max(0, block.remaining - setBack) }
+        })
+        if (state !== undefined) states.push(state)
       }
       // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
       if (version < cursor) this.#context.blocksLost()
@@ -244,9 +249,10 @@ export class Exchange {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
-              const cells = understood(() => parseResult(rest[i], asked))?.cells ?? []
+              const { cells, epoch } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
               // One that nobody has counted is no news: anybody can name keys in the list.
-              if (cells.some(({ taken }) => taken > 0)) totals.push({ type: 'total', policyId: policy.id, key, cells })
+              if (!cells.some(({ taken }) => taken > 0)) return
+              totals.push({ type: 'total', policyId: policy.id, key, cells, ...(epoch !== undefined && { epoch }) })
             })
           }
         }),
@@ -257,7 +263,7 @@ export class Exchange {
 
   async #ask(bucket: Bucket): Promise<void> {
     const { moment } = await bucket.call(exchangeScript, [], (common) =>
-      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [] }),
+      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [], rare: false }),
     )
     this.#answeredBy(bucket, moment)
   }

@@ -250,6 +250,12 @@ export abstract class GatedMeter implements Exchanging {
     return epoch
   }
 
+  hearReset(id: string, epoch: number, now: number): void {
+    const { width, cells } = this.storePolicy
+    // One that is over concerns no cell that counts, and may have been forgotten here.
+    if (lastCellOf(epoch, width) >= this.ordinal - cells) this.site.reset(id, epoch, now, 'remote')
+  }
+
   epochOf(id: string, ordinal: Ordinal): number | undefined {
     const epoch = this.site.resetAt(id)
     return epoch > 0 && ordinal <= lastCellOf(epoch, this.storePolicy.width) ? epoch : undefined
@@ -264,14 +270,14 @@ export abstract class GatedMeter implements Exchanging {
 
   /** Whether a key was reset after these units were counted, at this node or another one: they count no more. */
   protected wasReset({ key, cells, epoch }: SyncEntry, result: SyncResult, now: number): boolean {
-    if (result.epoch !== undefined) this.site.reset(key, result.epoch, now, 'remote')
+    if (result.epoch !== undefined) this.hearReset(key, result.epoch, now)
     const [first] = cells
     return result.epoch !== undefined || (first !== undefined && this.epochOf(key, first.ordinal) !== epoch)
   }
 
   /** Whether what is announced of a key is of before its last reset. */
   protected isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
-    if (epoch !== undefined) this.site.reset(key, epoch, now, 'remote')
+    if (epoch !== undefined) this.hearReset(key, epoch, now)
     const [first] = cells
     return first !== undefined && this.epochOf(key, first.ordinal) !== epoch
   }

@@ -57,7 +57,7 @@ export interface SharedSite extends MeterSite {
   findId(id: string): number
   /** A key's last reset, by this node or another one; 0 for none. */
   resetAt(id: string): number
-  /** The store tells of a reset of a key. */
+  /** Begins a key's counts anew, unless this reset is known. */
   reset(id: string, epoch: number, now: number, cause: 'remote'): void
   /** This node has blocked a key by itself. */
   blocked(key: string, forMs: number, cause: 'exceeded'): void
@@ -92,6 +92,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   usedIn(cells: readonly Cell[], now: number): number
   /** The cells to ask the store for, to know a key's units, nothing taken. */
   askedCells(): Cell[]
+  /** The store, or another node through it, tells of a reset of a key. */
+  hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */
   epochOf(id: string, ordinal: Ordinal): number | undefined
   /** The store's clock has become known. */

@@ -84,7 +84,7 @@ export class StoreState {
       else if (announcement.type === 'ask') meter.tellAll(key, now)
       else {
         const { remaining, manual = false, epoch } = announcement
-        if (epoch !== undefined) meter.site.reset(key, epoch, now, 'remote')
+        if (epoch !== undefined) meter.hearReset(key, epoch, now)
         const slot = remaining > 0 ? meter.site.locateId(key, manual) : meter.site.findId(key)
         if (slot >= 0) meter.blockRemotely(slot, remaining, now, manual, roundTrip, source)
       }
