@@ -45,19 +45,21 @@ const entry = fc.record(
   },
   { requiredKeys: ['policy', 'key', 'cells'] },
 )
-const block = fc.record({
-  policy: fc.constantFrom(fixed, sliding),
-  key: fc.constantFrom('x', 'y:1', 'z'.repeat(300)),
-  kind: fc.constantFrom('exceeded', 'set', 'restore', 'lift', 'reset'),
-  remaining: fc.constantFrom(600_000, 1_200_000),
-  manual: fc.boolean(),
-  epoch: fc.nat(4).map(epochAt),
-}).map(({ manual, epoch, kind, ...rest }) => ({
-  ...rest,
-  kind,
-  ...(manual && kind === 'restore' && { manual: true as const }),
-  ...((kind === 'reset' || (kind === 'exceeded' && epoch > 0)) && { epoch: Math.max(epoch, epochAt(1)) }),
-}))
+const block = fc
+  .record({
+    policy: fc.constantFrom(fixed, sliding),
+    key: fc.constantFrom('x', 'y:1', 'z'.repeat(300)),
+    kind: fc.constantFrom('exceeded', 'set', 'restore', 'lift', 'reset'),
+    remaining: fc.constantFrom(600_000, 1_200_000),
+    manual: fc.boolean(),
+    epoch: fc.nat(4).map(epochAt),
+  })
+  .map(({ manual, epoch, kind, ...rest }) => ({
+    ...rest,
+    kind,
+    ...(manual && kind === 'restore' && { manual: true as const }),
+    ...((kind === 'reset' || (kind === 'exceeded' && epoch > 0)) && { epoch: Math.max(epoch, epochAt(1)) }),
+  }))
 const step = fc.record({
   node: fc.nat(2),
   entries: fc.uniqueArray(entry, { maxLength: 4, selector: ({ policy, key }) => `${policy.id} ${key}` }),

@@ -19,6 +19,11 @@ import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 export interface MeetingPoint {
   /** A short name for messages and metrics, e.g. `'memory'`, `'ipc'`, `'redis'`. */
   readonly kind: string
+  /**
+   * Where it is, e.g. `'localhost:6379/0 weir'`: stores of one process with the same kind and address are one store, so
+   * that their throttlers must agree on rules of the same name. Default: each value is a store of its own.
+   */
+  readonly address?: string
   /** Opens one node's connection. Neither throws nor waits because the store is away. */
   open(node: StoreNode): StoreConnection
 }

@@ -28,6 +28,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
     get kind() {
       return meetingPoint.kind
     },
+    ...(meetingPoint.address !== undefined && { address: meetingPoint.address }),
     open: (node) => meetingPoint.open(node),
     coordinate,
   }

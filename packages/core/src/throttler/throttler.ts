@@ -22,6 +22,7 @@ import type { Coordinated, Coordinator, ThrottlerState } from './coordinator.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
+import { type Names, namesAt, placeOfCall } from './names.ts'
 import { newNodeId } from './node-id.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
@@ -48,6 +49,9 @@ export function createThrottler<const Name extends string = string, Req = unknow
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Its time and timers, by which adapters wait. */
   readonly clock: Clock
+  /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
+  readonly names: Names | undefined
+  readonly #place: string
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
   readonly #coordinator: Coordinator | undefined
@@ -91,6 +95,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
       warn: (error, subject) => this.warn(error, subject),
       snapshot: () => this.snapshot(),
     }
+    this.names = store === undefined ? undefined : namesAt(store)
+    this.#place = store === undefined ? '' : placeOfCall()
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], policies, this.#place)
     const policyIds = policies.map(({ id }) => id)
     this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
     this.#ownId = newNodeId(random)
@@ -313,6 +320,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
       )
     }
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed, this.#place)
     const before = this.#exchanging
     this.#adopt(rules, parsed)
     this.#coordinator?.retire(before.filter((meter) => !this.#exchanging.includes(meter)))
@@ -427,6 +435,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       await left
     } finally {
       this.#state = 'closed'
+      this.names?.release(this.#self)
       for (const { meter } of this.#limiters) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
       release?.()

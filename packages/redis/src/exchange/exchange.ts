@@ -16,7 +16,17 @@ import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import { parseBlock, parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
+import {
+  parseBlock,
+  parseMember,
+  parseNumber,
+  parseRemaining,
+  parseResult,
+  parseStatuses,
+  parseWhole,
+  replyError,
+  understood,
+} from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)

@@ -151,7 +151,8 @@ export function parseMember(value: unknown): { policyId: string; key: string; or
 export function parseAnnouncements(message: string): Announcement[] {
   if (message.length > LONGEST_MESSAGE) throw replyError('a long message')
   const [type, node, policy, ...news] = message.split('\n', 3 + 2 * MOST_NEWS + 1)
-  if ((type !== 't' && type !== 'b' && type !== 'a') || node === undefined || policy === undefined || news.length % 2 !== 0) throw replyError('a message')
+  if ((type !== 't' && type !== 'b' && type !== 'a') || node === undefined || policy === undefined || news.length % 2 !== 0)
+    throw replyError('a message')
   const policyId = unescapeText(policy)
   const announcements: Announcement[] = []
   for (let i = 0; i < news.length; i += 2) {
@@ -159,7 +160,9 @@ export function parseAnnouncements(message: string): Announcement[] {
     const content = news[i + 1] as string
     const announcement = understood((): Announcement => {
       if (type === 'a') return { type: 'ask', policyId, key }
-      return type === 't' ? { type: 'total', policyId, key, ...parseTotal(content) } : { type: 'block', policyId, key, ...parseBlock(content) }
+      return type === 't'
+        ? { type: 'total', policyId, key, ...parseTotal(content) }
+        : { type: 'block', policyId, key, ...parseBlock(content) }
     })
     if (announcement !== undefined) announcements.push(announcement)
   }

@@ -113,8 +113,7 @@ export const resetCases: readonly ContractCase[] = [
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const [policy] = POLICIES as [StorePolicy]
-      const told = async (): Promise<unknown> =>
-        (await b.beat(undefined, [policy])).blocks.map(({ key, manual }) => [key, manual]).sort()
+      const told = async (): Promise<unknown> => (await b.beat(undefined, [policy])).blocks.map(({ key, manual }) => [key, manual]).sort()
       await a.block(policy, 'h', 'set', MINUTE)
       await a.block(policy, 'x', 'exceeded', MINUTE)
       await a.sync({ blocks: [{ policy, key: 'r', kind: 'restore', remaining: MINUTE, manual: true }] })
