@@ -42,6 +42,7 @@ const anySegment = fc.oneof(
     'events',
     'block',
     'unblock',
+    'reset',
     'find',
     'sign-out',
     '.',
