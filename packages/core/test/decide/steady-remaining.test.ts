@@ -1,9 +1,11 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { type Node, scene } from '../support/nodes.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
 
 /** `FC_SEED=… npx vitest run …` plays a failed run again. */
 const REPLAY = process.env['FC_SEED'] === undefined ? {} : { seed: Number(process.env['FC_SEED']) }

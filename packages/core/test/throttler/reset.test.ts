@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
@@ -16,6 +16,8 @@ const shared: readonly Form[] = [
   [slidingCounter(), 'spans'],
 ]
 const forms: readonly Form[] = [...shared, [fixedWindow(), 'local'], [slidingWindow(), 'local'], [slidingCounter(), 'local']]
+
+vi.setConfig({ testTimeout: 60_000 })
 
 /** `FC_SEED=… npx vitest run …` plays a failed run again. */
 const REPLAY = process.env['FC_SEED'] === undefined ? {} : { seed: Number(process.env['FC_SEED']) }
