@@ -1,5 +1,6 @@
 import type {
   BlockState,
+  Cell,
   HeartbeatReply,
   HeartbeatRequest,
   StatusReport,
@@ -9,7 +10,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import { ordinalAt } from '@weir/core/sync'
+import { lastCellOf, ordinalAt } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
@@ -181,7 +182,12 @@ export class Exchange {
       ),
     )
     if (this.#answers === before) return
-    const totals = starting ? await this.#totals(hot.filter(({ policy }) => policyIds.has(policy.id))) : []
+    const totals = starting
+      ? await this.#totals(
+          hot.filter(({ policy }) => policyIds.has(policy.id)),
+          blocks,
+        )
+      : []
     this.#heartbeat = {
       nodes: Math.max(1, this.#context.nodes),
       generation: this.#context.generation(),
@@ -250,7 +256,8 @@ export class Exchange {
   }
 
   /** The totals of hot keys, for a node that starts. */
-  async #totals(entries: readonly SyncEntry[]): Promise<TotalAnnouncement[]> {
+  async #totals(entries: readonly SyncEntry[], blocks: readonly BlockState[]): Promise<TotalAnnouncement[]> {
+    const resets = new Map(blocks.map(({ policyId, key, epoch }) => [`${policyId}\n${key}`, epoch]))
     const totals: TotalAnnouncement[] = []
     await Promise.all(
       Array.from(chunksOf(entries, [], this.#context.keys), ([place, chunks]) =>
@@ -259,10 +266,12 @@ export class Exchange {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
-              const { cells, epoch } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
+              const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
               // One that nobody has counted is no news: anybody can name keys in the list.
               if (!cells.some(({ taken }) => taken > 0)) return
-              totals.push({ type: 'total', policyId: policy.id, key, cells, ...(epoch !== undefined && { epoch }) })
+              const epoch = resets.get(`${policy.id}\n${key}`)
+              const concerned = epoch !== undefined && (cells[0] as Cell).ordinal <= lastCellOf(epoch, policy.width)
+              totals.push({ type: 'total', policyId: policy.id, key, cells, ...(concerned && { epoch }) })
             })
           }
         }),

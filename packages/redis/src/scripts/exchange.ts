@@ -51,8 +51,8 @@ end
 `,
   // Looked at once a call: as a rule nothing is blocked, and nothing was reset lately.
   `local changes = #request.blocks > 0 or request.rare
-local resets = changes or redis.pcall('ZCARD', RESETS) ~= 0
-local blocks = (resets or redis.pcall('ZCARD', ENDS) ~= 0) and blockList()
+local blocks = (changes or redis.pcall('ZCARD', KEEP) ~= 0) and blockList()
+local resets = blocks and (changes or redis.pcall('ZCARD', RESETS) ~= 0)
 `,
   // The moment of the reset that the totals of an entry are of after, for those who hear of them.
   `local epochNow
