@@ -1,4 +1,4 @@
-import type { BlockedKey } from '@weir/core'
+import type { BlockedKey } from '@weir/core/inspect'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Found, View } from '../src/protocol.ts'
 import { Bar } from './bar.tsx'
@@ -7,16 +7,17 @@ import { keyName, span } from './format.ts'
 import { send } from './stream.ts'
 
 const SHOWN = 12
+const DONE = { block: 'Blocked', unblock: 'Unblocked', reset: 'Reset' } as const
 
 /** Hot and blocked keys, with a search, and what can be done about them. */
 export function Keys({ view }: { view: View }) {
   const [search, setSearch] = useState('')
   const [said, say] = useState('')
   const found = useFound(search, view)
-  const act = async (action: 'block' | 'unblock', body: { key: string; policy?: string; duration?: number }): Promise<void> => {
+  const act = async (action: keyof typeof DONE, body: { key: string; policy?: string; duration?: number }): Promise<void> => {
     try {
       await send(action, body)
-      say(`${action === 'block' ? 'Blocked' : 'Unblocked'} ${keyName(body.key)}.`)
+      say(`${DONE[action]} ${keyName(body.key)}.`)
     } catch (error) {
       say(error instanceof Error ? error.message : String(error))
     }
@@ -43,7 +44,9 @@ export function Keys({ view }: { view: View }) {
           {said}
         </p>
       </div>
-      {search !== '' && found !== undefined && <Answer search={search} found={found} />}
+      {search !== '' && found !== undefined && (
+        <Answer search={search} found={found} actions={view.actions} reset={(policy) => act('reset', { key: search, policy })} />
+      )}
       <div class="pair">
         <section class="panel" aria-labelledby="hot">
           <h2 id="hot">
@@ -156,8 +159,15 @@ const REASONS: Readonly<Record<string, string>> = {
   overflow: 'without room in the table',
 }
 
+interface AnswerOptions {
+  search: string
+  found: Found
+  actions: boolean
+  reset: (policy: string) => Promise<void>
+}
+
 /** What the server knows of exactly this key. */
-function Answer({ search, found }: { search: string; found: Found }) {
+function Answer({ search, found, actions, reset }: AnswerOptions) {
   return (
     <div class="panel answer">
       <h3>
@@ -172,6 +182,11 @@ function Answer({ search, found }: { search: string; found: Found }) {
               {REASONS[reason] ?? reason}
               {retryAfter > 0 && `, ${span(retryAfter)} left`}
             </span>
+            {actions && (
+              <button type="button" class="quiet" onClick={() => reset(policy)} aria-label={`Reset ${keyName(search)} in ${policy}`}>
+                Reset
+              </button>
+            )}
           </li>
         ))}
       </ul>

@@ -74,7 +74,10 @@ export async function signOut(): Promise<void> {
 }
 
 /** Asks the server to do something. Rejects with what it says against it. */
-export async function send<T>(action: 'block' | 'unblock' | 'find', body: { key: string; policy?: string; duration?: number }): Promise<T> {
+export async function send<T>(
+  action: 'block' | 'unblock' | 'reset' | 'find',
+  body: { key: string; policy?: string; duration?: number },
+): Promise<T> {
   const response = await fetch(action, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1' },

@@ -9,7 +9,7 @@ import type { DashboardThrottler } from './source.ts'
 const LONGEST_BODY = 300_000
 const LONGEST_BLOCK = 366 * 24 * 3_600_000
 
-export type ActionName = 'block' | 'unblock' | 'find'
+export type ActionName = 'block' | 'unblock' | 'reset' | 'find'
 
 interface Action {
   readonly key: string
@@ -54,6 +54,9 @@ export function act(throttler: DashboardThrottler, name: ActionName, { key, poli
       case 'unblock':
         throttler.unblock(key, options)
         return undefined
+      case 'reset':
+        throttler.reset(key, options)
+        return undefined
       case 'find':
         return find(throttler, key)
     }
@@ -64,11 +67,9 @@ export function act(throttler: DashboardThrottler, name: ActionName, { key, poli
 
 function find(throttler: DashboardThrottler, key: string): Found {
   const decision = throttler.peek(key, 1)
-  // Of an allowed request it tells what would be left after it.
-  const asked = decision.allowed ? 1 : 0
   const parts = decision.parts.flatMap(({ policy, key: counted, limit, remaining, reason, retryAfter }) =>
     // A policy with one key for all has nothing to do with what was looked for.
-    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining: remaining + asked, reason, retryAfter }],
+    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining, reason, retryAfter }],
   )
   return { parts, blocked: key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked }
 }

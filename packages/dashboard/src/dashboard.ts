@@ -117,7 +117,7 @@ export class Dashboard {
 
   async #post(visit: Visit, name: string): Promise<void> {
     const { sessions } = this.#gate
-    if (name === 'block' || name === 'unblock' || name === 'find') return this.#act(visit, name)
+    if (name === 'block' || name === 'unblock' || name === 'reset' || name === 'find') return this.#act(visit, name)
     if (sessions !== undefined && name === '') return sessions.signIn(visit)
     if (sessions !== undefined && name === 'sign-out') {
       const session = sessions.signOut(visit)

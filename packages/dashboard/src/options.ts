@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
 import type { PasswordAccess } from './access/password.ts'
 
-/** What somebody wants: to look, or to block and unblock keys. */
+/** What somebody wants: to look, or to block, unblock and reset keys. */
 export type Access = 'view' | 'act'
 
 /**
@@ -17,7 +17,7 @@ export type Authorize<Request = IncomingMessage> = PasswordAccess | AuthorizeFun
 /** Who may see the dashboard, and what can be done there. */
 export interface DashboardOptions<Request = IncomingMessage> {
   /**
-   * Who may see the dashboard, and block and unblock keys where `actions` are on:
+   * Who may see the dashboard, and block, unblock and reset keys where `actions` are on:
    *
    * - `password('…')`: whoever signs in with this password;
    * - a function of the request, and of `'view'` or `'act'`;
@@ -25,7 +25,7 @@ export interface DashboardOptions<Request = IncomingMessage> {
    *   address only.
    */
   readonly authorize: Authorize<Request>
-  /** Let those whom `authorize` allows to `'act'` block and unblock keys by hand. Default false. */
+  /** Let those whom `authorize` allows to `'act'` block, unblock and reset keys by hand. Default false. */
   readonly actions?: boolean
   /** Where the dashboard is, e.g. `'/weir'`, for servers that do not cut the mount path off: requests elsewhere are passed on. */
   readonly path?: string

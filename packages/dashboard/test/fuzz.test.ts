@@ -43,6 +43,7 @@ const anySegment = fc.oneof(
     'events',
     'block',
     'unblock',
+    'reset',
     'find',
     'sign-out',
     '.',

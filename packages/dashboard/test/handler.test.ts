@@ -99,6 +99,8 @@ test('keys are blocked, found and unblocked by hand', async () => {
   expect(found.blocked.map(({ key }) => key)).toEqual(['a'])
   expect((await post(`${url}/weir/unblock`, { key: 'a' })).status).toBe(200)
   expect(throttler.check('a').allowed).toBe(true)
+  expect((await post(`${url}/weir/reset`, { key: 'used', policy: 'user' })).status).toBe(200)
+  expect(throttler.peek('used').parts.map(({ remaining }) => remaining)).toEqual([100, 999])
 })
 
 test.each([

@@ -59,6 +59,16 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
+    test('resets a key by a click', async () => {
+      const { page, throttler } = await open()
+      for (let i = 0; i < 7; i++) throttler.check('needle')
+      await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
+      await page.getByRole('button', { name: 'Reset needle in user' }).click()
+      await page.getByText('Reset needle.').waitFor()
+      expect(throttler.peek('needle').parts.map(({ limit, remaining }) => limit - remaining)).toContain(0)
+      expect(throttler.peek('needle').parts.map(({ limit, remaining }) => limit - remaining)).toContain(7)
+    })
+
     test('blocks by hand, with the keyboard alone', async () => {
       const { page, throttler } = await open()
       await page.getByLabel('Key', { exact: true }).focus()

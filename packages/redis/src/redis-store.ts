@@ -29,6 +29,7 @@ export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions 
   const keys = new Keys(options.namespace, options.buckets ?? (template.isCluster ? CLUSTER_BUCKETS : 1))
   return backgroundStore({
     kind: 'redis',
+    address: `${template.address} ${options.namespace}`,
     open: (node) => new RedisConnection(node, template, keys, options),
   })
 }

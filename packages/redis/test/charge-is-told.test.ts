@@ -1,4 +1,5 @@
 import { createThrottler, slidingWindow } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
@@ -21,7 +22,7 @@ test.each([
   ) as [ReturnType<typeof createThrottler>, ReturnType<typeof createThrottler>]
   try {
     for (const one of [a, b]) one.start()
-    await vi.waitFor(() => expect([a, b].map((one) => one.snapshot().nodes)).toEqual([2, 2]), 10_000)
+    await vi.waitFor(() => expect([a, b].map((one) => snapshot(one).nodes)).toEqual([2, 2]), 10_000)
     a.charge(a.check('k', 60), 500)
     // Nothing asks for the key at `b`: what it knows it was told.
     await vi.waitFor(() => expect(b.peek('k').allowed).toBe(false), 10_000)

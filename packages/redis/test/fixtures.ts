@@ -33,7 +33,7 @@ async function leftoversOf(servers: readonly RedisServer[], namespace: string): 
     const keys = (await server.cli('--scan', '--pattern', `${namespace}:*`)).split('\n').filter((key) => key !== '')
     for (const key of keys) {
       const ttl = Number(await server.cli('pttl', key))
-      const outlasts = /:(s:[^:]+|blocks:(log|ends|keep))$/.test(key) && ttl > 0 && ttl <= 3_600_000
+      const outlasts = /:(s:[^:]+|resets|blocks:(log|ends|keep|hand))$/.test(key) && ttl > 0 && ttl <= 3_600_000
       if (!outlasts && ttl !== -2) found.push(`${key} for ${ttl} ms`)
     }
   }

@@ -3,6 +3,7 @@ import { type SimulatedNode, simulate } from '@weir/testing'
 import { format, linesOf } from '../../src/accuracy/report.ts'
 import { MIDDLE, scenarioOf } from '../../src/accuracy/settings.ts'
 import { goalOf } from '../../src/accuracy/task.ts'
+import { resetsHold } from './resets.ts'
 
 /**
  * A short run of one case of a goal; what does not hold, in words.
@@ -63,6 +64,7 @@ async function bookedWhereCounted(): Promise<readonly string[]> {
 const VOLLEYS = 'bursts of 200 every 0.03333333333333333 intervals, phase 0.03266666666666666, 2 ms wide, 1000 per 10 s'
 
 export const checks = {
+  'resets hold': resetsHold,
   'falsely refused': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),

@@ -166,6 +166,16 @@ export abstract class LocalMeter implements Meter {
     if (slot >= 0) this.giveBack(slot, ordinal, units, this.site.limitOf(slot), now)
   }
 
+  reset(_key: string, slot: number, now: number): void {
+    const { table } = this.site
+    if (slot < 0) return
+    table.fields.fill(0, slot * table.stride, (slot + 1) * table.stride)
+    this.cleared(slot, now)
+  }
+
+  /** A key's numbers were set to 0, as those of a new one: what else is kept of it goes. Default: nothing is. */
+  protected cleared(_slot: number, _now: number): void {}
+
   recheck(_slot: number): void {}
 
   forgotten(_slot: number): void {}

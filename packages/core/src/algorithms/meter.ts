@@ -136,6 +136,20 @@ export interface Meter {
 
   /** Refunds units to the interval or bucket `ordinal`, from which they were taken. */
   refund(key: string, ordinal: Ordinal, units: number, now: number): void
+  /**
+   * A key's counts begin anew, as if it had never been counted. What is told of units of before that counts no more.
+   *
+   * @param slot the key's, or negative
+   */
+  reset(key: string, slot: number, now: number): void
+  /**
+   * Tells the other nodes, if there are any, that a key was reset now.
+   *
+   * @param id the key as the store gets it
+   * @param known the key's last reset; 0 for none
+   * @returns the new one, later than `known`
+   */
+  tellReset?(id: string, known: number, now: number): number
   /** Something outside of the meter changed for a key: its gate must not decide about the next request. */
   recheck(slot: number): void
   /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */

@@ -64,8 +64,7 @@ export function partOf(
     if (count) return refuse(limiter, at, key, cost, now)
     return refusal(limiter, at, key, cost, limiter.meter.explain(at, cost, now), now)
   }
-  // Nothing is counted; a caller that only looks is told what would be left.
-  const left = Math.max(0, limiter.meter.remaining(slot, now) - (allowed ? cost : 0))
+  const left = limiter.meter.remaining(slot, now)
   return new PolicyDecision(limiter.outcome(slot, 'ok'), key, left, Math.ceil(limiter.meter.resetAfter(slot, now)), 0)
 }
 
@@ -90,16 +89,22 @@ export function reservedPart(limiter: Limiter, slot: number, key: string, cost: 
 }
 
 function overflowed(limiter: Limiter, key: string, cost: number, now: number, count: boolean): PolicyDecision {
+  const decision = outcomeOfOverflow(limiter, key, cost, now)
+  if (count && !decision.allowed) limiter.stats.countRefusal('overflow', LOCAL)
+  return decision
+}
+
+/** What becomes of a request for whose key there is no room. */
+export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { policy, cell } = limiter
   const end = Math.ceil(limiter.meter.rollAt - now)
   if (limiter.overflow === 'allow' || policy.dryRun) {
     return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
   }
-  if (count) limiter.stats.countRefusal('overflow', LOCAL)
   return new PolicyDecision(cell.outcome('overflow', cost > policy.limit), key, 0, Math.max(1, end), 0)
 }
 
-function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
+export function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
   const outcome = limiter.outcome(slot, why.reason, cost > limiter.limitOf(slot))
   return new PolicyDecision(outcome, key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(why.retryAfter)), 0)
 }

@@ -7,6 +7,7 @@ import { decideOne, partOf, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
 import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
+import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
 import type { StrictDecisions, StrictHost } from './strict.ts'
 
@@ -90,7 +91,7 @@ export class RequestPath<Name extends string> {
   check(key: string, asked?: number | CheckOptions): Decision<Name> {
     const limiter = this.#single
     if (limiter === undefined || limiter.limited || typeof key !== 'string' || key.length > LONGEST_KEY || typeof asked === 'object') {
-      return this.#checkEach(key, asked, true)
+      return this.#checkEach(key, asked)
     }
     const cost = asked
     const now = this.#clock.monotonic()
@@ -99,8 +100,18 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  peek(key: string, asked?: number | CheckOptions): Decision<Name> {
-    return this.#checkEach(key, asked, false)
+  peek(given: string, asked?: number | CheckOptions): Decision<Name> {
+    checkKey(given)
+    const key = boundedOnce(given)
+    const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
+    const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
+    const now = this.#clock.monotonic()
+    const parts = this.#limiters.map((limiter, place) => {
+      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      const units = cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place)
+      return peekOne(limiter, this.#shared[place] === true ? ALL_KEY : key, units, own, now)
+    })
+    return combined(parts) as Decision<Name>
   }
 
   /** As the throttler's. */
@@ -123,7 +134,7 @@ export class RequestPath<Name extends string> {
   async checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
     checkKey(given)
     const key = bounded(given)
-    const cost = this.#limitTo(key, asked, true)
+    const cost = this.#limitTo(key, asked)
     const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
     return this.decideAsync(keys, this.#costsOf(cost))
   }
@@ -141,21 +152,21 @@ export class RequestPath<Name extends string> {
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
-  #checkEach(given: string, asked: number | CheckOptions | undefined, count: boolean): Decision<Name> {
+  #checkEach(given: string, asked: number | CheckOptions | undefined): Decision<Name> {
     checkKey(given)
-    const key = count ? bounded(given) : boundedOnce(given)
-    return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked, count)), count)
+    const key = bounded(given)
+    return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked)), true)
   }
 
   /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
-  #limitTo(key: string, asked: number | CheckOptions | undefined, count: boolean): number | undefined {
+  #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
     if (limit === undefined && !this.#limiters.some(({ limited }) => limited)) return cost
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     for (const [place, limiter] of this.#limiters.entries()) {
       const name = this.#shared[place] === true ? ALL_KEY : key
-      const slot = count && own !== undefined ? limiter.locate(name) : limiter.table.find(name)
+      const slot = own !== undefined ? limiter.locate(name) : limiter.table.find(name)
       if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
     }
     return cost

@@ -72,6 +72,11 @@ export class PolicyDecision implements Decision {
     return this.outcome.ordinal
   }
 
+  /** Tells it from decisions of before or after a reset of its key. */
+  get serial(): number {
+    return this.outcome.serial
+  }
+
   get limit(): number {
     return this.outcome.limit
   }
@@ -120,7 +125,7 @@ export function summary({
 
 /** For a request to which no policy applies. */
 export const NO_POLICY: PolicyDecision = new PolicyDecision(
-  { policy: undefined, ordinal: 0 as Ordinal, reason: 'none', allowed: true, never: false, limit: Number.POSITIVE_INFINITY },
+  { policy: undefined, ordinal: 0 as Ordinal, serial: 0, reason: 'none', allowed: true, never: false, limit: Number.POSITIVE_INFINITY },
   '',
   Number.POSITIVE_INFINITY,
   0,

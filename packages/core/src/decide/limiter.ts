@@ -3,6 +3,7 @@ import type { SharedSite } from '../algorithms/shared/site.ts'
 import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
 import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
+import { Resets } from '../keys/resets.ts'
 import { type DecisionReason, OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
@@ -24,6 +25,9 @@ export const NO_SLOT = -1
 /** The label of the counter that keys share when the table is full. Keys of users never start with NUL (see `idOfKey`). */
 const SHARED_LABEL = '\u0000overflow'
 
+/** Intervals for which a reset is remembered: as long as its policy's counts live in a store, and longer than decisions are refunded. */
+const RESET_LIFE = 5
+
 /** A bounded key, and what `idOfKey` may put before it. */
 const LONGEST_ID = LONGEST_KEY + 2
 
@@ -33,6 +37,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats = new Stats()
+  /** Keys whose counts began anew. */
+  readonly resets: Resets = new Resets()
   readonly overflow: Overflow
   readonly maxKeys: number
   readonly meter: Meter
@@ -75,13 +81,15 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.table.keys[this.#lastSlot] === key ? this.#lastSlot : this.table.find(key)
   }
 
-  /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room. */
-  locateId(id: string): number {
+  /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room, unless a block by hand is to hold. */
+  locateId(id: string, byHand = false): number {
     const found = this.findId(id)
     // No node sends longer ones.
     if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
     // News of other nodes must not push this node's own keys out, nor fall to the shared counter.
-    return this.table.full && !this.meter.makeRoom() ? NO_SLOT : this.table.add(keyOfId(id))
+    if (!this.table.full || this.meter.makeRoom()) return this.table.add(keyOfId(id))
+    // As many as the table holds: whoever writes to the store must not fill the memory.
+    return byHand && this.blocks.size < this.maxKeys ? this.table.addAnyway(keyOfId(id)) : NO_SLOT
   }
 
   /** The slot of a key of the store, or `NO_SLOT`. */
@@ -143,8 +151,38 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.meter.adopt(now)
   }
 
+  resetAt(id: string): number {
+    return this.resets.epochOf(id)
+  }
+
+  /**
+   * Begins a key's counts anew, wherever its last reset was made; ends its block, unless that was set by hand. One that is
+   * known already changes nothing.
+   *
+   * @param epoch as `BlockChange.epoch`
+   */
+  reset(id: string, epoch: number, now: number, cause: 'manual' | 'remote'): void {
+    if (epoch <= this.resets.epochOf(id)) return
+    const { policy, meter, blocks } = this
+    // What is decided from now on has another serial number.
+    this.cell = new RunningCell(policy, this.cell.ordinal)
+    this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * policy.interval }, now)
+    if (now >= meter.rollAt) meter.roll(now)
+    const slot = this.findId(id)
+    meter.reset(keyOfId(id), slot, now)
+    blocks.forgive(id)
+    if (slot < 0 || blocks.of(slot, now)?.manual !== false) return
+    blocks.clear(slot)
+    this.unblocked(this.keyOf(slot), cause)
+  }
+
   movedTo(ordinal: Ordinal): void {
     this.cell = new RunningCell(this.policy, ordinal)
+  }
+
+  /** The slot of the counter that keys without room share; `NO_SLOT` while there is none. */
+  get sharedSlot(): number {
+    return this.#sharedSlot
   }
 
   isShared(slot: number): boolean {

@@ -7,6 +7,8 @@ export interface Outcome {
   readonly policy: Policy | undefined
   /** The interval or bucket. */
   readonly ordinal: Ordinal
+  /** Grows with time: of decisions of before a key's reset it is smaller. */
+  readonly serial: number
   readonly reason: DecisionReason
   /** Whether the request may go on. */
   readonly allowed: boolean
@@ -20,6 +22,7 @@ export interface Outcome {
 export class RunningCell {
   readonly policy: Policy
   readonly ordinal: Ordinal
+  readonly serial: number
   readonly passed: Outcome
   /** The limit is reached. */
   readonly full: Outcome
@@ -29,8 +32,9 @@ export class RunningCell {
   constructor(policy: Policy, ordinal: Ordinal) {
     this.policy = policy
     this.ordinal = ordinal
-    this.passed = outcomeOf(policy, ordinal, 'ok', false)
-    this.full = outcomeOf(policy, ordinal, 'limit', false)
+    this.serial = ++made
+    this.passed = this.#outcomeOf('ok', false)
+    this.full = this.#outcomeOf('limit', false)
     this.#rare = this.full
   }
 
@@ -38,11 +42,15 @@ export class RunningCell {
   outcome(reason: DecisionReason, never = false): Outcome {
     if (reason === 'ok') return this.passed
     if (reason === 'limit' && !never) return this.full
-    if (this.#rare.reason !== reason || this.#rare.never !== never) this.#rare = outcomeOf(this.policy, this.ordinal, reason, never)
+    if (this.#rare.reason !== reason || this.#rare.never !== never) this.#rare = this.#outcomeOf(reason, never)
     return this.#rare
+  }
+
+  #outcomeOf(reason: DecisionReason, never: boolean): Outcome {
+    const { policy, ordinal, serial } = this
+    return { policy, ordinal, serial, reason, allowed: reason === 'ok' || policy.dryRun, never, limit: policy.limit }
   }
 }
 
-function outcomeOf(policy: Policy, ordinal: Ordinal, reason: DecisionReason, never: boolean): Outcome {
-  return { policy, ordinal, reason, allowed: reason === 'ok' || policy.dryRun, never, limit: policy.limit }
-}
+/** Cells so far. */
+let made = 0

@@ -1,6 +1,10 @@
 import { Offences } from '../keys/offences.ts'
-import type { BlockChange, BlockState } from '../store/contract.ts'
+import { type BlockChange, type BlockState, lastCellOf, type StorePolicy } from '../store/contract.ts'
+import { endOf } from '../time/intervals.ts'
 import { type Account, keyBytes } from './account.ts'
+
+/** Times the life of a policy's cells for which a reset is remembered at most, whatever its moment says. */
+const LONGEST_LIFE = 4
 
 interface Block {
   readonly policyId: string
@@ -10,13 +14,18 @@ interface Block {
   /** When the longest block that anybody may still hold ends: until then, changes are handed out. */
   readonly keep: number
   readonly version: number
+  readonly manual: boolean
+  /** The key's last reset, and until when it is remembered; 0 for none. */
+  readonly epoch: number
+  readonly epochUntil: number
   /** Whose memory it is. */
   readonly account: Account | undefined
 }
 
 /**
  * Blocks, with a log of changes for those who ask what is new. A block that was lifted or shortened stays until it would
- * have ended, so that everybody who may still hold it hears of that, however late. Times are monotonic milliseconds.
+ * have ended, so that everybody who may still hold it hears of that, however late. So does a reset of a key's counts, as long
+ * as nodes may hold counts of before it. Times are monotonic milliseconds.
  */
 export class BlockList {
   readonly #byPolicy = new Map<string, Map<string, Block>>()
@@ -40,16 +49,44 @@ export class BlockList {
     return block === undefined ? 0 : Math.max(0, block.end - now)
   }
 
-  /** Returns whether anything changed; undefined when the account has no room for it. */
-  change({ policy, key, kind, remaining, growth }: BlockChange, now: number, account?: Account): boolean | undefined {
+  /** Whether a key is blocked by hand. */
+  manual(policyId: string, key: string): boolean {
+    return this.#byPolicy.get(policyId)?.get(key)?.manual === true
+  }
+
+  /** The last reset of a key that nodes may not have heard of; 0 for none. */
+  epoch(policyId: string, key: string, now: number): number {
+    const block = this.#byPolicy.get(policyId)?.get(key)
+    return block !== undefined && block.epochUntil > now ? block.epoch : 0
+  }
+
+  /**
+   * Remembers a reset, and ends a block that was not set by hand. Returns whether it is news; undefined when the account has no
+   * room for it.
+   *
+   * @param wall - the time that the nodes go by
+   */
+  reset(policy: StorePolicy, key: string, epoch: number, now: number, wall: number, account?: Account): boolean | undefined {
+    const { id, width, cells, ttl } = policy
+    if (epoch <= this.epoch(id, key, now)) return false
+    if (account?.take(keyBytes(key)) === false) return undefined
+    this.#offences.forget(offenceId(id, key))
+    const life = Math.min(endOf(lastCellOf(epoch, width), width) - wall + ttl, LONGEST_LIFE * (cells * width + ttl))
+    const end = this.manual(id, key) ? now + this.remaining(id, key, now) : now
+    this.#put(id, key, end, end > now, { epoch, epochUntil: now + Math.max(0, life) }, account)
+    return true
+  }
+
+  /** Changes a block. Returns whether anything changed; undefined when the account has no room for it. */
+  change({ policy, key, kind, remaining, growth, manual, epoch = 0 }: BlockChange, now: number, account?: Account): boolean | undefined {
     const left = this.remaining(policy.id, key, now)
     const wanted = kind === 'lift' ? 0 : Math.max(0, remaining)
-    if (kind === 'exceeded' && left > 0) return false
+    if (kind === 'exceeded' && (left > 0 || epoch < this.epoch(policy.id, key, now))) return false
     if (kind === 'restore' && left >= wanted) return false
     if (wanted === 0 && left === 0) return false
     if (account?.take(keyBytes(key)) === false) return undefined
-    const grown = growth === undefined || kind !== 'exceeded' ? wanted : this.#offences.next(`${policy.id}\n${key}`, wanted, growth, now)
-    this.#put(policy.id, key, now + grown, account)
+    const grown = growth === undefined || kind !== 'exceeded' ? wanted : this.#offences.next(offenceId(policy.id, key), wanted, growth, now)
+    this.#put(policy.id, key, now + grown, kind === 'set' || (kind === 'restore' && manual === true), undefined, account)
     return true
   }
 
@@ -62,7 +99,10 @@ export class BlockList {
       const block = this.#log[i] as Block
       if (!policyIds.has(block.policyId) || !this.#isCurrent(block)) continue
       const remaining = Math.max(0, block.end - now)
-      if (remaining > 0 || version !== undefined) states.push({ policyId: block.policyId, key: block.key, remaining })
+      const reset = block.epochUntil > now
+      if (remaining === 0 && !reset && version === undefined) continue
+      const { policyId, key, epoch } = block
+      states.push({ policyId, key, remaining, ...(remaining > 0 && block.manual && { manual: true }), ...(reset && { epoch }) })
     }
     return states
   }
@@ -81,13 +121,23 @@ export class BlockList {
     this.#offences.clear()
   }
 
-  #put(policyId: string, key: string, end: number, account: Account | undefined): void {
+  /** @param reset - undefined for what is known of it */
+  #put(
+    policyId: string,
+    key: string,
+    end: number,
+    manual: boolean,
+    reset: Pick<Block, 'epoch' | 'epochUntil'> | undefined,
+    account: Account | undefined,
+  ): void {
     let keys = this.#byPolicy.get(policyId)
     if (keys === undefined) this.#byPolicy.set(policyId, (keys = new Map()))
     const current = keys.get(key)
     if (current === undefined) this.#size++
     else current.account?.release(keyBytes(key))
-    const block: Block = { policyId, key, end, keep: Math.max(end, current?.keep ?? 0), version: ++this.#version, account }
+    const { epoch, epochUntil } = reset ?? current ?? { epoch: 0, epochUntil: Number.NEGATIVE_INFINITY }
+    const keep = Math.max(end, epochUntil, current?.keep ?? 0)
+    const block: Block = { policyId, key, end, keep, version: ++this.#version, manual, epoch, epochUntil, account }
     keys.set(key, block)
     this.#log.push(block)
   }
@@ -102,4 +152,8 @@ export class BlockList {
     block.account?.release(keyBytes(block.key))
     if (keys?.size === 0) this.#byPolicy.delete(block.policyId)
   }
+}
+
+function offenceId(policyId: string, key: string): string {
+  return `${policyId}\n${key}`
 }

@@ -1,4 +1,4 @@
-import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
+import { type Cell, RESET_CELLS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
 import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
@@ -49,6 +49,15 @@ export class FixedCounts {
       if (table.writtenAt + this.#ttl >= monotonic && table.madeAt + LONGEST_LIFE * this.#ttl >= monotonic) continue
       this.#tables.delete(ordinal)
       table.tally.release()
+    }
+  }
+
+  /** Forgets what was counted of a key in the intervals up to `last` that may still count. */
+  reset(key: string, last: Ordinal): void {
+    for (const [ordinal, { keys, hot }] of this.#tables) {
+      if (ordinal > last || ordinal <= last - RESET_CELLS) continue
+      keys.delete(key)
+      hot.delete(key)
     }
   }
 

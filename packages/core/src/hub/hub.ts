@@ -1,14 +1,16 @@
-import type {
-  Announcement,
-  HeartbeatReply,
-  HeartbeatRequest,
-  StatusReport,
-  StorePolicy,
-  SyncEntry,
-  SyncReply,
-  SyncRequest,
-  SyncResult,
-  TotalAnnouncement,
+import {
+  type Announcement,
+  type BlockState,
+  type HeartbeatReply,
+  type HeartbeatRequest,
+  lastCellOf,
+  type StatusReport,
+  type StorePolicy,
+  type SyncEntry,
+  type SyncReply,
+  type SyncRequest,
+  type SyncResult,
+  type TotalAnnouncement,
 } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { ordinalAt } from '../time/intervals.ts'
@@ -64,11 +66,12 @@ export class Hub {
     if (monotonic - this.#sweptAt >= SWEEP_EVERY) this.#sweep(monotonic)
 
     const blocks = request.blocks.map((change) => {
-      const changed = this.#blocks.change(change, monotonic, account)
+      const { policy, key, kind, epoch = 0 } = change
+      const changed =
+        kind === 'reset' ? this.#reset(policy, key, epoch, monotonic, wall, account) : this.#blocks.change(change, monotonic, account)
       if (changed === undefined) return undefined
-      const remaining = this.#blocks.remaining(change.policy.id, change.key, monotonic)
-      if (changed) this.#announce({ type: 'block', policyId: change.policy.id, key: change.key, remaining })
-      return remaining
+      if (changed) this.#announce({ type: 'block', ...this.#blockOf(policy.id, key, monotonic) })
+      return this.#blocks.remaining(policy.id, key, monotonic)
     })
     const results = request.entries.map((entry) => this.#apply(nodeId, entry, wall, monotonic, account))
     if (request.heartbeat === undefined) return { time, results, blocks }
@@ -120,14 +123,63 @@ export class Hub {
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
     const { policy, key } = entry
+    if (entry.ask) this.#announce({ type: 'ask', policyId: policy.id, key })
+    const epoch = this.#epochOf(entry, monotonic)
+    const counted = entry.epoch ?? 0
+    if (epoch > counted) return this.#ofBefore(nodeId, entry, epoch, wall, monotonic, account)
+    // It knows of a reset that this hub has lost.
+    if (epoch < counted) this.#reset(policy, key, counted, monotonic, wall, account)
     const applied =
       policy.cells === 1
         ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
         : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
     if (applied === undefined) return undefined
     const { cells, granted, announce } = applied
-    if (announce) this.#announce({ type: 'total', policyId: policy.id, key, cells })
-    return { cells, blocked: this.#blocks.remaining(policy.id, key, monotonic), granted }
+    if (announce) this.#announce({ type: 'total', policyId: policy.id, key, cells, ...(counted > 0 && { epoch: counted }) })
+    return { cells, granted, ...this.#blockedOf(policy.id, key, monotonic) }
+  }
+
+  /** Counts of before a reset: nothing of them is written, and their node is told. */
+  #ofBefore(
+    nodeId: string,
+    entry: SyncEntry,
+    epoch: number,
+    wall: number,
+    monotonic: number,
+    account: Account | undefined,
+  ): SyncResult | undefined {
+    const { policy, key } = entry
+    const asking = { policy, key, cells: entry.cells.map(({ ordinal }) => ({ ordinal, taken: 0, given: 0 })) }
+    const total =
+      policy.cells === 1
+        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, asking, { wall, monotonic })
+        : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, asking, { wall, monotonic })
+    return total && { cells: total.cells, granted: entry.atMost === undefined, epoch, ...this.#blockedOf(policy.id, key, monotonic) }
+  }
+
+  /** The last reset of an entry's key, where it concerns its first cell; 0 for none. */
+  #epochOf({ policy: { id, width }, key, cells: [first] }: Pick<SyncEntry, 'policy' | 'key' | 'cells'>, monotonic: number): number {
+    const epoch = this.#blocks.epoch(id, key, monotonic)
+    return epoch > 0 && (first === undefined || first.ordinal <= lastCellOf(epoch, width)) ? epoch : 0
+  }
+
+  #reset(policy: StorePolicy, key: string, epoch: number, monotonic: number, wall: number, account?: Account): boolean | undefined {
+    const changed = this.#blocks.reset(policy, key, epoch, monotonic, wall, account)
+    if (changed !== true) return changed
+    this.#fixed.find(policy)?.reset(key, lastCellOf(epoch, policy.width))
+    this.#sliding.find(policy)?.reset(key)
+    return true
+  }
+
+  #blockOf(policyId: string, key: string, monotonic: number): BlockState {
+    const { blocked, manual } = this.#blockedOf(policyId, key, monotonic)
+    const epoch = this.#blocks.epoch(policyId, key, monotonic)
+    return { policyId, key, remaining: blocked, ...(manual && { manual }), ...(epoch > 0 && { epoch }) }
+  }
+
+  #blockedOf(policyId: string, key: string, monotonic: number): Pick<SyncResult, 'blocked' | 'manual'> {
+    const blocked = this.#blocks.remaining(policyId, key, monotonic)
+    return blocked > 0 && this.#blocks.manual(policyId, key) ? { blocked, manual: true } : { blocked }
   }
 
   #heartbeat(nodeId: string, request: HeartbeatRequest, wall: number, monotonic: number): HeartbeatReply {
@@ -160,7 +212,10 @@ export class Hub {
       const running = ordinalAt(wall, policy.width)
       const found =
         policy.cells === 1 ? this.#fixed.find(policy)?.hot(running) : this.#sliding.find(policy)?.hot(running, policy, { wall, monotonic })
-      return Array.from(found ?? [], ({ key, cells }) => ({ type: 'total' as const, policyId: policy.id, key, cells }))
+      return Array.from(found ?? [], ({ key, cells }) => {
+        const epoch = this.#epochOf({ policy, key, cells }, monotonic)
+        return { type: 'total' as const, policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
+      })
     })
   }
 

@@ -93,6 +93,12 @@ export class SlidingCounts {
     return this.#young.size + this.#old.size === 0
   }
 
+  /** Forgets what was counted of a key. */
+  reset(key: string): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+
   /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
   #hasRoom(nodeId: string, { key, cells }: SyncEntry, window: KeyWindow | undefined, account: Account): boolean {
     let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (window?.cells.length ?? 0) * 2 * NODE_BYTES

@@ -1,5 +1,5 @@
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
-import { LONGEST_KEY } from '../sync/link/store-reply.ts'
+import { LATEST, LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type IpcMessage, MARK, VERSION } from './envelope.ts'
@@ -11,8 +11,8 @@ import { type IpcMessage, MARK, VERSION } from './envelope.ts'
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
  *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells]; cells are three numbers each
- *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth]; a year at most
+ *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?]; cells are three numbers each
+ *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
  *     heartbeat { ttl, cursor, policies, status?, watch? }
  *
@@ -135,23 +135,24 @@ class RequestReader {
   }
 
   #entry(value: unknown): SyncEntry | undefined {
-    if (!isList(value, 4)) return undefined
-    const [place, key, atMost, flat] = value
+    if (!isList(value, 6)) return undefined
+    const [place, key, atMost, flat, epoch = 0, ask] = value
     const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !(atMost === null || isNumber(atMost, 0, MOST))) return undefined
+    if (policy === undefined || !isKey(key) || !(atMost === null || isNumber(atMost, 0, MOST)) || !isEpoch(epoch)) return undefined
     const cells = readCells(flat)
-    return cells && { policy, key, cells, ...(atMost !== null && { atMost }) }
+    return cells && { policy, key, cells, ...(atMost !== null && { atMost }), ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
   }
 
   #block(value: unknown): BlockChange | undefined {
-    if (!isList(value, 5)) return undefined
-    const [place, key, kind, remaining, grown] = value
+    if (!isList(value, 7)) return undefined
+    const [place, key, kind, remaining, grown, epoch = 0, manual] = value
     const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !isNumber(remaining, 0, YEAR)) return undefined
-    if (kind !== 'exceeded' && kind !== 'set' && kind !== 'restore' && kind !== 'lift') return undefined
-    if (grown === null) return { policy, key, kind, remaining }
+    if (policy === undefined || !isKey(key) || !isNumber(remaining, 0, YEAR) || !isEpoch(epoch)) return undefined
+    if (kind !== 'exceeded' && kind !== 'set' && kind !== 'restore' && kind !== 'lift' && kind !== 'reset') return undefined
+    const change: BlockChange = { policy, key, kind, remaining, ...(epoch > 0 && { epoch }), ...(manual === true && { manual }) }
+    if (grown === null) return change
     const growth = readGrowth(grown)
-    return growth && { policy, key, kind, remaining, growth }
+    return growth && { ...change, growth }
   }
 
   #heartbeat(value: unknown): HeartbeatRequest | undefined {
@@ -212,6 +213,11 @@ function isList(value: unknown, longest: number): value is readonly unknown[] {
 
 function isNumber(value: unknown, least: number, most: number): value is number {
   return typeof value === 'number' && value >= least && value <= most
+}
+
+/** A moment by a clock of a node; 0 for none. Nodes of `'spans'` go by their own. */
+function isEpoch(value: unknown): value is number {
+  return Number.isSafeInteger(value) && isNumber(value, 0, LATEST)
 }
 
 function isKey(value: unknown): value is string {

@@ -30,13 +30,22 @@ export function seal(message: IpcMessage): Envelope {
 export interface PackedRequest {
   readonly time: number | null
   readonly policies: readonly PackedPolicy[]
-  readonly entries: readonly (readonly [policy: number, key: string, atMost: number | null, cells: readonly number[]])[]
+  readonly entries: readonly (readonly [
+    policy: number,
+    key: string,
+    atMost: number | null,
+    cells: readonly number[],
+    epoch?: number,
+    ask?: boolean,
+  ])[]
   readonly blocks: readonly (readonly [
     policy: number,
     key: string,
     kind: BlockChange['kind'],
     remaining: number,
     growth: CooldownGrowth | null,
+    epoch?: number,
+    manual?: boolean,
   ])[]
   readonly heartbeat: {
     readonly ttl: number
@@ -64,21 +73,28 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   return {
     time: time ?? null,
     policies,
-    entries: entries.map(({ policy, key, atMost, cells }) => [
+    entries: entries.map(({ policy, key, atMost, cells, epoch, ask }) => [
       place(policy),
       key,
       atMost === undefined ? null : finite(atMost),
       cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
+      ...rare(epoch, ask),
     ]),
-    blocks: blocks.map(({ policy, key, kind, remaining, growth }) => [
+    blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [
       place(policy),
       key,
       kind,
       remaining,
       growth === undefined ? null : { ...growth, max: Math.min(growth.max, Number.MAX_VALUE) },
+      ...rare(epoch, manual),
     ]),
     heartbeat: heartbeat ? { ...heartbeat, cursor: heartbeat.cursor ?? null, policies: heartbeat.policies.map(place) } : null,
   }
+}
+
+/** The last two items of an entry or a block, which most do without. */
+function rare(epoch = 0, flag = false): [] | [epoch: number, flag: boolean] {
+  return epoch > 0 || flag ? [epoch, flag] : []
 }
 
 function finite(value: number): number | null {

@@ -89,20 +89,35 @@ export class KeyBlocks {
     this.#blocks.delete(slot)
   }
 
+  /** How often a key was blocked is forgotten. */
+  forgive(id: string): void {
+    this.#offences?.forget(id)
+  }
+
   /**
    * A block that the store or another node tells of.
    *
    * @param remaining milliseconds that the block lasts when it was told; 0 lifts it
    * @param delay by how many milliseconds the news may be late
    * @param roundTrip milliseconds within which it was asked and told; undefined for an announcement
+   * @param manual whether it was set by hand
    */
-  hear(slot: number, remaining: number, now: number, source: SourceIndex = GLOBAL, roundTrip?: number, uncertainty = 0): void {
+  hear(
+    slot: number,
+    remaining: number,
+    now: number,
+    manual: boolean,
+    source: SourceIndex = GLOBAL,
+    roundTrip?: number,
+    uncertainty = 0,
+  ): void {
     const owner = this.#owner
     const known = this.of(slot, now)
     if (remaining > 0) {
       const until = now + Math.max(1, remaining - (roundTrip ?? 0) / 2)
       const delay = roundTrip === undefined ? MOST_ANNOUNCEMENT_DELAY : roundTrip + uncertainty
       if (known !== undefined) {
+        known.manual = manual
         const later = until - known.until
         if (later >= -(roundTrip ?? 0) / 2 && later <= Math.max(delay, known.slack)) return
       }
@@ -110,7 +125,7 @@ export class KeyBlocks {
       if (growth !== undefined) {
         this.#remembered(growth).learn(owner.idOf(slot), until - now, Math.max(cooldown, interval), known !== undefined, growth, now)
       }
-      this.set(slot, until, known?.manual ?? false, known?.source ?? source, delay)
+      this.set(slot, until, manual, known?.source ?? source, delay)
       if (known === undefined) owner.blocked(owner.keyOf(slot), until - now, 'remote')
     } else if (known !== undefined) {
       this.clear(slot)

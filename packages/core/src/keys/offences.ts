@@ -45,6 +45,10 @@ export class Offences {
     this.#put(id, { level, until: now + remaining + growth.memory, began, first: base }, now)
   }
 
+  forget(id: string): void {
+    this.#records.delete(id)
+  }
+
   /** Forgets what is over. */
   sweep(now: number): void {
     for (const [id, { until }] of this.#records) if (until <= now) this.#records.delete(id)

@@ -33,8 +33,9 @@ export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | '
  * - `'span-end'`: none of these: a span ended.
  * - `'resend'`: the store had lost its data, or was back after an outage.
  * - `'close'`: the throttler was closed, or a policy was taken out.
+ * - `'usage'`: a node asked how much of the key was used.
  */
-export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proof' | 'span-end' | 'resend' | 'close'
+export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proof' | 'span-end' | 'resend' | 'close' | 'usage'
 
 /**
  * Why an exchange failed, as a short list that is fit for a label.
@@ -82,6 +83,7 @@ export const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
   'span-end',
   'resend',
   'close',
+  'usage',
 ])
 export const COUNTDOWN = 0
 export const HELLO = 1
@@ -91,6 +93,7 @@ export const PROOF = 4
 export const SPAN_END = 5
 export const RESEND = 6
 export const CLOSE = 7
+export const ASKED = 8
 
 /** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
 export class Stats {

@@ -1,7 +1,7 @@
 import type { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
-import type { Ordinal } from '../time/intervals.ts'
+import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 
 /**
  * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
@@ -19,6 +19,11 @@ import type { Ordinal } from '../time/intervals.ts'
 export interface MeetingPoint {
   /** A short name for messages and metrics, e.g. `'memory'`, `'ipc'`, `'redis'`. */
   readonly kind: string
+  /**
+   * Where it is, e.g. `'localhost:6379/0 weir'`: stores of one process with the same kind and address are one store, so
+   * that their throttlers must agree on rules of the same name. Default: each value is a store of its own.
+   */
+  readonly address?: string
   /** Opens one node's connection. Neither throws nor waits because the store is away. */
   open(node: StoreNode): StoreConnection
 }
@@ -91,6 +96,10 @@ export interface SyncEntry {
    * nothing is written and `granted` is false.
    */
   readonly atMost?: number
+  /** The key's last reset as this node knows it, where that concerns the first cell (see `lastCellOf`). Absent for none. */
+  readonly epoch?: number
+  /** Tells the other nodes to send what they have of the key, also where it is little. */
+  readonly ask?: true
 }
 
 /** What came back for one entry. */
@@ -102,6 +111,13 @@ export interface SyncResult {
   readonly cells: readonly Cell[]
   /** Milliseconds for which the key is still blocked; 0 when it is not. */
   readonly blocked: number
+  /** The block was set by hand. */
+  readonly manual?: true
+  /**
+   * The key was reset, and the entry's units were counted before that as far as its node knows (its `epoch` is older or
+   * absent): nothing of it was written, and `granted` is false where that matters. `cells` are of after the reset.
+   */
+  readonly epoch?: number
   /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
   readonly granted: boolean
 }
@@ -112,13 +128,23 @@ export interface SyncResult {
  * - `'set'`: blocked by hand: replaces what is there.
  * - `'restore'`: sent again after the store lost its data; keeps the longer one.
  * - `'lift'`: unblocked by hand.
+ * - `'reset'`: the key's counts begin anew with `epoch`, at all nodes: the store forgets them, and how often the key was
+ *   blocked; and ends its block, unless that was set by hand. A reset that is not newer than the known one changes nothing.
  */
 export interface BlockChange {
   readonly policy: StorePolicy
   readonly key: string
-  readonly kind: 'exceeded' | 'set' | 'restore' | 'lift'
-  /** Milliseconds from now for which the key is blocked; 0 for `'lift'`. */
+  readonly kind: 'exceeded' | 'set' | 'restore' | 'lift' | 'reset'
+  /** Milliseconds from now for which the key is blocked; 0 for `'lift'` and `'reset'`. */
   readonly remaining: number
+  /** Of a `'restore'`: the block was set by hand. */
+  readonly manual?: true
+  /**
+   * Of a `'reset'`: its moment, a whole number of milliseconds since the Unix epoch by the clock that the policy goes by, and
+   * more than any earlier one of the key. Of an `'exceeded'`: the key's last reset as this node knows it; a store that knows
+   * of a newer one changes nothing.
+   */
+  readonly epoch?: number
   /**
    * Of an `'exceeded'` only: the store remembers how often the key was blocked, and blocks it for
    * `remaining · factor^n`, at most `max` (but never less than `remaining`), after n blocks that it remembers. Each is
@@ -133,6 +159,10 @@ export interface BlockState {
   readonly key: string
   /** Milliseconds from now; 0 when the block was lifted. */
   readonly remaining: number
+  /** Set by hand. */
+  readonly manual?: true
+  /** The key's last reset, as long as nodes may hold counts of before it. */
+  readonly epoch?: number
 }
 
 /** One exchange, as a node asks for it. */
@@ -213,12 +243,32 @@ export interface TotalAnnouncement {
   readonly key: string
   /** As in `SyncResult.cells`. */
   readonly cells: readonly Cell[]
+  /** The key's last reset, where that concerns the first cell: these units were counted after it. */
+  readonly epoch?: number
 }
 
-/** A block that was set, or lifted (`remaining` 0). */
+/** A node wants to know how much of a key was used (`SyncEntry.ask`). */
+export interface AskAnnouncement {
+  readonly type: 'ask'
+  readonly policyId: string
+  readonly key: string
+}
+
+/** A block that was set, or lifted (`remaining` 0), or a reset (`epoch`). */
 export interface BlockAnnouncement extends BlockState {
   readonly type: 'block'
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
-export type Announcement = TotalAnnouncement | BlockAnnouncement
+export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement
+
+/**
+ * The last cell that a reset concerns: the one after that of its moment, since clocks of nodes may be a little ahead. Units of
+ * later cells count whether or not their node has heard of the reset.
+ */
+export function lastCellOf(epoch: number, width: number): Ordinal {
+  return (ordinalAt(epoch, width) + 1) as Ordinal
+}
+
+/** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
+export const RESET_CELLS = 3

@@ -2,7 +2,7 @@ import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
-import type { MeetingPoint, StatusReport } from '../store/contract.ts'
+import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
@@ -10,6 +10,7 @@ import { StoreTime } from '../time/store-time.ts'
 import { SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
+import { askUsage } from './usage.ts'
 
 /** The coordinators that are in use, by the store's value. */
 const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
@@ -25,6 +26,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
     get kind() {
       return meetingPoint.kind
     },
+    ...(meetingPoint.address !== undefined && { address: meetingPoint.address }),
     open: (node) => meetingPoint.open(node),
     coordinate,
   }
@@ -182,6 +184,17 @@ class BackgroundCoordinator implements Coordinator {
 
   welcome(): void {
     this.#loop.forgetCursor()
+  }
+
+  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
+    const loop = this.#loop
+    return askUsage(meter, id, deadline, {
+      clock: this.#clock,
+      get usual() {
+        return loop.usual
+      },
+      inquire: (entry) => loop.inquire(entry),
+    })
   }
 
   wake(): void {

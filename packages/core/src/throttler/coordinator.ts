@@ -4,7 +4,7 @@ import type { StrictDecisions, StrictHost } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
-import type { MeetingPoint, StatusReport } from '../store/contract.ts'
+import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
@@ -78,6 +78,14 @@ export interface Coordinator {
   retire(meters: readonly Exchanging[]): void
   /** Asks for all blocks and hot keys again, as new meters know of none. */
   welcome(): void
+  /**
+   * Asks the store for a key's units at all nodes.
+   *
+   * @param id the key as the store gets it
+   * @param deadline milliseconds
+   * @returns undefined when it did not answer within the deadline
+   */
+  ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined>
   /** Ticks soon, as there is something new to look after. */
   wake(): void
   /** The throttlers that have started. */

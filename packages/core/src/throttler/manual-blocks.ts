@@ -1,15 +1,11 @@
 import { type Duration, parseDuration } from '../decide/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
-import { boundedOnce, copied } from '../keys/key-text.ts'
-import { show, WeirError } from '../report/errors.ts'
 import { LOCAL } from '../report/stats.ts'
+import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 
 /** Which policies a block is of. */
-export interface BlockOptions {
-  /** A policy's name. Default: all policies. */
-  readonly policy?: string
-}
+export type BlockOptions = PolicyChoice
 
 /** What blocks by hand need of the throttler that they are set at. */
 export interface ManualBlocksParts {
@@ -29,9 +25,9 @@ export class ManualBlocks {
   /** As the throttler's. */
   block(given: string, duration: Duration, options: BlockOptions): void {
     const ms = parseDuration(duration, 'duration', 1)
-    const key = keyOf(given)
+    const key = countedKey(given)
     const now = this.#parts.now()
-    for (const limiter of this.#limitersOf(options)) {
+    for (const limiter of limitersOf(this.#parts.limiters(), options)) {
       const slot = limiter.locateAlways(key)
       limiter.meter.admits(slot, 1, now, false)
       limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
@@ -42,9 +38,9 @@ export class ManualBlocks {
 
   /** As the throttler's. */
   unblock(given: string, options: BlockOptions): void {
-    const key = keyOf(given)
+    const key = countedKey(given)
     const now = this.#parts.now()
-    for (const limiter of this.#limitersOf(options)) {
+    for (const limiter of limitersOf(this.#parts.limiters(), options)) {
       const slot = limiter.table.find(key)
       const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
       if (was !== undefined) limiter.blocks.clear(slot)
@@ -53,21 +49,4 @@ export class ManualBlocks {
       if (was !== undefined) limiter.unblocked(key, 'manual')
     }
   }
-
-  #limitersOf({ policy: name }: BlockOptions): readonly Limiter[] {
-    const limiters = this.#parts.limiters()
-    if (name === undefined) return limiters
-    const limiter = limiters.find(({ policy }) => policy.name === name)
-    if (limiter === undefined) {
-      const names = limiters.map(({ policy }) => show(policy.name)).join(', ')
-      throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(name)}; there is ${names}.`)
-    }
-    return [limiter]
-  }
-}
-
-/** A key as it is counted, in memory of its own: what is told to the store may wait for long. */
-function keyOf(key: unknown): string {
-  if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
-  return copied(boundedOnce(key))
 }

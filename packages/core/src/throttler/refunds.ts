@@ -1,5 +1,5 @@
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
-import { type Limiter, NO_SLOT } from '../decide/limiter.ts'
+import { idOfKey, type Limiter, NO_SLOT } from '../decide/limiter.ts'
 
 /**
  * Refunds units of an allowed decision, at most what is left of its cost at each policy.
@@ -21,6 +21,8 @@ export function refund(
     if (!(back > 0) || limiter === undefined) continue
     part.cost -= back
     if (now >= limiter.meter.rollAt) roll(limiter, now)
+    // A reset has given them back already.
+    if (limiter.resets.since(idOfKey(part.key), part.serial)) continue
     limiter.meter.refund(part.key, part.ordinal, back, now)
   }
 }

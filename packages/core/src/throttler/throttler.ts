@@ -15,12 +15,16 @@ import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Coordinated, Coordinator, Inspected, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
+import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
+import { type Names, namesAt, placeOfCall } from './names.ts'
 import { newNodeId } from './node-id.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
+import { reset } from './reset.ts'
 import { ThrottledReport } from './throttled-report.ts'
+import { type Usage, type UsageOptions, usage } from './usage.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -41,6 +45,9 @@ export function createThrottler<const Name extends string = string, Req = unknow
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Its time and timers, by which adapters wait. */
   readonly clock: Clock
+  /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
+  readonly names: Names | undefined
+  readonly #place: string
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
   readonly #coordinator: Coordinator | undefined
@@ -90,6 +97,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),
     }
+    this.names = store === undefined ? undefined : namesAt(store)
+    this.#place = store === undefined ? '' : placeOfCall()
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], policies, this.#place)
     const policyIds = policies.map(({ id }) => id)
     this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
     this.#ownId = newNodeId(random)
@@ -165,7 +175,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#path.check(key, options)
   }
 
-  /** As `check`, but nothing is counted and no cooldown starts. */
+  /**
+   * What `check` would answer now, by what this node knows: nothing is counted, no cooldown starts, and a key that is not
+   * known stays unknown. `remaining` is what is left now. `usage` asks the other nodes as well.
+   *
+   * @param options the cost, or `{ cost, limit }`; a cost of 0 asks only whether the key is blocked
+   */
   peek(key: string, options?: number | CheckOptions): Decision<Name> {
     return this.#path.peek(key, options)
   }
@@ -252,6 +267,41 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
+   * Begins a key's counts anew at all nodes, as if it had made no request yet: its cooldown ends, and how often it was
+   * blocked is forgotten. Units count no more that other nodes hold and have not sent, and refunds of earlier requests
+   * change nothing. A block by hand stays. While the store is away it holds here, and is told when the store is back.
+   *
+   * @param key what is counted; policies with `key: 'all'` count by `'all'`
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_CLOSED`
+   *
+   * @example
+   * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
+   */
+  reset(key: string, options: PolicyChoice = {}): void {
+    reset(key, options, this.#limiters.all, this.#now())
+  }
+
+  /**
+   * How much of its limits a key has used, in the order of the policies: the sum over all nodes, also of what they have not
+   * sent. Takes some round trips of the store; when it does not answer within `timeout`, or there is none, it is what this
+   * node knows, and `source` says so. For support and account pages, not for each request.
+   *
+   * @param key as for `check`: for policies with `key: 'all'` it is the counter that all share
+   * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_CLOSED`
+   *
+   * @example
+   * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
+   */
+  usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
+    return usage(key, options, {
+      coordinator: this.#coordinator,
+      limiters: this.#limiters.all,
+      rules: this.#rules as readonly PolicyOptions<never>[],
+      now: () => this.#now(),
+    }) as Promise<readonly Usage<Name>[]>
+  }
+
+  /**
    * Swaps the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same
    * keeps its counts and blocks, whatever else changes.
    *
@@ -268,6 +318,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
       )
     }
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed, this.#place)
     const before = this.#limiters.exchanging
     this.#adopt(rules, parsed)
     const { exchanging } = this.#limiters
@@ -336,6 +387,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       await left
     } finally {
       this.#state = 'closed'
+      this.names?.release(this.#self)
       for (const { meter } of this.#limiters.all) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
       release?.()

@@ -70,7 +70,7 @@ test('blocks: by hand here, and told by the store', async () => {
   offer(one, 'a', 1)
   offer(two, 'a', 2)
   expect(refusals(one)).toEqual({ 'blocked/local': 1 })
-  expect(refusals(two)).toEqual({ 'cooldown/announcement': 2 })
+  expect(refusals(two)).toEqual({ 'blocked/announcement': 2 })
   expect(snapshot(one).policies[0]?.blocks).toEqual({ exceeded: 0, manual: 1, remote: 0 })
   expect(snapshot(two).policies[0]?.blocks).toEqual({ exceeded: 0, manual: 0, remote: 1 })
 })

@@ -52,7 +52,8 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
         policies,
         clock,
         random: seeded(seed * 1_000 + made.length),
-        ...(alone ? {} : { store }),
+        // A value of its own for each, as nodes are processes of their own.
+        ...(alone ? {} : { store: { kind: store.kind, coordinate: store.coordinate, open: (one) => store.open(one) } }),
         ...options,
       })
       const node = Object.assign(throttler, { clock })

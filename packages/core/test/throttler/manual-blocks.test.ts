@@ -20,7 +20,7 @@ describe('a block by hand', () => {
     one.block('a', '10s')
     expect(one.check('a')).toMatchObject({ allowed: false, reason: 'blocked', retryAfter: 10_000 })
     await world.run(1)
-    expect(two.check('a').allowed).toBe(false)
+    expect(two.check('a')).toMatchObject({ allowed: false, reason: 'blocked' })
     expect(one.check('b').allowed).toBe(true)
     await world.run(9_998)
     expect(one.check('a').allowed || two.check('a').allowed).toBe(false)
@@ -35,11 +35,46 @@ describe('a block by hand', () => {
     await world.run(50)
     one.block('a', '10s')
     await world.run(1_000)
-    expect(two.check('a').allowed).toBe(false)
+    expect(two.check('a').reason).toBe('blocked')
     one.unblock('a')
     await world.run(1_000)
     expect(two.check('a').allowed).toBe(true)
     await close()
+  })
+
+  test('is told as such by nodes that start later, that learn of it by an exchange, and after the store lost its data', async () => {
+    const { one, two, node, world, store, close } = pair()
+    await world.run(50)
+    store.announces = false
+    one.block('a', '1h')
+    await world.run(1)
+    offer(two, 'a', 3)
+    await world.run(200)
+    expect(two.check('a').reason).toBe('blocked')
+    const young = node(policy).start() as Node
+    await world.run(50)
+    expect(young.check('a').reason).toBe('blocked')
+    expect(snapshot(young).blocked).toEqual([expect.objectContaining({ key: 'a', cause: 'manual' })])
+    store.hub.lose()
+    await world.run(3_000)
+    const later = node(policy).start() as Node
+    await world.run(50)
+    expect(later.check('a').reason).toBe('blocked')
+    await close()
+  })
+
+  test('takes the place of a cooldown, and is told as such from then on', async () => {
+    const here = scene()
+    const cooling = { ...policy, cooldown: '1m' } as const
+    const [one, two] = [here.node(cooling).start(), here.node(cooling).start()] as Node[] as [Node, Node]
+    await here.world.run(50)
+    offer(one, 'a', 6)
+    await here.world.run(5)
+    expect([one.check('a').reason, two.check('a').reason]).toEqual(['cooldown', 'cooldown'])
+    two.block('a', '1m')
+    await here.world.run(5)
+    expect([one.check('a').reason, two.check('a').reason]).toEqual(['blocked', 'blocked'])
+    await here.close()
   })
 
   test('is lifted everywhere, by any node', async () => {
@@ -194,6 +229,7 @@ describe('where the table of keys is full', () => {
 
     other.block('far', '10s')
     await here.world.run(5)
+    expect(full.check('far').reason).toBe('blocked')
     full.unblock('far')
     await here.world.run(5)
     expect(other.check('far').allowed).toBe(true)

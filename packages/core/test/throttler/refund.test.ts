@@ -9,11 +9,11 @@ test('units come back, at most what the decision took, however often it is asked
   offer(throttler, 'a', 1, 3)
   const decision = throttler.check('a', 4)
   throttler.refund(decision, 1)
-  expect(throttler.peek('a', 1).remaining).toBe(3)
+  expect(throttler.peek('a', 1).remaining).toBe(4)
   throttler.refund(decision)
   throttler.refund(decision)
   throttler.refund(decision, 100)
-  expect(throttler.peek('a', 1).remaining).toBe(6)
+  expect(throttler.peek('a', 1).remaining).toBe(7)
   expect(decision.cost).toBe(0)
 })
 
@@ -22,7 +22,7 @@ test.each([0, -1, Number.NaN, '2', null])('%s refunds nothing', (units) => {
   const throttler = node({ limit: 10, interval: '1m' })
   const decision = throttler.check('a', 5)
   throttler.refund(decision, units as number)
-  expect(throttler.peek('a', 1).remaining).toBe(4)
+  expect(throttler.peek('a', 1).remaining).toBe(5)
 })
 
 test('a refused decision has nothing to refund', () => {
@@ -41,9 +41,9 @@ test('each of several policies gets its own back', () => {
   ])
   const decision = throttler.decide(['x', 'x'], [2, 5])
   throttler.refund(decision, 3)
-  expect(throttler.peek('x').parts.map(({ remaining }) => remaining)).toEqual([9, 7])
+  expect(throttler.peek('x').parts.map(({ remaining }) => remaining)).toEqual([10, 8])
   throttler.refund(decision)
-  expect(throttler.peek('x').parts.map(({ remaining }) => remaining)).toEqual([9, 9])
+  expect(throttler.peek('x').parts.map(({ remaining }) => remaining)).toEqual([10, 10])
 })
 
 test('a refund opens a key that was closed', () => {
@@ -93,7 +93,7 @@ describe('in the store', () => {
     await world.runTo(1_001)
     offer(one, 'a', 1, 50)
     one.refund(decision, 5)
-    expect(one.peek('a').remaining).toBe(49)
+    expect(one.peek('a').remaining).toBe(50)
     await world.runTo(1_900)
     await close()
     expect(store.total(policy, 'a', EPOCH)).toEqual({ taken: 15, given: 5 })

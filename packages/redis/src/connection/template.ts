@@ -45,12 +45,24 @@ export interface ClusterClient extends Client {
 export interface Template {
   readonly isCluster: boolean
   readonly db: number
+  /** Where the server is, as far as the settings say: the same for the same ones. */
+  readonly address: string
   client(timeout: number): Client | ClusterClient
 }
 
 interface Duplicable {
   readonly isCluster?: boolean
-  readonly options: { readonly db?: number; readonly redisOptions?: object }
+  readonly options: {
+    readonly db?: number
+    readonly redisOptions?: object
+    readonly host?: string
+    readonly port?: number
+    readonly path?: string
+    readonly name?: string
+    readonly sentinels?: readonly unknown[] | null
+  }
+  /** Of a Cluster. */
+  readonly startupNodes?: readonly unknown[]
   duplicate(...args: readonly unknown[]): unknown
 }
 
@@ -61,6 +73,7 @@ export function templateOf(target: RedisTarget): Template {
     return {
       isCluster: true,
       db: 0,
+      address: `cluster ${(instance.startupNodes ?? []).map(placeOf).sort().join(' ')}`,
       client: (timeout) =>
         instance.duplicate([], {
           ...CLUSTER_SETTINGS,
@@ -72,8 +85,23 @@ export function templateOf(target: RedisTarget): Template {
   return {
     isCluster: false,
     db: instance.options.db ?? 0,
+    address: addressOf(instance.options),
     client: (timeout) => instance.duplicate(connectionSettings(timeout)) as Client,
   }
+}
+
+function addressOf({ db = 0, path, host = 'localhost', port = 6379, sentinels, name = '' }: Duplicable['options']): string {
+  const server = sentinels ? `${name} ${sentinels.map(placeOf).sort().join(' ')}` : (path ?? `${host}:${port}`)
+  return `${server}/${db}`
+}
+
+/** A node of a Cluster or a Sentinel as users give it: a port, a URL, or an object. */
+function placeOf(node: unknown): string {
+  if (typeof node === 'number') return `:${node}`
+  // What stands before the host of a URL may be a password.
+  if (typeof node === 'string') return node.replace(/^.*@/, '')
+  const { host = '', port = '' } = (node ?? {}) as { readonly host?: string; readonly port?: number | string }
+  return `${host}:${port}`
 }
 
 function instanceOf(target: RedisTarget): Duplicable {
@@ -88,7 +116,7 @@ function instanceOf(target: RedisTarget): Duplicable {
         throw invalidOption('cluster', target.cluster, 'an array of startup nodes')
       }
       const options = { ...target.options, lazyConnect: true } as { readonly lazyConnect: true }
-      return new Cluster(target.cluster, options) as Duplicable
+      return new Cluster(target.cluster, options) as unknown as Duplicable
     }
     // An instance of another library, or an array, would otherwise pass for options and connect to the default port.
     if (Object.getPrototypeOf(target) === Object.prototype || Object.getPrototypeOf(target) === null) {

@@ -68,8 +68,8 @@ export class Bucket {
       const sequence = this.#sequence.next()
       const now = nodesTime && nodesTime.time + (call.since - nodesTime.middle)
       const argument = argumentOf({ node: nodeId, sequence, sequenceTtl: SEQUENCE_TTL, now })
-      const { log, ends, keep, hot } = this.keys
-      const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, ...keys], argument))
+      const { log, ends, keep, hot, hand, resets } = this.keys
+      const reply = parseArray(await link.run(script, [this.#sequenceKey, log, ends, keep, hot, hand, resets, ...keys], argument))
       link.heardAt = clock.monotonic()
       const middle = (call.since + link.heardAt) / 2
       const [seconds, microseconds, before, ...rest] = reply

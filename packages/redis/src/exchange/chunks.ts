@@ -1,4 +1,4 @@
-import type { BlockChange, Cell, StorePolicy, SyncEntry } from '@weir/core/sync'
+import { type BlockChange, type Cell, lastCellOf, RESET_CELLS, type StorePolicy, type SyncEntry } from '@weir/core/sync'
 import {
   type BucketKeys,
   escapeKey,
@@ -46,10 +46,13 @@ export class Chunk {
   readonly #keys: BucketKeys
   readonly #policies: unknown[] = []
   readonly #policyPlaces = new Map<StorePolicy, PolicyPlace>()
-  readonly #offences: string[] = []
+  /** The Redis keys of blocks and resets. */
+  readonly #blockKeys: string[] = []
   readonly #blocks: unknown[] = []
   readonly #groups: PlainGroup[] = []
   readonly #entries: unknown[] = []
+  /** What few entries have, by their place in that list. */
+  #rare: Record<number, readonly [epoch: number, keys: number, ask: 0 | 1]> | undefined
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
   #sliding = false
@@ -84,20 +87,26 @@ export class Chunk {
 
   /** The Redis keys of the script call. */
   keys(): string[] {
-    return this.#offences.concat(...this.#groups.flatMap(({ counters, cells }) => [counters, cells]), this.#entryKeys)
+    return this.#blockKeys.concat(...this.#groups.flatMap(({ counters, cells }) => [counters, cells]), this.#entryKeys)
   }
 
-  addEntry(place: number, { policy, cells, atMost }: SyncEntry, label: string, name: string): void {
+  addEntry(place: number, { policy, cells, atMost, epoch, ask }: SyncEntry, label: string, name: string): void {
     const policyPlace = this.#policy(policy)
     this.#characters += label.length
     const [cell] = cells
-    const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label
+    const rare = epoch !== undefined || ask === true
+    const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label && !rare
     if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
 
     if (policy.cells > 1) this.#sliding = true
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
-    const found = name === label && (cells.length > 0 || policy.cells > 1)
+    const found = name === label && (cells.length > 0 || policy.cells > 1) && !rare
+    if (rare) {
+      const keys = epoch === undefined ? [] : this.#keysOfReset(policy, policyPlace.name, name, epoch)
+      this.#entryKeys.push(...keys)
+      this.#rare = { ...this.#rare, [this.#entries.length]: [epoch ?? 0, keys.length, ask ? 1 : 0] }
+    }
     this.#entries.push(policyPlace.number, found ? 0 : label, atMost ?? -1, cells.length)
     for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, units(taken), units(given))
     if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
@@ -128,18 +137,36 @@ export class Chunk {
     return true
   }
 
-  addBlock(place: number, { policy, kind, remaining, growth }: BlockChange, label: string, name: string): void {
-    const wanted = kind === 'lift' ? 0 : time(remaining)
+  addBlock(place: number, change: BlockChange, label: string, name: string): void {
+    const { policy, kind, remaining, growth, epoch = 0, manual } = change
+    const wanted = kind === 'lift' || kind === 'reset' ? 0 : time(remaining)
     const { number, name: policyName } = this.#policy(policy)
-    const block: unknown[] = [number, label, kind, wanted]
-    if (growth !== undefined) {
+    const block: unknown[] = [number, label, kind, wanted, epoch, manual ? 1 : 0]
+    if (kind === 'reset') {
+      const keys = this.#keysOfReset(policy, policyName, name, epoch)
+      block.push(keys.length)
+      this.#blockKeys.push(...keys)
+      this.#work += keys.length / 2
+    } else if (growth !== undefined) {
       block.push(finite(growth.factor), time(growth.max), time(growth.memory))
-      this.#offences.push(offenceKey(this.#keys, policyName, name))
+      this.#blockKeys.push(offenceKey(this.#keys, policyName, name))
     }
     this.#blocks.push(block)
     this.#work++
     this.blockPlaces.push(place)
     this.#characters += label.length
+  }
+
+  /** All that is kept of a key and goes when it is reset. */
+  #keysOfReset(policy: StorePolicy, policyName: string, name: string, epoch: number): string[] {
+    const keys = [offenceKey(this.#keys, policyName, name)]
+    if (policy.cells > 1) return [...keys, windowKey(this.#keys, policyName, name)]
+    const last = lastCellOf(epoch, policy.width)
+    for (let ordinal = last - RESET_CELLS + 1; ordinal <= last; ordinal++) {
+      const { counterPrefix, cellPrefix, suffix } = intervalKeys(this.#keys, policyName, ordinal)
+      keys.push(counterPrefix + name + suffix, cellPrefix + name + suffix)
+    }
+    return keys
   }
 
   /** The script's argument. */
@@ -151,6 +178,7 @@ export class Chunk {
       blocks: this.#blocks,
       plain: this.#groups.flatMap(({ policy, ordinal, taken }) => [policy, ordinal, taken.length, ...taken]),
       entries: this.#entries,
+      rare: this.#rare ?? false,
     })
   }
 

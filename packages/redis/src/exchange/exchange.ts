@@ -1,5 +1,6 @@
 import type {
   BlockState,
+  Cell,
   HeartbeatReply,
   HeartbeatRequest,
   StatusReport,
@@ -9,14 +10,24 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import { ordinalAt } from '@weir/core/sync'
+import { lastCellOf, ordinalAt } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { type Script, script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
 import { type Chunk, chunksOf } from './chunks.ts'
-import { parseMember, parseNumber, parseRemaining, parseResult, parseStatuses, parseWhole, replyError, understood } from './wire.ts'
+import {
+  parseBlock,
+  parseMember,
+  parseNumber,
+  parseRemaining,
+  parseResult,
+  parseStatuses,
+  parseWhole,
+  replyError,
+  understood,
+} from './wire.ts'
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
@@ -172,13 +183,19 @@ export class Exchange {
         this.#try(async () => {
           bucket.cursor = cursors?.[place] ?? 0
           for (const state of await this.#beatBucket(bucket, place === 0, request, starting ? hot : undefined)) {
-            if (policyIds.has(state.policyId) && (state.remaining > 0 || !starting)) blocks.push(state)
+            const lasts = state.remaining > 0 || state.epoch !== undefined
+            if (policyIds.has(state.policyId) && (lasts || !starting)) blocks.push(state)
           }
         }),
       ),
     )
     if (this.#answers === before) return
-    const totals = starting ? await this.#totals(hot.filter(({ policy }) => policyIds.has(policy.id))) : []
+    const totals = starting
+      ? await this.#totals(
+          hot.filter(({ policy }) => policyIds.has(policy.id)),
+          blocks,
+        )
+      : []
     this.#heartbeat = {
       nodes: Math.max(1, this.#context.nodes),
       generation: this.#context.generation(),
@@ -224,8 +241,12 @@ export class Exchange {
       wantsHot = false
       const found = Array.isArray(blocks) ? blocks : []
       for (let i = 0; i + 1 < found.length && i < 2 * PAGE; i += 2) {
-        const state = understood(() => ({ ...parseMember(found[i]), remaining: Math.max(0, parseRemaining(found[i + 1]) - setBack) }))
-        if (state !== undefined) states.push({ policyId: state.policyId, key: state.key, remaining: state.remaining })
+        const state = understood((): BlockState => {
+          const { policyId, key } = parseMember(found[i])
+          const block = parseBlock(found[i + 1])
+          return { policyId, key, ...block, remaining: Math.max(0, block.remaining - setBack) }
+        })
+        if (state !== undefined) states.push(state)
       }
       // A list that is older than what this node has seen: the bucket lost data, and hands out what it has.
       if (version < cursor) this.#context.blocksLost()
@@ -243,7 +264,8 @@ export class Exchange {
   }
 
   /** The totals of hot keys, for a node that starts. */
-  async #totals(entries: readonly SyncEntry[]): Promise<TotalAnnouncement[]> {
+  async #totals(entries: readonly SyncEntry[], blocks: readonly BlockState[]): Promise<TotalAnnouncement[]> {
+    const resets = new Map(blocks.map(({ policyId, key, epoch }) => [`${policyId}\n${key}`, epoch]))
     const totals: TotalAnnouncement[] = []
     await Promise.all(
       Array.from(chunksOf(entries, [], this.#context.keys), ([place, chunks]) =>
@@ -252,9 +274,12 @@ export class Exchange {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
-              const cells = understood(() => parseResult(rest[i], asked))?.cells ?? []
+              const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
               // One that nobody has counted is no news: anybody can name keys in the list.
-              if (cells.some(({ taken }) => taken > 0)) totals.push({ type: 'total', policyId: policy.id, key, cells })
+              if (!cells.some(({ taken }) => taken > 0)) return
+              const epoch = resets.get(`${policy.id}\n${key}`)
+              const concerned = epoch !== undefined && (cells[0] as Cell).ordinal <= lastCellOf(epoch, policy.width)
+              totals.push({ type: 'total', policyId: policy.id, key, cells, ...(concerned && { epoch }) })
             })
           }
         }),
@@ -265,7 +290,7 @@ export class Exchange {
 
   async #ask(bucket: Bucket): Promise<void> {
     const { moment } = await bucket.call(exchangeScript, [], (common) =>
-      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [] }),
+      JSON.stringify({ ...common, prefix: '', channel: false, policies: [], blocks: [], plain: [], entries: [], rare: false }),
     )
     this.#answeredBy(bucket, moment)
   }

@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import type { Announcement, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
+import type { Announcement, BlockState, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
 import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
@@ -108,15 +108,29 @@ export function parseCells(text: string): Cell[] {
   return cells
 }
 
-/** `granted|blocked|cells`, or just the units taken in the one cell that was sent. */
+/** `granted|blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
 export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
   const [only] = sent
   if (typeof value === 'number' && only !== undefined) {
     return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0, granted: true }
   }
-  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 4) : []
-  if ((granted !== '0' && granted !== '1') || cells === undefined || rest.length > 0) throw replyError('a result')
-  return { cells: parseCells(cells), blocked: parseRemaining(blocked), granted: granted === '1' }
+  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 6) : []
+  if ((granted !== '0' && granted !== '1') || cells === undefined) throw replyError('a result')
+  return { cells: parseCells(cells), blocked: parseRemaining(blocked), granted: granted === '1', ...parseRare(rest) }
+}
+
+/** Whether a block was set by hand, and a reset: `1` or nothing, and its moment or nothing. Most are without both. */
+function parseRare([manual, epoch, ...rest]: readonly string[]): { manual?: true; epoch?: number } {
+  if (manual === undefined) return {}
+  if ((manual !== '' && manual !== '1') || epoch === undefined || rest.length > 0) throw replyError('a block')
+  return { ...(manual === '1' && { manual: true }), ...(epoch !== '' && { epoch: parseWhole(epoch) }) }
+}
+
+/** What is left of a block: `remaining`, or `remaining|by hand|last reset`. */
+export function parseBlock(value: unknown): Omit<BlockState, 'policyId' | 'key'> {
+  if (typeof value !== 'string') return { remaining: parseRemaining(value) }
+  const [remaining, ...rest] = value.split('|', 4)
+  return { remaining: parseRemaining(remaining), ...parseRare(rest) }
 }
 
 /** A block's or hot key's name in the sorted sets: `policy\nlabel` and, of a hot fixed window, `\nordinal`. */
@@ -131,27 +145,35 @@ export function parseMember(value: unknown): { policyId: string; key: string; or
 }
 
 /**
- * What one script call announces of one policy: `t` (totals) or `b` (blocks), the node that caused it and the policy,
+ * What one script call announces of one policy: `t` (totals), `b` (blocks) or `a` (keys that somebody asks for), the node that caused it and the policy,
  * then label and content of each key; all on lines of their own. A key whose content is none is left out.
  */
 export function parseAnnouncements(message: string): Announcement[] {
   if (message.length > LONGEST_MESSAGE) throw replyError('a long message')
   const [type, node, policy, ...news] = message.split('\n', 3 + 2 * MOST_NEWS + 1)
-  if ((type !== 't' && type !== 'b') || node === undefined || policy === undefined || news.length % 2 !== 0) throw replyError('a message')
+  if ((type !== 't' && type !== 'b' && type !== 'a') || node === undefined || policy === undefined || news.length % 2 !== 0)
+    throw replyError('a message')
   const policyId = unescapeText(policy)
   const announcements: Announcement[] = []
   for (let i = 0; i < news.length; i += 2) {
     const key = unescapeText(news[i] as string)
     const content = news[i + 1] as string
-    const announcement = understood(
-      (): Announcement =>
-        type === 't'
-          ? { type: 'total', policyId, key, cells: parseCells(content) }
-          : { type: 'block', policyId, key, remaining: parseRemaining(content) },
-    )
+    const announcement = understood((): Announcement => {
+      if (type === 'a') return { type: 'ask', policyId, key }
+      return type === 't'
+        ? { type: 'total', policyId, key, ...parseTotal(content) }
+        : { type: 'block', policyId, key, ...parseBlock(content) }
+    })
     if (announcement !== undefined) announcements.push(announcement)
   }
   return announcements
+}
+
+/** Cells, or `cells|reset`. */
+function parseTotal(content: string): { readonly cells: readonly Cell[]; readonly epoch?: number } {
+  const [cells = '', epoch, ...rest] = content.split('|', 3)
+  if (rest.length > 0) throw replyError('a total')
+  return { cells: parseCells(cells), ...(epoch !== undefined && { epoch: parseWhole(epoch) }) }
 }
 
 /** Whether a node itself caused an announcement. Its reply tells it the same, so it need not be read. */

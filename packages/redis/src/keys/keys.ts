@@ -57,6 +57,10 @@ export interface BucketKeys {
   readonly ends: string
   /** Sorted set: block → until when its changes are handed out. */
   readonly keep: string
+  /** Sorted set: block that was set by hand. */
+  readonly hand: string
+  /** Sorted set: key → its last reset. */
+  readonly resets: string
   /** Sorted set: key that is hot → until when. About `MOST_HOT` of them. */
   readonly hot: string
   /** Sorted set: node → until when it counts as live. In the first bucket only. */
@@ -82,6 +86,8 @@ export class Keys {
         log: `${prefix}blocks:log`,
         ends: `${prefix}blocks:ends`,
         keep: `${prefix}blocks:keep`,
+        hand: `${prefix}blocks:hand`,
+        resets: `${prefix}resets`,
         hot: `${prefix}hot`,
         nodes: `${prefix}nodes`,
         status: `${prefix}status`,

@@ -85,7 +85,7 @@ end
   if hot or before < policy[4] and after >= policy[4] or large then
     label = labelOf(label, policy, counter, ordinalText)
     if hot then markHot(policy, label, ordinalText, ends) end
-    announce(totalNews, policy, label, ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given))
+    announceTotal(policy, label, ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given))
   end
   return hot
 end
@@ -111,7 +111,7 @@ end
     allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)`,
   // Nodes whose counts were in it hear that the total is too small, and send theirs again.
   `    local ordinalText = textOfOrdinal(ordinal)
-    announce(totalNews, policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
+    announceTotal(policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
     return allTaken, allGiven
   end
   if taken <= ownTaken and given <= ownGiven then return allTaken, allGiven end
@@ -162,12 +162,22 @@ end
     place = place + 2
     for i = 1, count do
       local text, counter = entries[place + i], KEYS[at + i]
-      local taken, given = write(policy, 0, counter, KEYS[at + count + i], cells[i], ordinal, expiry, running, tonumber(text), 0, text)
-      local left = blocks and blocks.left(policy[1] .. '\\n' .. labelOf(0, policy, counter, ordinalText)) or 0
-      if left == 0 and given == 0 and taken % 1 == 0 and taken < 1e15 then
+      local member = blocks and policy[1] .. '\\n' .. labelOf(0, policy, counter, ordinalText)`,
+  // Counted before a reset that the node has not heard of: nothing of it is written.
+  `      local newer = resets and newerReset(policy, member, ordinal, 0)
+      epochNow = newer or nil
+      local taken, given
+      if newer then
+        taken, given = write(policy, 0, counter, KEYS[at + count + i], cells[i], ordinal, expiry, running, 0, 0)
+      else
+        taken, given = write(policy, 0, counter, KEYS[at + count + i], cells[i], ordinal, expiry, running, tonumber(text), 0, text)
+      end
+      local left = blocks and blocks.left(member) or 0
+      if left == 0 and not newer and given == 0 and taken % 1 == 0 and taken < 1e15 then
         reply[#reply + 1] = taken
       else
-        reply[#reply + 1] = '1|' .. number(left) .. '|' .. ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given)
+        local byHand = left > 0 and blocks.byHand(member)
+        reply[#reply + 1] = '1|' .. number(left) .. '|' .. ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given) .. ((newer or byHand) and '|' .. (byHand and '1' or '') .. '|' .. (newer and number(newer) or '') or '')
       end
     end
     at, place = at + 2 * count, place + count + 1

@@ -17,7 +17,7 @@ const LONGEST_BLOCKS = 4 * 1024 * 1024
 /**
  * A node's sign of life in one bucket.
  *
- * KEYS: sequence, log, ends, keep, hot, nodes, status, ahead.
+ * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead.
  *
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), ttl, registry (whether this bucket holds it), cursor, page, hot (whether
  * the hot keys are wanted).
@@ -30,7 +30,7 @@ export const HEARTBEAT: string = [
   `${PRELUDE}
 local nodes, watched, statuses, ahead = 0, 0, {}, ''
 if request.registry then
-  local AHEAD = KEYS[8]
+  local AHEAD = KEYS[10]
   local text = sound('GET', AHEAD)
   local value = text and tonumber(text)
   if value and value >= -${FAR} and value <= ${FAR} then
@@ -45,7 +45,7 @@ if request.registry then
   elseif ahead ~= '' then
     call('PEXPIRE', AHEAD, 0)
   end
-  local NODES = KEYS[6]
+  local NODES = KEYS[8]
   sound('ZREMRANGEBYSCORE', NODES, '-inf', number(now))`,
   // Left by a clock that was ahead of this server's.
   `  call('ZREMRANGEBYSCORE', NODES, number(now + math.max(10 * request.ttl, 120000)), '+inf')
@@ -54,7 +54,7 @@ if request.registry then
   nodes = call('ZCARD', NODES)
 `,
   // What nodes tell of themselves, while somebody watches: until then, in the field that is no node's.
-  `  local STATUS = KEYS[7]
+  `  local STATUS = KEYS[9]
   local text = sound('HMGET', STATUS, ':until')[1]
   local watchedUntil = text and (tonumber(text) or math.huge) or 0`,
   // Watchers say ten seconds; those of a node whose time is ahead may seem more.
@@ -136,7 +136,7 @@ if version > request.cursor then
         if left > 0 then blocksLost = true end
       elseif left > 0 or call('ZSCORE', KEEP, member) then
         blocks[#blocks + 1] = member
-        blocks[#blocks + 1] = number(left)
+        blocks[#blocks + 1] = list.text(member, left, list.byHand(member), list.epoch(member))
       else`,
   // A lifted block that nothing says how long to keep.
   `        list.remove(member)

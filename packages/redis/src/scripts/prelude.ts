@@ -20,7 +20,7 @@ local clock = call('TIME')
 local shown = clock[1] * 1000 + clock[2] / 1000`,
   // After a step of this server's clock the nodes go by another time for a while.
   `local now = request.now or shown
-local LOG, ENDS, KEEP, HOT = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local LOG, ENDS, KEEP, HOT, HAND, RESETS = KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7]
 `,
   // The names of what could not be read. A reply must not become long by them.
   `local lost = {}`,
@@ -30,9 +30,9 @@ local LOG, ENDS, KEEP, HOT = KEYS[2], KEYS[3], KEYS[4], KEYS[5]
   // Something can't be read. Its key, if it is to go, is deleted by a command that is needed anyway, so that no further permission is.
   `local function lose(name, key)
   if #lost < 50 then lost[#lost + 1] = string.sub(name, 1, 300) end
-  if key == LOG or key == ENDS or key == KEEP then`,
-  // The three are one list, of which a part alone would tell of blocks that were lifted.
-  `    for i = 2, 4 do call('PEXPIRE', KEYS[i], 0) end
+  if key == LOG or key == ENDS or key == KEEP or key == HAND or key == RESETS then`,
+  // These are one list, of which a part alone would tell of blocks that were lifted.
+  `    for _, part in ipairs({ LOG, ENDS, KEEP, HAND, RESETS }) do call('PEXPIRE', part, 0) end
     blocksLost = true
   elseif key then
     call('PEXPIRE', key, 0)
@@ -72,7 +72,28 @@ end
   local list = {}
 
   function list.remove(member)
-    for i = 2, 4 do call('ZREM', KEYS[i], member) end
+    for _, part in ipairs({ LOG, ENDS, KEEP, HAND, RESETS }) do call('ZREM', part, member) end
+  end
+
+  function list.byHand(member)
+    return sound('ZSCORE', HAND, member) and true or false
+  end
+`,
+  // The last reset of a key; 0 for none.
+  `  function list.epoch(member)
+    local text = sound('ZSCORE', RESETS, member)
+    if not text then return 0 end
+    local epoch = tonumber(text)
+    if epoch >= 1 and epoch <= 2 ^ 53 and epoch % 1 == 0 then return epoch end
+    lose(RESETS .. ' ' .. member)
+    call('ZREM', RESETS, member)
+    return 0
+  end
+`,
+  // What is left of a block, as others are told: 'left', or 'left|1 when it was set by hand|the last reset'.
+  `  function list.text(member, left, byHand, epoch)
+    if not byHand and epoch == 0 then return number(left) end
+    return number(left) .. '|' .. (byHand and left > 0 and '1' or '') .. '|' .. (epoch > 0 and number(epoch) or '')
   end
 `,
   // Those whose changes need not be handed out any more.

@@ -192,7 +192,7 @@ function sliding(policy, label, atMost, count, entries, place)
   local first = final + 1
   while first > 3 and list[first - 3] > newest - span do first = first - 3 end
   local text = textOf(list, first, final)
-  if news then announce(totalNews, policy, labelOf(label, policy, hash), text) end
+  if news then announceTotal(policy, labelOf(label, policy, hash), text) end
   return granted, text, hash
 end
 `,

@@ -1,10 +1,33 @@
 import assert from 'node:assert/strict'
-import { createThrottler } from '@weir/core'
+import { createThrottler, memoryStore } from '@weir/core'
 import { paths } from '@weir/core/http'
 import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
 /** What is let in and what is not. */
 export const limitCases: readonly AdapterCase[] = [
+  {
+    title: 'a request that passes two throttlers with the same rule, key and store is counted once',
+    async run(context) {
+      const store = memoryStore()
+      const twice = { name: 'twice', ...context.limit(10), key: 'all' }
+      const rule = { store, policies: [twice] }
+      // Not of the same value, and with a policy of its own.
+      const other = { store, policies: [{ ...twice }, { name: 'once', ...context.limit(5), key: 'all' }] }
+      const client = await context.startWith([other, rule, rule])
+      assert.deepEqual(await client.statuses(['/', '/', '/']), [200, 200, 200])
+      const used = await client.throttlers[0]?.usage('all')
+      assert.deepEqual(
+        used?.map((one) => [one.policy, one.used, one.source]),
+        [
+          ['twice', 3, 'store'],
+          ['once', 3, 'store'],
+        ],
+      )
+      // Another store's rule of the same name is another matter.
+      const apart = { store: memoryStore(), policies: [{ ...twice, limit: 1 }] }
+      assert.deepEqual(await (await context.startWith([rule, apart])).statuses(['/', '/']), [200, 429])
+    },
+  },
   {
     title: 'lets in as many requests as the limit says, and refuses the next',
     async run(context) {

@@ -43,6 +43,23 @@ export class ContractNode {
     return defined(reply.results[0])
   }
 
+  /** As `count` of units in the running cell, for a node that knows of a reset. */
+  async countSince(policy: StorePolicy, key: string, taken: number, epoch: number): Promise<SyncResult> {
+    const cells = [cell(ordinalAt(this.#now(), policy.width), taken)]
+    return defined((await this.sync({ entries: [{ policy, key, cells, epoch }] })).results[0])
+  }
+
+  /** Resets a key; gives the milliseconds for which it stays blocked. */
+  async reset(policy: StorePolicy, key: string, epoch: number): Promise<number> {
+    return defined((await this.sync({ blocks: [{ policy, key, kind: 'reset', remaining: 0, epoch }] })).blocks[0])
+  }
+
+  /** Blocks a key for exceeding its limit, for a node that knows of a reset. */
+  async exceed(policy: StorePolicy, key: string, remaining: number, growth: BlockChange['growth'], epoch: number): Promise<number> {
+    const change: BlockChange = { policy, key, kind: 'exceeded', remaining, epoch }
+    return defined((await this.sync({ blocks: [growth ? { ...change, growth } : change] })).blocks[0])
+  }
+
   /** Changes a block; gives the remaining milliseconds. */
   async block(
     policy: StorePolicy,

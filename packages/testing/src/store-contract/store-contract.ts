@@ -5,6 +5,7 @@ import { ContractContext } from './context.ts'
 import { countCases } from './counts.ts'
 import type { StoreContractFixture } from './fixture.ts'
 import { nodeCases } from './nodes.ts'
+import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
 
 /** What of a test runner is needed: of vitest, node:test, Jest and others alike. */
@@ -41,7 +42,7 @@ export function storeContract(
   factory: () => StoreContractFixture | Promise<StoreContractFixture>,
   { describe, test, without = {} }: StoreContractOptions,
 ): void {
-  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...blockCases, ...nodeCases]
+  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...blockCases, ...resetCases, ...nodeCases]
   describe(`${name} keeps the store contract`, () => {
     for (const { title, needs, run } of cases) {
       if (needs?.some((need) => without[need] !== undefined)) continue

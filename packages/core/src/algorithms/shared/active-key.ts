@@ -46,6 +46,12 @@ export class Active {
     this.hello = false
   }
 
+  /** The key was reset: nothing is counted any more, and what was learned about its traffic stays. */
+  clear(): void {
+    this.nextInterval(Number.NEGATIVE_INFINITY)
+    this.previous = 0
+  }
+
   /** Units that others are expected to have taken since the last exchange; before the first one nothing is known of them. */
   expected(now: number): number {
     return this.rate === 0 ? 0 : this.rate * Math.max(0, now - this.syncedAt)

@@ -1,9 +1,9 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
-import { BLOCKED, baseOf, DUE, IN_FLIGHT, type KeyTable, TAG } from '../../keys/key-table.ts'
+import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, STRIDE, TAG } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
-import { OVERFLOWED, PROOF, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
-import type { StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
-import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
+import { type Cell, lastCellOf, type StorePolicy, type SyncEntry, type SyncResult, type TotalAnnouncement } from '../../store/contract.ts'
+import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
 import { nextRoll } from '../roll.ts'
@@ -212,14 +212,82 @@ export abstract class GatedMeter implements Exchanging {
     this.table.fields[base + TAG] = this.ordinalOf(base) * VERSIONS + STALE
   }
 
-  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
-    this.blocks.hear(slot, remaining, now, source, roundTrip, this.exchange.time.uncertainty(now))
+  blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
+    this.blocks.hear(slot, remaining, now, manual, source, roundTrip, this.exchange.time.uncertainty(now))
   }
 
-  blockAnswered(slot: number, remaining: number, now: number, roundTrip: number): void {
+  blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void {
     const known = this.blockOf(slot, now)
     if (known !== undefined) known.slack = roundTrip + this.exchange.time.uncertainty(now)
-    this.blockRemotely(slot, remaining, now, roundTrip)
+    this.blockRemotely(slot, remaining, now, manual, roundTrip)
+  }
+
+  reset(key: string, slot: number, _now: number): void {
+    this.cleared(key, slot)
+    if (slot < 0) return
+    const { fields } = this.table
+    const base = baseOf(slot)
+    const tag = fields[base + TAG] as number
+    fields.fill(0, base, base + STRIDE)
+    fields[base + TAG] = tag
+    fields[base + GATE] = Number.NEGATIVE_INFINITY
+    this.recheck(slot)
+  }
+
+  tellReset(id: string, known: number, now: number): number {
+    const epoch = Math.max(known + 1, Math.floor(this.time.at(now)))
+    const { width, ttl } = this.storePolicy
+    const until = this.time.monotonicAt(endOf(lastCellOf(epoch, width), width)) + ttl
+    if (this.exchange.connected)
+      this.exchange.changeBlock(this, { policy: this.storePolicy, key: id, kind: 'reset', remaining: 0, epoch }, until)
+    return epoch
+  }
+
+  hearReset(id: string, epoch: number, now: number): void {
+    const { width, cells } = this.storePolicy
+    // One that is over concerns no cell that counts, and may have been forgotten here.
+    if (lastCellOf(epoch, width) >= this.ordinal - cells) this.site.reset(id, epoch, now, 'remote')
+  }
+
+  epochOf(id: string, ordinal: Ordinal): number | undefined {
+    const epoch = this.site.resetAt(id)
+    return epoch > 0 && ordinal <= lastCellOf(epoch, this.storePolicy.width) ? epoch : undefined
+  }
+
+  /** A key's cells as they are sent, in ascending order. */
+  entryOf(key: string, cells: readonly Cell[], atMost?: number): SyncEntry {
+    const [first] = cells
+    const epoch = first && this.epochOf(key, first.ordinal)
+    return { policy: this.storePolicy, key, cells, ...(atMost !== undefined && { atMost }), ...(epoch !== undefined && { epoch }) }
+  }
+
+  /** Whether a key was reset after these units were counted, at this node or another one: they count no more. */
+  wasReset({ key, cells, epoch }: SyncEntry, result: SyncResult, now: number): boolean {
+    if (result.epoch !== undefined) this.hearReset(key, result.epoch, now)
+    const [first] = cells
+    return result.epoch !== undefined || (first !== undefined && this.epochOf(key, first.ordinal) !== epoch)
+  }
+
+  /** Whether what is announced of a key is of before its last reset. */
+  isOfBefore({ key, cells, epoch }: TotalAnnouncement, now: number): boolean {
+    if (epoch !== undefined) this.hearReset(key, epoch, now)
+    const [first] = cells
+    return first !== undefined && this.epochOf(key, first.ordinal) !== epoch
+  }
+
+  tellAll(id: string, now: number): void {
+    const slot = this.site.findId(id)
+    if (slot >= 0 && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, ASKED)
+  }
+
+  askedCells(): Cell[] {
+    return [{ ordinal: this.ordinal, taken: 0, given: 0 }]
+  }
+
+  usedIn(cells: readonly Cell[], _now: number): number {
+    let units = 0
+    for (const { ordinal, taken, given } of cells) if (ordinal === this.ordinal) units += taken - given
+    return units
   }
 
   sourceOf(slot: number, cost: number): SourceIndex {
@@ -266,8 +334,9 @@ export abstract class GatedMeter implements Exchanging {
   tellBlock(key: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void {
     if (!this.exchange.connected) return
     const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
-    const change = { policy: this.storePolicy, key, kind, remaining }
-    this.exchange.changeBlock(this, growth === undefined ? change : { ...change, growth }, until)
+    const epoch = kind === 'exceeded' ? this.site.resetAt(key) : 0
+    const change = { policy: this.storePolicy, key, kind, remaining, ...(growth && { growth }), ...(epoch > 0 && { epoch }) }
+    this.exchange.changeBlock(this, change, until)
   }
 
   sweep(from: number, now: number): number {
@@ -305,6 +374,8 @@ export abstract class GatedMeter implements Exchanging {
   protected abstract sendDue(slot: number, now: number, batch: Batch): void
   /** Whether a key without an exchange under way may be forgotten; its unsent counts are put aside first. */
   protected abstract mayForget(slot: number): boolean
+  /** Forgets what is kept of a key's units beside its record; `slot` may be negative. */
+  protected abstract cleared(key: string, slot: number): void
   /** The source of the knowledge that there is no room for `cost`. */
   protected abstract knownBy(slot: number, cost: number): SourceIndex
   /** The store lost its data: acknowledged units count as unsent again. */

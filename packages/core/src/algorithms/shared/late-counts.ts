@@ -94,6 +94,11 @@ export class LateCounts {
     return late
   }
 
+  /** Forgets a key's counts of all intervals. */
+  forget(key: string): void {
+    for (const counts of this.#byOrdinal.values()) counts.delete(key)
+  }
+
   find(key: string, ordinal: Ordinal): LateCount | undefined {
     return this.#byOrdinal.get(ordinal)?.get(key)
   }

@@ -69,7 +69,7 @@ export class Reservations implements WaitingRequests, EntryOwner {
       taken = sumOf(taken, reservation.cost)
       const cells = [{ ordinal: meter.ordinal, taken, given }]
       meter.stats.countExchange(STRICT)
-      batch.add(this, reservation, { policy: meter.storePolicy, key: meter.site.idOf(slot), cells, atMost: meter.site.limitOf(slot) })
+      batch.add(this, reservation, meter.entryOf(meter.site.idOf(slot), cells, meter.site.limitOf(slot)))
     }
     if (taken === records.taken(slot, base)) table.flags[slot] = flags & ~(DUE | IN_FLIGHT)
     return true
@@ -90,6 +90,11 @@ export class Reservations implements WaitingRequests, EntryOwner {
     const { fields, flags } = meter.table
     const { slot, cost } = ticket
     flags[slot] = (flags[slot] as number) & ~IN_FLIGHT
+    if (meter.wasReset(entry, result, now)) {
+      meter.recheck(slot)
+      ticket.answer(undefined)
+      return
+    }
     // This node's own units alone exceed the limit: a store that adds up can't have granted that.
     const possible = cell.taken - cell.given <= (entry.atMost ?? Number.POSITIVE_INFINITY)
     const granted = result.granted && possible
@@ -101,7 +106,7 @@ export class Reservations implements WaitingRequests, EntryOwner {
       const counted = granted ? cell : { ...cell, taken: fields[base + SENT] as number, given: active.givenSent }
       this.#rule.merge(slot, base, counted, reply, now)
     }
-    if (result.blocked > 0) meter.blockRemotely(slot, result.blocked, now, now - sent)
+    if (result.blocked > 0) meter.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     if (granted && ticket.abandoned) meter.refund(meter.site.keyOf(slot), cell.ordinal, cost, now)
     ticket.answer(granted, cell.ordinal)
     this.goOn(slot, now)

@@ -1,6 +1,7 @@
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
-import type { BlockChange, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { BlockChange, Cell, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
 import type { Batch, EntryOwner } from './batch.ts'
@@ -50,10 +51,14 @@ export interface ScanOptions {
 
 /** What a meter whose counts are exchanged sees of its limiter: also how the store knows its keys. */
 export interface SharedSite extends MeterSite {
-  /** The slot of a key of the store, made if need be; negative when there is no room. */
-  locateId(id: string): number
+  /** The slot of a key of the store, made if need be; negative when there is no room, unless a block by hand is to hold. */
+  locateId(id: string, byHand?: boolean): number
   /** The slot of a key of the store, or negative. */
   findId(id: string): number
+  /** A key's last reset, by this node or another one; 0 for none. */
+  resetAt(id: string): number
+  /** Begins a key's counts anew, unless this reset is known. */
+  reset(id: string, epoch: number, now: number, cause: 'remote'): void
   /** This node has blocked a key by itself. */
   blocked(key: string, forMs: number, cause: 'exceeded'): void
 }
@@ -78,9 +83,19 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
   scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   /** A block that the store or another node tells of; see `KeyBlocks.hear`. */
-  blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void
+  blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void
   /** The store's answer to a block that this node has set. */
-  blockAnswered(slot: number, remaining: number, now: number, roundTrip: number): void
+  blockAnswered(slot: number, remaining: number, now: number, manual: boolean, roundTrip: number): void
+  /** Asks for an exchange of what the store lacks of a key, however little it is. */
+  tellAll(id: string, now: number): void
+  /** Units of a key now, by the store's cells: those of `askedCells`, and for a sliding window those of before. */
+  usedIn(cells: readonly Cell[], now: number): number
+  /** The cells to ask the store for, to know a key's units, nothing taken. */
+  askedCells(): Cell[]
+  /** The store, or another node through it, tells of a reset of a key. */
+  hearReset(id: string, epoch: number, now: number): void
+  /** The key's last reset where it concerns this cell; undefined for none. */
+  epochOf(id: string, ordinal: Ordinal): number | undefined
   /** The store's clock has become known. */
   adoptTime(now: number): void
   /** Makes every gate be computed anew at its key's next request. `away`: the store went away or came back. */

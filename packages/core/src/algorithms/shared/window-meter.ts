@@ -95,7 +95,7 @@ export class WindowMeter extends GatedMeter {
     const own = this.records.own(base)
     active?.exchange(now, own - ((this.table.fields[base + SENT] as number) - active.givenSent))
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells: [{ ordinal, taken: sumOf(own, given), given }] })
+    batch.add(this, slot, this.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
   }
 
   override collect(slot: number, now: number, batch: Batch): void {
@@ -111,12 +111,15 @@ export class WindowMeter extends GatedMeter {
     const cell = entry.cells[0]
     const reply = result.cells[0]
     if (cell === undefined || reply === undefined) this.fail(ticket, entry, now)
-    else if (typeof ticket !== 'number') this.#settleLate(ticket, cell, reply)
-    else {
+    else if (typeof ticket !== 'number') {
+      if (ticket.kind === 'late' && this.wasReset(entry, result, now)) this.records.late.finish(ticket, this.ordinal)
+      else this.#settleLate(ticket, cell, reply)
+    } else {
       this.#settled(ticket)
-      if (this.ordinalOf(baseOf(ticket)) === cell.ordinal) this.rule.merge(ticket, baseOf(ticket), cell, reply, now)
+      if (this.wasReset(entry, result, now)) this.recheck(ticket)
+      else if (this.ordinalOf(baseOf(ticket)) === cell.ordinal) this.rule.merge(ticket, baseOf(ticket), cell, reply, now)
       else this.#acknowledgeLate(ticket, cell, reply)
-      if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, now - sent)
+      if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, result.manual === true, now - sent)
     }
     if (typeof ticket === 'number') this.rule.reservations?.goOn(ticket, now)
   }
@@ -222,7 +225,7 @@ export class WindowMeter extends GatedMeter {
       if (next === undefined) return true
       this.stats.countExchange(SPAN_END)
       const { wireKey: key, ordinal, taken, given } = next
-      batch.add(this, next, { policy: this.storePolicy, key, cells: [{ ordinal, taken, given }] })
+      batch.add(this, next, this.entryOf(key, [{ ordinal, taken, given }]))
     }
     return false
   }
@@ -237,6 +240,11 @@ export class WindowMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.records.forgotten(slot)
+  }
+
+  protected override cleared(key: string, slot: number): void {
+    if (slot >= 0) this.records.activeOf(slot)?.clear()
+    this.records.late.forget(key)
   }
 
   tillEnd(now: number): number {
@@ -268,7 +276,7 @@ export class WindowMeter extends GatedMeter {
     const cell = announcement.cells[0]
     if (cell === undefined) return
     if (now >= this.rollAt) this.roll(now)
-    if (cell.ordinal !== this.ordinal) return
+    if (cell.ordinal !== this.ordinal || this.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
     const base = baseOf(slot)
@@ -303,6 +311,17 @@ export class WindowMeter extends GatedMeter {
   override usedOf(slot: number, now: number): number {
     const units = this.knownOf(slot)
     return units > 0 ? this.rule.used(slot, units, now) : 0
+  }
+
+  override askedCells(): Cell[] {
+    const asked = super.askedCells()
+    return this.rule.usedBefore === undefined ? asked : [{ ordinal: (this.ordinal - 1) as Ordinal, taken: 0, given: 0 }, ...asked]
+  }
+
+  override usedIn(cells: readonly Cell[], now: number): number {
+    const before = cells.find(({ ordinal }) => ordinal === this.ordinal - 1)
+    const left = before === undefined ? 0 : (this.rule.usedBefore?.(before.taken - before.given, now) ?? 0)
+    return super.usedIn(cells, now) + left
   }
 
   override ownOf(slot: number): number {

@@ -39,6 +39,8 @@ export interface WindowRule {
   knownBy(slot: number, cost: number): SourceIndex
   /** What a snapshot shows as used, where `units` of the running interval are known and more than 0. */
   used(slot: number, units: number, now: number): number
+  /** How many of the units of the interval before the running one still count; none where the rule does not look at it. */
+  usedBefore?(units: number, now: number): number
 
   /** Whether a span's end may skip a key, since too little of it is unsent to matter. */
   quiet(slot: number, base: number, unsent: number): boolean

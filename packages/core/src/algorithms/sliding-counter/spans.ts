@@ -59,6 +59,10 @@ export class PublishedSlidingCounter implements WindowRule {
     return this.#meter.site.limitOf(slot) - this.most(slot, now) + units
   }
 
+  usedBefore(units: number, now: number): number {
+    return units * (1 - this.#elapsed(now))
+  }
+
   #previous(slot: number): number {
     return this.#records.activeOf(slot)?.previous ?? 0
   }

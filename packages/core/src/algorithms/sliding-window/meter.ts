@@ -9,6 +9,7 @@ import { mostOthers } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 import type { Bucket } from './cells.ts'
+import { EARLY_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 import { measurePace } from './pace.ts'
 import { SlidingRecords } from './records.ts'
@@ -70,8 +71,8 @@ export class SlidingWindowMeter extends GatedMeter {
     return this.#rule.explain(slot, cost, now)
   }
 
-  override blockRemotely(slot: number, remaining: number, now: number, roundTrip?: number, source?: SourceIndex): void {
-    super.blockRemotely(slot, remaining, now, roundTrip, source)
+  override blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
+    super.blockRemotely(slot, remaining, now, manual, roundTrip, source)
     if (remaining > 0) this.#rule.blockedRemotely(slot, now)
   }
 
@@ -122,13 +123,18 @@ export class SlidingWindowMeter extends GatedMeter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { policy: this.storePolicy, key: this.site.idOf(slot), cells })
+    batch.add(this, slot, this.entryOf(this.site.idOf(slot), cells))
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     if (typeof ticket !== 'number') return
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
+    if (this.wasReset(entry, result, now)) {
+      this.recheck(slot)
+      if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+      return
+    }
     const key = this.records.at(slot)
     if (key.away) {
       key.away = false
@@ -158,7 +164,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     this.refresh(slot, now)
     this.recheck(slot)
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, now - sent)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     this.#rule.lookAtNews(slot, key, now)
   }
 
@@ -206,7 +212,9 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(ticket)
   }
 
-  override announced({ cells, key: wireKey }: TotalAnnouncement, now: number): void {
+  override announced(announcement: TotalAnnouncement, now: number): void {
+    if (this.isOfBefore(announcement, now)) return
+    const { cells, key: wireKey } = announcement
     const slot = this.site.locateId(wireKey)
     if (slot < 0) return
     const key = this.refresh(slot, now)
@@ -298,6 +306,24 @@ export class SlidingWindowMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.records.forgotten(slot)
+  }
+
+  protected override cleared(_key: string, slot: number): void {
+    if (slot >= 0) this.records.forgotten(slot)
+  }
+
+  /** The whole window comes back, whatever cell is asked for. */
+  override usedIn(cells: readonly Cell[], now: number): number {
+    const into = this.records.into(now)
+    const oldest = this.records.oldest() + Math.floor(into)
+    let units = 0
+    for (const { ordinal, taken, given } of cells) {
+      if (ordinal < oldest) continue
+      units += taken - given
+      // Part of the oldest bucket is released already, as in `early`.
+      if (ordinal === oldest) units -= Math.min(EARLY_RELEASE * this.policy.limit, (taken - given) * (into - Math.floor(into)))
+    }
+    return units
   }
 
   protected override mayForget(slot: number): boolean {

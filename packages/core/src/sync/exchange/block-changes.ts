@@ -4,7 +4,7 @@ import type { BlockChange } from '../../store/contract.ts'
 /** A change of a block that the store has not answered yet. */
 export interface PendingBlock {
   readonly change: BlockChange
-  readonly meter: Pick<Exchanging, 'site' | 'blockAnswered'>
+  readonly meter: Pick<Exchanging, 'site' | 'blockOf' | 'blockAnswered'>
   /** When its time is over, on the monotonic clock. */
   readonly until: number
 }
@@ -31,6 +31,7 @@ export class BlockChanges {
   }
 
   add(pending: PendingBlock): void {
+    if (pending.change.kind === 'reset') this.#forgetCooldown(pending.change)
     const id = blockId(pending.change)
     this.#waiting.delete(id)
     this.#waiting.set(id, pending)
@@ -67,10 +68,11 @@ export class BlockChanges {
       if (left === undefined) {
         this.#notBefore = now + retryAfter
         this.#sendAgain(pending, now)
-      } else if (this.#finish(pending) && pending.change.kind !== 'lift' && left > 0) {
+      } else if (this.#finish(pending) && !ENDING.has(pending.change.kind) && left > 0) {
         // The end that the first node set holds for all, so this node's own may have to move.
-        const slot = pending.meter.site.locateId(pending.change.key)
-        if (slot >= 0) pending.meter.blockAnswered(slot, left, now, now - sent)
+        const { change, meter } = pending
+        const slot = meter.site.locateId(change.key)
+        if (slot >= 0) meter.blockAnswered(slot, left, now, change.kind === 'set' || meter.blockOf(slot, now)?.manual === true, now - sent)
       }
     })
   }
@@ -78,6 +80,14 @@ export class BlockChanges {
   /** What was taken did not reach the store, as far as is known. */
   failed(taken: readonly PendingBlock[], now: number): void {
     for (const pending of taken) this.#sendAgain(pending, now)
+  }
+
+  /** The key was reset: that it exceeded its limit before is not told any more. */
+  #forgetCooldown(reset: BlockChange): void {
+    const id = blockId({ ...reset, kind: 'exceeded' })
+    if (this.#newest.get(id)?.change.kind !== 'exceeded') return
+    this.#newest.delete(id)
+    this.#waiting.delete(id)
   }
 
   /** Whether the store's answer to a change still counts. If so, the change is done. */
@@ -100,7 +110,13 @@ export function changeAt({ change, until }: PendingBlock, now: number): BlockCha
   return { ...change, remaining: change.remaining === 0 ? 0 : Math.max(1, until - now) }
 }
 
-/** Neither half contains NUL before the first one of the other, so no two changes share an id unless they are of one key. */
-function blockId({ policy, key }: BlockChange): string {
-  return `${policy.id}\u0000${key}`
+/** Kinds of changes after which no block is expected. */
+const ENDING: ReadonlySet<BlockChange['kind']> = new Set(['lift', 'reset'])
+
+/**
+ * Neither half contains NUL before the first one of the other, so no two changes share an id unless they are of one key. A
+ * reset and a block set by hand both hold, whichever came first.
+ */
+function blockId({ policy, key, kind }: BlockChange): string {
+  return `${kind === 'reset' ? 'r' : ''}${policy.id}\u0000${key}`
 }

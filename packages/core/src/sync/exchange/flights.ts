@@ -50,6 +50,11 @@ export class Flights {
     return this.#silent
   }
 
+  /** The usual time to an answer, in milliseconds. */
+  get usual(): number {
+    return this.#roundTrips.usual
+  }
+
   begin(batch: Batch, blocks: readonly PendingBlock[], beat: boolean, now: number): Flight {
     const flight: Flight = { batch, blocks, beat, sent: now, overdue: false }
     this.#flights = [...this.#flights, flight]

@@ -1,13 +1,23 @@
 import { Batch, type EntryOwner } from '../../algorithms/shared/batch.ts'
 import type { Exchanging, ScanOptions } from '../../algorithms/shared/site.ts'
 import { WeirError } from '../../report/errors.ts'
-import type { BlockChange, HeartbeatReply, HeartbeatRequest, StoreConnection, SyncReply, SyncRequest } from '../../store/contract.ts'
+import type {
+  BlockChange,
+  HeartbeatReply,
+  HeartbeatRequest,
+  StoreConnection,
+  SyncEntry,
+  SyncReply,
+  SyncRequest,
+  SyncResult,
+} from '../../store/contract.ts'
 import type { Clock, TimerHandle } from '../../time/clock.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { checkReply, type Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
 import { DueKeys } from './due-keys.ts'
 import { type Flight, Flights } from './flights.ts'
+import { Inquiries } from './inquiries.ts'
 import { SpanWalks } from './walks.ts'
 
 /** What happens to a sync, as its throttler is told. Times are of the monotonic clock. */
@@ -72,6 +82,7 @@ export class SyncLoop {
   readonly #walks: SpanWalks
   readonly #blocks = new BlockChanges()
   readonly #flights = new Flights()
+  readonly #inquiries = new Inquiries()
   /** When the observer wants to be called next. */
   #nextTick = Number.POSITIVE_INFINITY
   #entriesSent = 0
@@ -116,6 +127,19 @@ export class SyncLoop {
   /** Ticks soon, because the observer has something new to look after. */
   wakeNow(): void {
     this.#soon()
+  }
+
+  /** Mean time to an answer of the store, in milliseconds. */
+  get usual(): number {
+    return this.#flights.usual
+  }
+
+  /** Asks the store about a key by an entry that counts nothing; undefined: it did not answer. */
+  inquire(entry: SyncEntry): Promise<SyncResult | undefined> {
+    const answer = this.#inquiries.add(entry)
+    if (!this.#running || this.degraded) this.#inquiries.drop()
+    else this.#soon()
+    return answer
   }
 
   changeBlock(meter: Exchanging, change: BlockChange, until: number): void {
@@ -183,6 +207,7 @@ export class SyncLoop {
   /** Ends all that runs, and waits at most `deadline` milliseconds for the connection to close: what closes it may hang. */
   async stop(deadline: number): Promise<void> {
     this.#running = false
+    this.#inquiries.drop()
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
     this.#timer = undefined
     const connection = this.#connection
@@ -244,6 +269,7 @@ export class SyncLoop {
     if (this.degraded) {
       // Nothing but probes until the store answers; spans still end, and keys still fall idle.
       this.#dueKeys.drop()
+      this.#inquiries.drop()
       this.#walks.walkAlone(now, BATCH)
       if (beat && this.#flights.size === 0) this.#send(new Batch(0), [], true, now)
       return
@@ -255,6 +281,7 @@ export class SyncLoop {
     }
     if (this.#flights.size >= MOST_IN_FLIGHT) return
     const batch = new Batch(BATCH)
+    this.#inquiries.collect(batch)
     this.#dueKeys.collect(now, batch)
     this.#walks.collect(now, batch)
     const blocks = this.#blocks.take(now, BATCH)
@@ -346,7 +373,7 @@ export class SyncLoop {
 
   #soonIfBusy(): void {
     const blocks = this.#blocks.waiting && this.#clock.monotonic() >= this.#blocks.notBefore
-    if (this.#walks.waiting || blocks || this.#dueKeys.waiting) this.#soon()
+    if (this.#walks.waiting || blocks || this.#dueKeys.waiting || this.#inquiries.waiting) this.#soon()
     else this.#checkIdle()
   }
 

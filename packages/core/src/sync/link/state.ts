@@ -75,14 +75,17 @@ export class StoreState {
   announced(announcement: Announcement, roundTrip?: number, source: SourceIndex = ANNOUNCED): void {
     if (this.state === 'closed') return
     const now = this.#host.clock.monotonic()
-    const id = announcement.policyId
+    const { policyId: id, key } = announcement
     for (const meter of this.#host.meters) {
       if (meter.storePolicy.id !== id) continue
       if (now >= meter.rollAt) meter.roll(now)
       if (announcement.type === 'total') meter.announced(announcement, now)
+      else if (announcement.type === 'ask') meter.tellAll(key, now)
       else {
-        const slot = announcement.remaining > 0 ? meter.site.locateId(announcement.key) : meter.site.findId(announcement.key)
-        if (slot >= 0) meter.blockRemotely(slot, announcement.remaining, now, roundTrip, source)
+        const { remaining, manual = false, epoch } = announcement
+        if (epoch !== undefined) meter.hearReset(key, epoch, now)
+        const slot = remaining > 0 ? meter.site.locateId(key, manual) : meter.site.findId(key)
+        if (slot >= 0) meter.blockRemotely(slot, remaining, now, manual, roundTrip, source)
       }
     }
   }
@@ -169,10 +172,10 @@ export class StoreState {
   #storeLostData(now: number): void {
     this.#host.loop.scanAll({ all: false, resend: true })
     for (const meter of this.#host.meters) {
-      for (const [slot, { until }] of meter.site.blocks) {
+      for (const [slot, { until, manual }] of meter.site.blocks) {
         if (until <= now) continue
         const change = { policy: meter.storePolicy, key: meter.site.idOf(slot), kind: 'restore', remaining: until - now } as const
-        this.#host.loop.changeBlock(meter, change, until)
+        this.#host.loop.changeBlock(meter, manual ? { ...change, manual } : change, until)
       }
     }
   }

@@ -20,7 +20,7 @@ import type { Ordinal } from '../../time/intervals.ts'
  *
  *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
  *       time        a time of the epoch, see LATEST
- *       results     as long as the request's entries; of each { cells, blocked, granted }, or undefined
+ *       results     as long as the request's entries; of each { cells, blocked, granted, manual?, epoch? }, or undefined
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
@@ -30,7 +30,9 @@ import type { Ordinal } from '../../time/intervals.ts'
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
  *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses? }    unusable as a whole if one of
  *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
- *     announcement  { type: 'total', policyId, key, cells } or { type: 'block', policyId, key, remaining }
+ *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
+ *                   { type: 'ask', policyId, key }
+ *       epoch       a whole number of milliseconds, a time of the epoch; `manual` is true where it is not left out
  *
  * What is unusable counts as not answered: a reply like a failed exchange, an entry or a block like one whose part of the
  * store is away, an item of a list or an announcement like one that was lost.
@@ -39,7 +41,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 /** Units, and milliseconds of a block, at most. */
 const MOST: number = Number.MAX_SAFE_INTEGER
 /** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
-const LATEST = 4e13
+export const LATEST = 4e13
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
@@ -100,7 +102,15 @@ function readResult(value: unknown, { policy, cells: sent }: SyncEntry): SyncRes
   const { blocked, granted } = value
   if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
   const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readWindow(value['cells'], policy)
-  return cells && { cells, blocked, granted }
+  return cells && readRest({ cells, blocked, granted }, value)
+}
+
+/** Adds what most results, blocks and totals do without; undefined where it can't be used. */
+function readRest<T extends object>(part: T, value: Loose): (T & { readonly manual?: true; readonly epoch?: number }) | undefined {
+  const { manual, epoch } = value
+  if (epoch !== undefined && !(Number.isSafeInteger(epoch) && isTime(epoch))) return undefined
+  if (manual !== true && epoch === undefined) return part
+  return { ...part, ...(manual === true && { manual }), ...(epoch !== undefined && { epoch: epoch as number }) }
 }
 
 function readSentCells(cells: unknown, sent: readonly Cell[]): Cell[] | undefined {
@@ -181,13 +191,15 @@ function readItems<Item>(list: readonly unknown[], most: number, read: (item: un
 function readBlock(value: unknown): BlockState | undefined {
   if (!isObject(value)) return undefined
   const { policyId, key, remaining } = value
-  return isText(policyId, LONGEST_TEXT) && isText(key, LONGEST_KEY) && isAmount(remaining) ? { policyId, key, remaining } : undefined
+  if (!isText(policyId, LONGEST_TEXT) || !isText(key, LONGEST_KEY) || !isAmount(remaining)) return undefined
+  return readRest({ policyId, key, remaining }, value)
 }
 
-function readTotal({ key, cells: given }: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
+function readTotal(value: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
+  const { key, cells: given } = value
   if (!isText(key, LONGEST_KEY)) return undefined
   const cells = readWindow(given, policy)
-  return cells && { type: 'total', policyId: policy.id, key, cells }
+  return cells && readRest({ type: 'total', policyId: policy.id, key, cells }, value)
 }
 
 function readStatus(value: unknown): StatusReport | undefined {
@@ -209,12 +221,13 @@ export function checkAnnouncement(
   let id: unknown
   const announcement = attempt((): Announcement | typeof MISSING | undefined => {
     if (!isObject(value)) return undefined
-    const { type, policyId } = value
+    const { type, policyId, key } = value
     if (typeof policyId !== 'string') return undefined
     id = policyId
     const known = policyOf(policyId)
     if (known === undefined) return MISSING
     if (type === 'total') return readTotal(value, known)
+    if (type === 'ask') return isText(key, LONGEST_KEY) ? { type, policyId, key } : undefined
     if (type !== 'block') return undefined
     const block = readBlock(value)
     return block && { type, ...block }

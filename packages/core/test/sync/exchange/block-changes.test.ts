@@ -16,7 +16,11 @@ function block(
   const answers: number[] = []
   const pending: PendingBlock = {
     change: { policy: policy(of), key, kind, remaining: lasts },
-    meter: { site: { locateId: () => 0 } as never, blockAnswered: (_slot, remaining) => answers.push(remaining) },
+    meter: {
+      site: { locateId: () => 0 } as never,
+      blockOf: () => undefined,
+      blockAnswered: (_slot, remaining) => answers.push(remaining),
+    },
     until: lasts,
   }
   return { pending, answers }

@@ -1,0 +1,76 @@
+import type { Mutation } from './mutant.ts'
+
+/** What makes a reset hold at all nodes, switched off or got wrong. */
+export const RESETS: readonly Mutation[] = [
+  {
+    name: 'the store counts what nodes send of before a reset',
+    file: 'hub/hub.ts',
+    find: 'if (epoch > counted) return this.#ofBefore(',
+    replace: 'if (epoch > counted && monotonic < 0) return this.#ofBefore(',
+    also: { file: 'sync/link/state.ts', find: 'if (epoch !== undefined) meter.hearReset(key, epoch, now)', replace: '' },
+    check: 'resets hold',
+  },
+  {
+    name: 'the store keeps the counts of a key that is reset',
+    file: 'hub/hub.ts',
+    find: 'this.#fixed.find(policy)?.reset(key, lastCellOf(epoch, policy.width))',
+    replace: '',
+    check: 'resets hold',
+  },
+  {
+    name: 'the other nodes are not told',
+    file: 'sync/link/state.ts',
+    find: 'if (epoch !== undefined) meter.hearReset(key, epoch, now)',
+    replace: '',
+    check: 'resets hold',
+  },
+  {
+    name: 'a reset leaves what the node itself holds',
+    file: 'algorithms/shared/gated-meter.ts',
+    find: 'fields.fill(0, base, base + STRIDE)',
+    replace: '',
+    check: 'resets hold',
+  },
+  {
+    name: 'a sliding window keeps its cells',
+    file: 'algorithms/sliding-window/exchanged.ts',
+    find: 'if (slot >= 0) this.keys.delete(slot)',
+    replace: '',
+    check: 'resets hold',
+  },
+  {
+    name: 'a refund of before a reset is paid',
+    file: 'throttler/refunds.ts',
+    find: 'if (limiter.resets.since(idOfKey(part.key), part.serial)) continue',
+    replace: '',
+    check: 'resets hold',
+  },
+  {
+    name: 'counts go without the reset that they are of after',
+    file: 'algorithms/shared/gated-meter.ts',
+    find: '...(epoch !== undefined && { epoch }) }\n  }\n\n  /** Whether a key was reset after these',
+    replace: '}\n  }\n\n  /** Whether a key was reset after these',
+    check: 'resets hold',
+  },
+  {
+    name: 'a reset lifts blocks by hand',
+    file: 'hub/blocks.ts',
+    find: 'const end = this.manual(id, key) ? now + this.remaining(id, key, now) : now',
+    replace: 'const end = now',
+    check: 'resets hold',
+  },
+  {
+    name: 'blocks by hand are told as cooldowns',
+    file: 'hub/hub.ts',
+    find: 'return { policyId, key, remaining: blocked, ...(manual && { manual }), ',
+    replace: 'return { policyId, key, remaining: blocked, ',
+    check: 'resets hold',
+  },
+  {
+    name: 'usage does not ask the quiet nodes',
+    file: 'hub/hub.ts',
+    find: "if (entry.ask) this.#announce({ type: 'ask', policyId: policy.id, key })",
+    replace: '',
+    check: 'resets hold',
+  },
+]

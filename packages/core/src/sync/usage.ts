@@ -1,0 +1,52 @@
+import type { Exchanging } from '../algorithms/shared/site.ts'
+import type { SyncEntry, SyncResult } from '../store/contract.ts'
+import type { Clock } from '../time/clock.ts'
+
+/** What asking for a key's usage needs of the exchange. */
+export interface UsageHost {
+  readonly clock: Clock
+  /** Milliseconds that an answer of the store usually takes. */
+  readonly usual: number
+  inquire(entry: SyncEntry): Promise<SyncResult | undefined>
+}
+
+/** Other nodes have at least this time to send what they have of a key, in milliseconds, and so many usual round trips. */
+const LEAST_WAIT = 30
+const WAIT_TIMES = 4
+
+/**
+ * Units of a key that all nodes together have taken: the others are told to send what they have, however little it is, and
+ * then the store is asked.
+ *
+ * @param deadline milliseconds
+ * @returns undefined when the store did not answer within the deadline
+ */
+export function askUsage(meter: Exchanging, id: string, deadline: number, host: UsageHost): Promise<SyncResult | undefined> {
+  const { clock } = host
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(() => resolve(undefined), deadline)
+    void ask(meter, id, host).then((result) => {
+      clock.clearTimeout(timer)
+      resolve(result)
+    })
+  })
+}
+
+async function ask(meter: Exchanging, id: string, host: UsageHost): Promise<SyncResult | undefined> {
+  meter.tellAll(id, host.clock.monotonic())
+  const first = await host.inquire({ ...entryOf(meter, id), ask: true })
+  if (first === undefined) return undefined
+  if (first.epoch !== undefined) meter.hearReset(id, first.epoch, host.clock.monotonic())
+  await new Promise<void>((resolve) => {
+    host.clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * host.usual))
+  })
+  return await host.inquire(entryOf(meter, id))
+}
+
+/** An entry that only asks. */
+function entryOf(meter: Exchanging, id: string): SyncEntry {
+  const cells = meter.askedCells()
+  const [first] = cells
+  const epoch = first && meter.epochOf(id, first.ordinal)
+  return { policy: meter.storePolicy, key: id, cells, ...(epoch !== undefined && { epoch }) }
+}

@@ -1,0 +1,84 @@
+import type { Exchanging } from '../algorithms/shared/site.ts'
+import { type Duration, parseDuration } from '../decide/duration.ts'
+import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import { peekOne } from '../decide/peek.ts'
+import { ALL_KEY, type PolicyOptions } from '../decide/policy.ts'
+import type { Coordinator } from './coordinator.ts'
+import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
+
+/** Which policies' usage is asked for, and how long it may take. */
+export interface UsageOptions extends PolicyChoice {
+  /** How long the store may take to answer; at least 1 ms, at most a minute. Default 1 s. */
+  readonly timeout?: Duration
+}
+
+/** How much of a policy's limit a key has used. */
+export interface Usage<Name extends string = string> {
+  readonly policy: Name
+  /** As it is counted: a key of more than 256 characters is its beginning and a hash; `'all'` where all share one counter. */
+  readonly key: string
+  /** Units per interval. */
+  readonly limit: number
+  /** Units taken, less those that were refunded; may be more than the limit. */
+  readonly used: number
+  /** Units left, at least 0. */
+  readonly remaining: number
+  /** Milliseconds until units come back. */
+  readonly resetAfter: number
+  /** Milliseconds for which the key is blocked, 0 when it is not; and whether that was done by hand. */
+  readonly blockedFor: number
+  readonly manual: boolean
+  /** `'store'`: the sum over all nodes. `'node'`: what this node knows, since the store did not answer in time or there is none. */
+  readonly source: 'store' | 'node'
+}
+
+/** What usage is asked of. */
+export interface UsageParts {
+  readonly coordinator: Coordinator | undefined
+  readonly limiters: readonly Limiter[]
+  /** In the order of the limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
+  /** The monotonic time; all limiters are brought to it. */
+  now(): number
+}
+
+/** Timers are to be short. */
+const LONGEST_WAIT = 60_000
+
+/** As the throttler's. */
+export async function usage(given: string, options: UsageOptions, parts: UsageParts): Promise<readonly Usage[]> {
+  const counted = countedKey(given)
+  const timeout = options.timeout === undefined ? 1_000 : parseDuration(options.timeout, 'timeout', 1, LONGEST_WAIT)
+  const { limiters, rules } = parts
+  const chosen = limitersOf(limiters, options)
+  parts.now()
+  return await Promise.all(
+    chosen.map((limiter) => {
+      const key = rules[limiters.indexOf(limiter)]?.key === ALL_KEY ? ALL_KEY : counted
+      return usageOf(limiter, key, timeout, parts)
+    }),
+  )
+}
+
+async function usageOf(limiter: Limiter, key: string, timeout: number, { coordinator, now: time }: UsageParts): Promise<Usage> {
+  const { policy } = limiter
+  const meter = policy.coordination === 'local' ? undefined : (limiter.meter as Exchanging)
+  const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
+  const now = time()
+  const { limit, resetAfter } = peekOne(limiter, key, 0, undefined, now)
+  const slot = limiter.table.find(key)
+  const used = meter && told ? Math.max(0, meter.usedIn(told.cells, now)) : slot < 0 ? 0 : limiter.meter.usedOf(slot, now)
+  const block = slot < 0 ? undefined : limiter.blocks.of(slot, now)
+  const blockedFor = Math.max(told?.blocked ?? 0, block === undefined ? 0 : block.until - now)
+  return {
+    policy: policy.name,
+    key,
+    limit,
+    used,
+    remaining: Math.max(0, limit - used),
+    resetAfter,
+    blockedFor,
+    manual: blockedFor > 0 && (told?.manual ?? block?.manual) === true,
+    source: told === undefined ? 'node' : 'store',
+  }
+}
