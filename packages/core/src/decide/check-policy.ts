@@ -4,7 +4,7 @@ import type { Degraded } from '../algorithms/meter.ts'
 import { MOST_UNITS } from '../keys/units.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
-import { parseDuration } from './duration.ts'
+import { parseDuration } from '../time/duration.ts'
 import type { GrowingCooldown, Policy, PolicyOptions } from './policy.ts'
 
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */

@@ -1,7 +1,7 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import type { Degraded, MeterPolicy } from '../algorithms/meter.ts'
 import type { Awaitable } from '../report/user-function.ts'
-import type { Duration } from './duration.ts'
+import type { Duration } from '../time/duration.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
 
 /** A cooldown that grows with each new block of a key, at all nodes alike. */

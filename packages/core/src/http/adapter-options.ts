@@ -1,6 +1,6 @@
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
-import { type Duration, parseDuration } from '../decide/duration.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../report/did-you-mean.ts'

@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from '../decide/duration.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'

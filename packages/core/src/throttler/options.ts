@@ -1,5 +1,5 @@
 import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
-import { type Duration, parseDuration } from '../decide/duration.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
