@@ -1,4 +1,5 @@
 import { sumOf } from '../../keys/units.ts'
+import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /**
@@ -11,7 +12,7 @@ import type { Step, Verdict } from '../step.ts'
 export const FIRST_REQUEST_STEP: Step = Object.freeze({
   id: 'fixed-window-first-request',
 
-  parameters: ({ interval }) => [interval],
+  parameters: ({ interval }: MeterPolicy) => [interval],
 
   take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
     const used = usedAt(state, now, interval)

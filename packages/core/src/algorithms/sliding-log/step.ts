@@ -1,4 +1,5 @@
 import { sumOf } from '../../keys/units.ts'
+import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /** Times that a key may keep whatever its limit is: for costs of less than one unit. */
@@ -24,7 +25,7 @@ export function mostTimes(limit: number): number {
 export const SLIDING_LOG_STEP: Step = Object.freeze({
   id: 'sliding-log',
 
-  parameters: ({ interval }) => [interval],
+  parameters: ({ interval }: MeterPolicy) => [interval],
 
   take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
     const log = cost > 0 ? state : [...state]
