@@ -103,7 +103,9 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
-    if (cost > limit) throw invalidOption(`${at}cost`, cost, `at most the limit, ${limit}; with it every request would be refused`)
+    const most = algorithm.most?.(limit) ?? limit
+    const what = most === limit ? 'the limit' : `what ${algorithm.name} holds`
+    if (cost > most) throw invalidOption(`${at}cost`, cost, `at most ${what}, ${most}; with it every request would be refused`)
   } else if (cost !== undefined && typeof cost !== 'function') {
     throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
   }

@@ -26,6 +26,7 @@ const DENIED: Decision<never> = Object.freeze({
   remaining: 0,
   resetAfter: 0,
   retryAfter: 0,
+  delay: 0,
   cost: 0,
   parts: [],
   dryRun: false,

@@ -1,9 +1,9 @@
-import { type Duration, parseDuration } from '../time/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { LOCAL } from '../report/stats.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
 
 /** Which policies a block is of. */
 export interface BlockOptions {
