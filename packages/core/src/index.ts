@@ -6,6 +6,7 @@ export type { Degraded, Meter, MeterPolicy, MeterSite, Refusal as MeterRefusal }
 export { slidingCounter } from './algorithms/sliding-counter/index.ts'
 export { slidingLog } from './algorithms/sliding-log/index.ts'
 export { type SlidingWindow, type SlidingWindowOptions, slidingWindow } from './algorithms/sliding-window/index.ts'
+export type { Step, Verdict } from './algorithms/step.ts'
 export { type TokenBucketOptions, tokenBucket, type WarmUp } from './algorithms/token-bucket/index.ts'
 export type { CheckOptions } from './decide/decide-several.ts'
 export type { Decision } from './decide/decision.ts'
