@@ -130,6 +130,9 @@ function build(policy: Policy): PolicyFields {
   // The draft knows whole seconds only; a rounded window would promise another rate.
   const window = policy.interval / 1000
   if (Number.isInteger(window) && window <= LARGEST) parameters.set('w', window)
+  // The draft has no word for what may come at once beside the pace of `q` per `w`.
+  const burst = policy.algorithm.burst?.(policy.limit)
+  if (burst !== undefined) parameters.set('weir-burst', whole(burst))
   const name = serializeItem(policy.name, new Map())
   return { item: serializeItem(policy.name, parameters), remaining: `${name};r=`, limit: String(limit) }
 }
