@@ -1,5 +1,5 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
-import { fixedWindow } from '../algorithms/fixed-window/index.ts'
+import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import type { Degraded } from '../algorithms/meter.ts'
 import { MOST_UNITS } from '../keys/units.ts'
 import { nearest } from '../report/did-you-mean.ts'
@@ -97,7 +97,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   const strict = bool(`${at}strict`, options.strict)
-  if (strict && (algorithm !== fixedWindow() || coordination === 'spans')) {
+  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans')) {
     throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
   }
   const cost = options.cost
@@ -169,7 +169,7 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
 }
 
 function checkAlgorithm(option: string, given: unknown): Algorithm {
-  if (given === undefined) return fixedWindow()
+  if (given === undefined) return FIXED_WINDOW
   const { name, id, local, background, spans } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
   const forms = [local, background, spans]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)

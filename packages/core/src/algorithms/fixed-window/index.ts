@@ -1,8 +1,8 @@
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
+import { FIXED_WINDOW } from './epoch.ts'
 import { LocalFirstRequestWindow } from './first-request.ts'
 import { FIRST_REQUEST_STEP } from './first-request-step.ts'
-import { LocalFixedWindow } from './local.ts'
 
 /** Where windows begin. */
 export interface FixedWindowOptions {
@@ -12,17 +12,6 @@ export interface FixedWindowOptions {
    */
   readonly start?: 'epoch' | 'first-request'
 }
-
-const FIXED_WINDOW: Algorithm = Object.freeze({
-  name: 'fixedWindow()',
-  id: 'fixed-window',
-  fields: 2,
-  local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
-  // The default stands in every bundle. Its shared meters come with the store, so that applications without one don't carry
-  // them. Other algorithms bring theirs: who does not import them has none of it.
-  background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
-  spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
-} satisfies Algorithm)
 
 const FIRST_REQUEST: Algorithm = Object.freeze({
   name: "fixedWindow({ start: 'first-request' })",
