@@ -1,4 +1,4 @@
-export { fixedWindow, slidingCounter, slidingWindow } from '@weir/core'
+export { fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 export { header, type PolicyName, type WeirTypes } from '@weir/core/http'
 export type { RouterLike } from './reader.ts'
 export { type KoaArgs, type ThrottleMiddleware, type ThrottleOptions, throttle } from './throttle.ts'

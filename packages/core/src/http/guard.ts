@@ -278,10 +278,11 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return this.throttler.policies.flatMap(({ name, algorithm, limit, interval, dryRun }) => {
       const longest = dryRun || !this.#which(name) ? 0 : (algorithm.delay?.(0, limit, interval) ?? 0)
       if (longest === 0) return []
+      const burst = algorithm.burst?.(limit)
       const what = `The policy ${show(name)} has ${algorithm.name}, by which requests wait for up to ${Math.ceil(longest)} ms`
-      const burst = algorithm.burst?.(limit) ?? 0
-      const instead = `give leakyBucket({ burst: ${burst}, immediate: ${burst} }), by which none waits, or wait for decision.delay in your own code`
-      return [new WeirError('WEIR_INVALID_OPTION', `${what}; an adapter does not hold requests: ${instead}.`)]
+      return [
+        new WeirError('WEIR_INVALID_OPTION', `${what}; an adapter does not hold requests: give burst: ${burst}, immediate: ${burst}.`),
+      ]
     })
   }
 

@@ -62,7 +62,17 @@ export class LocalBucket extends LocalMeter {
   }
 
   override resetAfter(slot: number, now: number): number {
-    const limit = this.capacity < 0 ? this.site.limitOf(slot) : this.rate
+    const { rate, interval } = this
+    if (this.capacity < 0) return this.#emptyAfter(slot, now)
+    const { fields } = this.site.table
+    const base = slot * 2
+    const level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * rate) / interval
+    return level > 0 ? (level * interval) / rate : 0
+  }
+
+  /** As `resetAfter`, where keys have limits of their own. */
+  #emptyAfter(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
     return drainTime(this.#level(slot, limit, now), limit, this.interval)
   }
 

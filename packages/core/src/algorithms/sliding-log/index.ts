@@ -12,7 +12,7 @@ const SLIDING_LOG: Algorithm = Object.freeze({
 
 /**
  * No more than the limit in any stretch of the interval's length, exactly: the time of each request is kept until it leaves. That
- * takes 16 bytes for each request of the last interval, so up to `16 · limit` bytes and about 150 more for each key (with costs of
+ * takes 16 bytes for each request of the last interval, so up to `16 · limit` bytes and about 170 more for each key (with costs of
  * less than 1, at most `limit` times or 64 are kept); `slidingWindow()` is within 2 % of it for a fixed size.
  */
 export function slidingLog(): Algorithm {

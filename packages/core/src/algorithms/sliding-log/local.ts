@@ -7,16 +7,6 @@ import { mostTimes, ROUNDING } from './step.ts'
 /** Numbers of a ring that has room for a few times. A power of 2, as all sizes of rings. */
 const SMALLEST = 8
 
-/** For `untake`: what the last request that was counted has changed. */
-interface Counted {
-  /** Units of the key before it. */
-  used: number
-  /** It has a time of its own; else it was added to the newest one, which was so before: */
-  pushed: boolean
-  time: number
-  units: number
-}
-
 /**
  * Logs of this process alone: `SLIDING_LOG_STEP` of many keys. Of each key:
  *
@@ -26,16 +16,70 @@ interface Counted {
  *     rings[slot]           time, units, time, units, … round and round
  */
 export class LocalSlidingLog extends LocalMeter {
-  readonly #interval: number
-  readonly #rings: (number[] | undefined)[] = []
+  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected readonly interval: number
+  protected readonly rings: (number[] | undefined)[] = []
+  /** The limit; less than 0 while some key has one of its own. */
+  protected limit: number
+  /** Numbers that a key keeps at most at that limit. */
+  protected most: number
+  /** Until when `site` need not be told the time. */
+  protected toldUntil: number = Number.NEGATIVE_INFINITY
+  /** For `untake`: units of the key before the last request that was counted, and whether that has a time of its own. */
+  protected usedBefore = 0
+  protected pushed = false
+  /** Else it was added to the newest time, which was so before. */
+  #timeBefore = 0
+  #unitsBefore = 0
   /** Keys that were counted fractions, or more than can be added exactly: their sums must not be made by differences. */
   readonly #inexact = new Set<number>()
-  readonly #counted: Counted = { used: 0, pushed: false, time: 0, units: 0 }
-  #toldUntil = Number.NEGATIVE_INFINITY
 
   constructor(site: MeterSite) {
     super(site)
-    this.#interval = site.policy.interval
+    this.interval = site.policy.interval
+    this.limit = site.policy.limit
+    this.most = 2 * mostTimes(this.limit)
+  }
+
+  override adopt(now: number): void {
+    this.recheck()
+    super.adopt(now)
+  }
+
+  override recheck(): void {
+    const { limited, policy } = this.site
+    this.limit = limited ? -1 : policy.limit
+    this.most = 2 * mostTimes(policy.limit)
+  }
+
+  /** A request of whole units that gets a time of its own; a number stands for an imported constant, as in `GatedMeter`. */
+  override take(slot: number, cost: number, now: number): boolean {
+    const { fields, flags } = this.site.table
+    const ring = this.rings[slot]
+    if (ring === undefined || cost !== Math.floor(cost)) return false
+    const base = slot * 3
+    const mask = ring.length - 1
+    let used = fields[base] as number
+    if (now - (ring[fields[base + 1] as number] as number) >= this.interval) used = this.forget(slot, now)
+    const size = fields[base + 2] as number
+    const place = ((fields[base + 1] as number) + size) & mask
+    if (size === 0 || size > mask || size >= this.most || ring[(place - 2) & mask] === now) return false
+    if (!(used + cost <= this.limit) || ((flags[slot] as number) & 4) !== 0) return false
+    ring[place] = now
+    ring[place + 1] = cost
+    this.usedBefore = used
+    this.pushed = true
+    fields[base] = used + cost
+    fields[base + 2] = size + 2
+    this.admitted += cost
+    if (now >= this.toldUntil) this.tell(now)
+    return true
+  }
+
+  override remaining(slot: number, now: number): number {
+    if (this.limit < 0) return this.left(slot, this.site.limitOf(slot), now)
+    const left = this.limit - this.#used(slot, now)
+    return Math.max(0, left)
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
@@ -49,27 +93,22 @@ export class LocalSlidingLog extends LocalMeter {
     const ring = this.#roomOf(slot)
     const size = fields[base + 2] as number
     const newest = ((fields[base + 1] as number) + size - 2) & (ring.length - 1)
-    const counted = this.#counted
-    counted.used = used
-    counted.pushed = size === 0 || (ring[newest] !== now && size < 2 * mostTimes(limit))
-    if (counted.pushed) {
+    this.usedBefore = used
+    this.pushed = size === 0 || (ring[newest] !== now && size < 2 * mostTimes(limit))
+    if (this.pushed) {
       const place = (newest + 2) & (ring.length - 1)
       ring[place] = now
       ring[place + 1] = Math.min(MOST_UNITS, cost)
       fields[base + 2] = size + 2
     } else {
-      counted.time = ring[newest] as number
-      counted.units = ring[newest + 1] as number
+      this.#timeBefore = ring[newest] as number
+      this.#unitsBefore = ring[newest + 1] as number
       ring[newest] = now
-      ring[newest + 1] = sumOf(counted.units, cost)
+      ring[newest + 1] = sumOf(this.#unitsBefore, cost)
     }
     fields[base] = sumOf(used, cost)
     if (!Number.isInteger(cost) || fields[base] === MOST_UNITS) this.#inexact.add(slot)
-    if (now < this.#toldUntil) return
-    // Has decisions know in which millisecond they were made: a refund must.
-    const millisecond = Math.floor(now)
-    this.#toldUntil = millisecond + 1
-    this.site.movedTo(millisecond as Ordinal)
+    if (now >= this.toldUntil) this.tell(now)
   }
 
   /** Nothing has come between: what was counted last is undone. */
@@ -81,13 +120,12 @@ export class LocalSlidingLog extends LocalMeter {
     const { fields } = this
     const base = slot * 3
     const ring = this.#ringOf(slot)
-    const { used, pushed, time, units } = this.#counted
-    fields[base] = used
-    if (pushed) fields[base + 2] = (fields[base + 2] as number) - 2
+    fields[base] = this.usedBefore
+    if (this.pushed) fields[base + 2] = (fields[base + 2] as number) - 2
     else {
       const newest = this.#place(slot, (fields[base + 2] as number) - 2)
-      ring[newest] = time
-      ring[newest + 1] = units
+      ring[newest] = this.#timeBefore
+      ring[newest + 1] = this.#unitsBefore
     }
   }
 
@@ -104,7 +142,7 @@ export class LocalSlidingLog extends LocalMeter {
     for (let at = 0; at < size; at += 2) {
       const place = this.#place(slot, at)
       units = sumOf(units, ring[place + 1] as number)
-      if (units >= excess) return (ring[place] as number) + this.#interval - now
+      if (units >= excess) return (ring[place] as number) + this.interval - now
     }
     return 0
   }
@@ -112,7 +150,7 @@ export class LocalSlidingLog extends LocalMeter {
   override resetAfter(slot: number, now: number): number {
     this.#used(slot, now)
     const size = this.fields[slot * 3 + 2] as number
-    return size === 0 ? 0 : (this.#ringOf(slot)[this.#place(slot, size - 2)] as number) + this.#interval - now
+    return size === 0 ? 0 : (this.#ringOf(slot)[this.#place(slot, size - 2)] as number) + this.interval - now
   }
 
   protected override idle(slot: number, now: number): boolean {
@@ -122,7 +160,7 @@ export class LocalSlidingLog extends LocalMeter {
   /** @param takenAt the millisecond that they were taken in */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
     this.#used(slot, now)
-    if (now - takenAt >= this.#interval) return
+    if (now - takenAt >= this.interval) return
     const { fields } = this
     const base = slot * 3
     const ring = this.#ringOf(slot)
@@ -147,28 +185,36 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   override forgotten(slot: number): void {
-    this.#rings[slot] = undefined
+    this.rings[slot] = undefined
     this.#inexact.delete(slot)
+  }
+
+  /** Has decisions know in which millisecond they were made: a refund must. */
+  protected tell(now: number): void {
+    const millisecond = Math.floor(now)
+    this.toldUntil = millisecond + 1
+    this.site.movedTo(millisecond as Ordinal)
   }
 
   /** Units in the log, once what has left the interval is forgotten. */
   #used(slot: number, now: number): number {
     const { fields } = this
     const base = slot * 3
-    if (fields[base + 2] === 0 || now - (this.#ringOf(slot)[fields[base + 1] as number] as number) < this.#interval) {
+    if (fields[base + 2] === 0 || now - (this.#ringOf(slot)[fields[base + 1] as number] as number) < this.interval) {
       return fields[base] as number
     }
-    return this.#forget(slot, now)
+    return this.forget(slot, now)
   }
 
-  #forget(slot: number, now: number): number {
+  /** Forgets what has left the interval; returns the units that are left. */
+  protected forget(slot: number, now: number): number {
     const { fields } = this
     const base = slot * 3
     const ring = this.#ringOf(slot)
     let size = fields[base + 2] as number
     let head = fields[base + 1] as number
     let used = fields[base] as number
-    while (size > 0 && now - (ring[head] as number) >= this.#interval) {
+    while (size > 0 && now - (ring[head] as number) >= this.interval) {
       used -= ring[head + 1] as number
       head = (head + 2) & (ring.length - 1)
       size -= 2
@@ -193,7 +239,7 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   #ringOf(slot: number): number[] {
-    return this.#rings[slot] ?? NO_RING
+    return this.rings[slot] ?? NO_RING
   }
 
   /** The ring with room for one more time. */
@@ -204,8 +250,8 @@ export class LocalSlidingLog extends LocalMeter {
     if (size < ring.length) return ring
     const wider: number[] = new Array(Math.max(SMALLEST, 2 * ring.length)).fill(0)
     for (let at = 0; at < size; at++) wider[at] = ring[this.#place(slot, at)] as number
-    while (this.#rings.length < slot) this.#rings.push(undefined)
-    this.#rings[slot] = wider
+    while (this.rings.length < slot) this.rings.push(undefined)
+    this.rings[slot] = wider
     fields[slot * 3 + 1] = 0
     return wider
   }

@@ -12,36 +12,41 @@ import type { Step, Verdict } from '../step.ts'
  *     slope     = (cold - stable) / (most - threshold)
  *     time      = the area under the line of (saved permits, time of a unit) between those before and those after
  *
- * How warm a key is, is kept as the part of the most that is *not* saved: 0 for a new key, which is cold, 1 at full rate.
+ * How warm a key is, is kept as the part of the most that is *not* saved: 0 for a new key, which is cold, 1 at full rate. Times are
+ * in units at full rate here, that is, parts of `stable`.
  *
  * @param warmth 0 to 1
  * @param units more than 0 for units that are taken, less for such that come back
- * @returns milliseconds that the units take; negative for such that come back
+ * @returns units that they take the time of; negative for such that come back
  */
-export function warmUpTime(warmth: number, units: number, stable: number, warmUp: number, coldFactor: number): number {
-  const threshold = (0.5 * warmUp) / stable
-  const most = mostSaved(stable, warmUp, coldFactor)
+export function warmUpTime(warmth: number, units: number, threshold: number, most: number, slope: number): number {
   const before = (1 - warmth) * most
-  const after = Math.min(most, Math.max(0, before - units))
-  const high = Math.max(before, after)
-  const low = Math.min(before, after)
-  const above = Math.max(0, high - threshold)
-  const below = Math.max(0, low - threshold)
-  const slope = ((coldFactor - 1) * stable) / (most - threshold)
-  const steep = (above - below) * (stable + (slope * (above + below)) / 2)
-  // The rest, saved or not, takes as long as ever.
-  const rest = (Math.abs(units) - (above - below)) * stable
-  return units > 0 ? steep + rest : -(steep + rest)
+  // Of units that come back the area is that of taking them once more.
+  const high = units > 0 ? before : Math.min(most, before - units)
+  const above = high - threshold
+  const slow = Math.max(0, Math.min(units > 0 ? units : high - before, above))
+  const more = (slow * slope * (2 * above - slow)) / 2
+  return units > 0 ? units + more : units - more
+}
+
+/** Permits that take no longer than at full rate, of those that a key may save. */
+export function thresholdOf(limit: number, interval: number, warmUp: number): number {
+  return (0.5 * warmUp * limit) / interval
 }
 
 /** Permits that a key saves at most. */
-export function mostSaved(stable: number, warmUp: number, coldFactor: number): number {
-  return (0.5 * warmUp) / stable + (2 * warmUp) / (stable + coldFactor * stable)
+export function mostSaved(threshold: number, coldFactor: number): number {
+  return threshold * (1 + 4 / (1 + coldFactor))
+}
+
+/** By how much longer a unit takes for each permit beyond the threshold, as a part of its time at full rate. */
+export function slopeOf(threshold: number, coldFactor: number): number {
+  return (coldFactor * coldFactor - 1) / (4 * threshold)
 }
 
 /** How warm a key is after units were taken, or have come back if they are negative. */
-export function warmed(warmth: number, units: number, stable: number, warmUp: number, coldFactor: number): number {
-  return Math.min(1, Math.max(0, warmth + units / mostSaved(stable, warmUp, coldFactor)))
+export function warmed(warmth: number, units: number, most: number): number {
+  return Math.min(1, Math.max(0, warmth + units / most))
 }
 
 /**
@@ -106,10 +111,11 @@ function at(state: readonly number[], now: number, [, , warmUp = 0]: readonly nu
 }
 
 function fill(key: WarmKey, units: number, limit: number, [interval = 0, , warmUp = 0, coldFactor = 0]: readonly number[]): void {
-  const stable = interval / limit
-  const time = warmUpTime(key.warmth, units, stable, warmUp, coldFactor)
-  key.owed = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, key.owed + time))
-  key.warmth = warmed(key.warmth, units, stable, warmUp, coldFactor)
+  const threshold = thresholdOf(limit, interval, warmUp)
+  const most = mostSaved(threshold, coldFactor)
+  const time = warmUpTime(key.warmth, units, threshold, most, slopeOf(threshold, coldFactor))
+  key.owed = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, key.owed + (time * interval) / limit))
+  key.warmth = warmed(key.warmth, units, most)
 }
 
 function write(state: number[], { owed, warmth }: WarmKey, now: number): void {
