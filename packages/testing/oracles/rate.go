@@ -2,6 +2,7 @@
 //
 //	apt-get install golang-go golang-golang-x-time-dev
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run rate.go > rate.json
+//	npx biome format --write rate.json
 package main
 
 import (

@@ -13,6 +13,7 @@ import java.util.Random;
  * apt-get install openjdk-17-jdk-headless libguava-java
  * javac -cp /usr/share/java/guava.jar -d /tmp/warm-up guava/com/google/common/util/concurrent/WarmUp.java
  * java -cp /usr/share/java/guava.jar:/tmp/warm-up com.google.common.util.concurrent.WarmUp > warm-up.json
+ * npx biome format --write warm-up.json
  * </pre>
  */
 class WarmUp {
