@@ -1,7 +1,7 @@
-import { type Algorithm, fixedWindow, type Meter, type MeterSite } from '@weir/core'
+import { type Algorithm, fixedWindow, type Meter, type MeterSite, type Step } from '@weir/core'
 import { describe, expect, test } from 'vitest'
-import { algorithmContract } from '../src/index.ts'
-import { FixedWindowModel } from './models.ts'
+import { type AlgorithmUnderTest, algorithmContract } from '../src/index.ts'
+import { FirstRequestModel, FixedWindowModel } from './models.ts'
 
 /** What of a local meter a fault is put into, its protected members included. */
 interface Inside extends Meter {
@@ -18,8 +18,8 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
   const local: NonNullable<Algorithm['local']> = (...args) => {
     const meter = whole.local?.(...args) as Inside
     // Decides by the methods that faults are put into, as the meters of other algorithms do.
-    const { take, fullBy } = Object.getPrototypeOf(Object.getPrototypeOf(meter)) as Meter
-    Object.assign(meter, { take, fullBy })
+    const { take, fits, fullBy, mark, untake } = Object.getPrototypeOf(Object.getPrototypeOf(meter)) as Meter
+    Object.assign(meter, { take, fits, fullBy, mark, untake })
     // What the meter does without the fault.
     const before = new Proxy(meter, { get: (_, name) => Reflect.get(Object.getPrototypeOf(meter), name)?.bind(meter) })
     spoil(meter, before)
@@ -29,11 +29,14 @@ function broken(spoil: (meter: Inside, whole: Readonly<Inside>) => void): Algori
 }
 
 /** Runs the contract without a test runner; gives the message of each case that failed. */
-async function failuresOf(algorithm: Algorithm): Promise<Map<string, string>> {
+async function failuresOf(
+  algorithm: Algorithm,
+  model: AlgorithmUnderTest['model'] = (interval) => new FixedWindowModel(interval),
+): Promise<Map<string, string>> {
   const cases: { readonly title: string; readonly run: () => Promise<void> }[] = []
   algorithmContract(
     'broken',
-    { algorithm, model: (interval) => new FixedWindowModel(interval) },
+    { algorithm, model },
     { describe: (_, define) => define(), test: (title, run) => cases.push({ title, run }), runs: 20, seed: 1 },
   )
   const failures = new Map<string, string>()
@@ -144,5 +147,31 @@ describe('the algorithm contract finds a meter that', () => {
 
   test('has no fault: it finds none', async () => {
     expect([...(await failuresOf(broken(() => {})))]).toEqual([])
+  })
+})
+
+describe('the algorithm contract finds a step that', () => {
+  const whole = fixedWindow({ start: 'first-request' })
+  const step = whole.step as Step
+  const DECIDES = 'its step decides as its meter does'
+  test.each<[fault: string, title: string, spoilt: Partial<Step>]>([
+    [
+      'admits more than the limit',
+      DECIDES,
+      { take: (state, now, cost, limit, ...rest) => step.take(state, now, cost, 1.2 * limit, ...rest) },
+    ],
+    ['counts who only looks', DECIDES, { take: (state, now, cost, ...rest) => step.take(state, now, Math.max(cost, 0.01), ...rest) }],
+    ['takes nothing back', DECIDES, { giveBack: () => {} }],
+    ['counts no charge', DECIDES, { add: () => {} }],
+    ['tells too short a retryAfter', DECIDES, { take: (...args) => ({ ...step.take(...args), retryAfter: 0 }) }],
+    ['tells a delay', DECIDES, { take: (...args) => ({ ...step.take(...args), delay: 5 }) }],
+    [
+      'is forgotten too soon',
+      'its step forgets a key when that changes no decision',
+      { lifetime: (...args) => step.lifetime(...args) / 2 },
+    ],
+  ])('%s', async (_, title, spoilt) => {
+    const failures = await failuresOf({ ...whole, step: { ...step, ...spoilt } }, (interval) => new FirstRequestModel(interval))
+    expect([...failures.keys()]).toContain(title)
   })
 })

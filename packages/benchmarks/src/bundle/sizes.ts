@@ -36,6 +36,10 @@ export const ALLOWED: readonly Allowed[] = [
   // Without a store they bring what else comes with it: the gates, and the exchange of a key's counts.
   { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 6.5 * KB },
   { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 5 * KB },
+  { name: 'express + slidingLog()', over: 'express', most: 4 * KB },
+  { name: 'express + tokenBucket()', over: 'express', most: 4 * KB },
+  { name: 'express + leakyBucket()', over: 'express', most: 4 * KB },
+  { name: 'express + fixedWindow()', over: 'express', most: 4 * KB },
 ]
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
@@ -52,6 +56,10 @@ const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express + redisStore()', EXPRESS + REDIS],
   ['express + slidingWindow()', EXPRESS + core('slidingWindow')],
   ['express + slidingCounter()', EXPRESS + core('slidingCounter')],
+  ['express + slidingLog()', EXPRESS + core('slidingLog')],
+  ['express + tokenBucket()', EXPRESS + core('tokenBucket')],
+  ['express + leakyBucket()', EXPRESS + core('leakyBucket')],
+  ['express + fixedWindow()', EXPRESS + core('fixedWindow')],
   ['express + redisStore() + slidingWindow()', EXPRESS + REDIS + core('slidingWindow')],
   ['express + redisStore() + slidingCounter()', EXPRESS + REDIS + core('slidingCounter')],
   ['express-rate-limit', `import { rateLimit } from 'express-rate-limit'; export default rateLimit`],

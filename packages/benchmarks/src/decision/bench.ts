@@ -14,6 +14,16 @@ const LISTENERS = [
   ['weir, logger', 'weir'],
   ['weir, cooldown, listener to blocked', 'weir, cooldown'],
 ] as const
+const ALGORITHMS = [
+  'weir, slidingWindow()',
+  'weir, slidingCounter()',
+  "weir, fixedWindow({ start: 'first-request' })",
+  'weir, tokenBucket()',
+  'weir, tokenBucket({ warmUp })',
+  'weir, leakyBucket()',
+  'weir, slidingLog()',
+]
+const BUCKETS = ['limiter', 'rate-limiter-flexible, burst']
 const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible']
 
 /** Nanoseconds for a decision, and how many times the plain window in the same process that is. */
@@ -31,7 +41,8 @@ export const decision: Bench = async ({ rounds, quick }) => {
     add('weir, three levels', keys, 'cached', 'refuse', 50_000)
     add('weir with a store', keys, 'cached', 'allow', 100_000)
   }
-  add('weir, sliding', 1000, 'cached', 'allow', 50_000)
+  for (const algorithm of ALGORITHMS) add(algorithm, 1000, 'cached', 'allow', 50_000)
+  for (const peer of BUCKETS) add(peer, 1000, 'cached', 'allow', 20_000)
   for (const peer of PEERS) add(peer, 1000, 'cached', 'allow', 20_000)
   for (const peer of PEERS) add(peer, 1000, 'cached', 'refuse', 20_000)
 
@@ -53,7 +64,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
       'min–max': `${round(ratio.min)}–${round(ratio.max)}`,
       'ratio of CPU': round(cpuRatio),
     })
-    const most = contender === 'weir' ? 1.1 : contender === 'weir, three levels' ? 2.5 : undefined
+    const most = contender === 'weir' ? 1.1 : contender === 'weir, three levels' ? 2.5 : ALGORITHMS.includes(contender) ? 1.5 : undefined
     if (most !== undefined) goals.push({ what: `${contender}, ${keys} keys, ${strings}, ${outcome}`, value: ratio.median, most })
   }
   return [{ title: 'One decision', rows, goals }, await heard(rounds, slices), await retained(), await deoptimised()]

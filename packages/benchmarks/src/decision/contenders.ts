@@ -1,17 +1,24 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
 import {
+  type Algorithm,
   createThrottler,
   type Duration,
+  fixedWindow,
+  leakyBucket,
   memoryStore,
   type PolicyOptions,
+  slidingCounter,
+  slidingLog,
   slidingWindow,
   type Throttler,
   type ThrottlerOptions,
+  tokenBucket,
 } from '@weir/core'
 import { MemoryStore } from 'express-rate-limit'
 import MemoryLimiter from 'koa-ratelimit/limiter/memory.js'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { RateLimiter } from 'limiter'
+import { BurstyRateLimiter, RateLimiterMemory } from 'rate-limiter-flexible'
 
 /** One way to count a request. */
 export interface Contender {
@@ -139,8 +146,8 @@ class Subscribed implements Contender {
 class Flexible implements Contender {
   readonly #limiter
 
-  constructor(limit: number) {
-    this.#limiter = new RateLimiterMemory({ points: limit, duration: HOUR / 1000 })
+  constructor(limiter: Pick<RateLimiterMemory, 'consume'>) {
+    this.#limiter = limiter
   }
 
   async cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): Promise<number> {
@@ -162,6 +169,37 @@ class Flexible implements Contender {
         allowed++
       } catch {}
     }
+    return allowed
+  }
+}
+
+/** The token bucket of limiter, one for each key. */
+class Limiter implements Contender {
+  readonly #limiters = new Map<string, RateLimiter>()
+  readonly #limit: number
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  #check(key: string): boolean {
+    let limiter = this.#limiters.get(key)
+    if (limiter === undefined) {
+      limiter = new RateLimiter({ tokensPerInterval: this.#limit, interval: 'hour' })
+      this.#limiters.set(key, limiter)
+    }
+    return limiter.tryRemoveTokens(1)
+  }
+
+  cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#check(keys[ids[i] as number] as string)) allowed++
+    return allowed
+  }
+
+  fresh(ids: Uint32Array, from: number, to: number): number {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (this.#check(keyOf(ids[i] as number))) allowed++
     return allowed
   }
 }
@@ -256,8 +294,14 @@ class KoaRatelimit implements Contender {
   }
 }
 
+const by = (algorithm: Algorithm, limit: number): Weir => new Weir([{ limit, interval: '1h', algorithm }], false)
+
 const hourly = (limit: number, heard: Heard = {}, cooldown: Duration = 0): Weir =>
   new Weir([{ limit, interval: '1h', cooldown }], false, heard)
+
+function memoryOf(limit: number): RateLimiterMemory {
+  return new RateLimiterMemory({ points: limit, duration: HOUR / 1000 })
+}
 
 /** All contenders by name, made with a limit per hour. */
 export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> = {
@@ -273,7 +317,14 @@ export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> 
       ],
       false,
     ),
-  'weir, sliding': (limit) => new Weir([{ limit, interval: '1h', algorithm: slidingWindow() }], false),
+  'weir, slidingWindow()': (limit) => by(slidingWindow(), limit),
+  'weir, slidingCounter()': (limit) => by(slidingCounter(), limit),
+  "weir, fixedWindow({ start: 'first-request' })": (limit) => by(fixedWindow({ start: 'first-request' }), limit),
+  'weir, tokenBucket()': (limit) => by(tokenBucket(), limit),
+  'weir, tokenBucket({ warmUp })': (limit) => by(tokenBucket({ warmUp: '1m' }), limit),
+  'weir, leakyBucket()': (limit) => by(leakyBucket(), limit),
+  // With the limit of the others it would keep each request. Of a millisecond nothing is left to keep.
+  'weir, slidingLog()': (limit) => new Weir([{ limit, interval: limit === 1 ? '1h' : '30ms', algorithm: slidingLog() }], false),
   'weir, listener to throttled': (limit) => hourly(limit, { listen: (throttler) => void throttler.on('throttled', ignore) }),
   'weir, listeners to all events': (limit) =>
     hourly(limit, {
@@ -288,5 +339,7 @@ export const CONTENDERS: Readonly<Record<string, (limit: number) => Contender>> 
   'express-rate-limit': (limit) => new ExpressRateLimit(limit),
   '@fastify/rate-limit': (limit) => new FastifyRateLimit(limit),
   'koa-ratelimit': (limit) => new KoaRatelimit(limit),
-  'rate-limiter-flexible': (limit) => new Flexible(limit),
+  'rate-limiter-flexible': (limit) => new Flexible(memoryOf(limit)),
+  'rate-limiter-flexible, burst': (limit) => new Flexible(new BurstyRateLimiter(memoryOf(limit), memoryOf(limit))),
+  limiter: (limit) => new Limiter(limit),
 }

@@ -4,7 +4,15 @@ import { round } from '../harness/report.ts'
 import { median, spread } from '../harness/statistics.ts'
 import type { MemoryResult } from './program.ts'
 
-const CONTENDERS = ['plain window', 'weir', 'weir, after they fell idle', 'express-rate-limit', 'rate-limiter-flexible']
+const CONTENDERS = [
+  'plain window',
+  'weir',
+  'weir, after they fell idle',
+  'weir, tokenBucket()',
+  'weir, slidingLog(), one request each',
+  'express-rate-limit',
+  'rate-limiter-flexible',
+]
 
 /** Bytes for each key. */
 export const memory: Bench = async ({ rounds, quick }) => {
@@ -31,6 +39,15 @@ export const memory: Bench = async ({ rounds, quick }) => {
       }),
       goals: [
         { what: 'bytes for each key', value: median(of('weir').map(({ total }) => total)), most: 130 },
+        ...(quick
+          ? []
+          : [
+              {
+                what: 'bytes for each key of tokenBucket()',
+                value: median(of('weir, tokenBucket()').map(({ total }) => total)),
+                most: 140,
+              },
+            ]),
         { what: 'beyond the string', value: median(of('weir').map(({ beyond }) => beyond)), most: 80 },
         { what: 'left for each key after idling', value: median(of('weir, after they fell idle').map(({ left }) => left ?? 0)), most: 1 },
       ],

@@ -1,4 +1,4 @@
-import { createThrottler, type PolicyOptions } from '@weir/core'
+import { type Algorithm, createThrottler, fixedWindow, type PolicyOptions, slidingLog, tokenBucket } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -19,6 +19,11 @@ export interface MemoryResult {
   readonly left: number | undefined
   /** Timers of the process. */
   readonly timers: number
+}
+
+const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
+  'weir, tokenBucket()': tokenBucket(),
+  'weir, slidingLog(), one request each': slidingLog(),
 }
 
 const { contender, keys } = input<MemoryInput>()
@@ -59,7 +64,7 @@ if (contender === 'plain window') {
   kept = entries
 } else if (contender.startsWith('weir')) {
   const idle = contender === 'weir, after they fell idle'
-  const policies: PolicyOptions[] = [{ limit: 100, interval: idle ? '1s' : '1h' }]
+  const policies: PolicyOptions[] = [{ limit: 100, interval: idle ? '1s' : '1h', algorithm: ALGORITHMS[contender] ?? fixedWindow() }]
   const throttler = createThrottler({ policies, maxKeys: keys })
   for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
   if (idle) {

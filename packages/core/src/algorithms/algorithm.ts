@@ -26,6 +26,20 @@ export interface Algorithm {
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
   readonly background?: (site: SharedSite, exchange: StoreExchange) => Exchanging
   readonly spans?: (site: SharedSite, exchange: StoreExchange) => Exchanging
+  /**
+   * Units that a key has which was not used for long, and so the most that a request may take.
+   *
+   * @param limit of the policy, or of the key. Default: the limit
+   */
+  readonly most?: (limit: number) => number
+  /** What clients are told as `weir-burst`: units that may come at once beside the limit's pace. */
+  readonly burst?: (limit: number) => number
+  /**
+   * How long an allowed request is to wait, in milliseconds, by algorithms that shape traffic.
+   *
+   * @param remaining units left after it
+   */
+  readonly delay?: (remaining: number, limit: number, interval: number) => number
   /** What a store does for each request, and the model of its scripts. */
   readonly step?: Step
 }

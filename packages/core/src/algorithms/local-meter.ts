@@ -45,9 +45,9 @@ export abstract class LocalMeter implements Meter {
   protected abstract allows(slot: number, cost: number, limit: number, now: number): boolean
   /** Counts `cost` units, whether or not they fit: a request that was allowed, or a charge. */
   protected abstract count(slot: number, cost: number, limit: number, now: number): void
-  /** Units left; at least 0, and the whole limit for a key that was not used. */
+  /** Units left; at least 0, and `site.most(limit)` for a key that was not used. */
   protected abstract left(slot: number, limit: number, now: number): number
-  /** After how long a refused request fits if no other comes before it. `cost` is at most the limit. */
+  /** After how long a refused request fits if no other comes before it. `cost` is at most `site.most(limit)`. */
   protected abstract wait(slot: number, cost: number, limit: number, now: number): number
 
   /** `allows` and then `count`, if it does: an algorithm may do both at once for speed. */
@@ -59,11 +59,11 @@ export abstract class LocalMeter implements Meter {
 
   /**
    * Whether the key may be forgotten, since its numbers say no more than those of a new one. `now` may be some time ago.
-   * Default: when all its limit is left.
+   * Default: when all its units are left.
    */
   protected idle(slot: number, now: number): boolean {
     const limit = this.site.limitOf(slot)
-    return this.left(slot, limit, now) >= limit
+    return this.left(slot, limit, now) >= this.site.most(limit)
   }
 
   /**
@@ -76,7 +76,8 @@ export abstract class LocalMeter implements Meter {
   /** Milliseconds until units come back. Default: until all are back. */
   resetAfter(slot: number, now: number): number {
     const limit = this.site.limitOf(slot)
-    return this.left(slot, limit, now) >= limit ? 0 : this.wait(slot, limit, limit, now)
+    const most = this.site.most(limit)
+    return this.left(slot, limit, now) >= most ? 0 : this.wait(slot, most, limit, now)
   }
 
   /** Notes the key's numbers for `restore`, at the same moment. Default: all of them; who needs one only may return it. */
@@ -149,7 +150,7 @@ export abstract class LocalMeter implements Meter {
     const limit = this.site.limitOf(slot)
     const block = blocks.of(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
-    const units = Math.min(cost, limit)
+    const units = Math.min(cost, this.site.most(limit))
     const wait = this.allows(slot, units, limit, now) ? 0 : this.wait(slot, units, limit, now)
     // A cooldown ends when one unit fits; this request may cost more.
     return block === undefined
@@ -193,7 +194,8 @@ export abstract class LocalMeter implements Meter {
   }
 
   usedOf(slot: number, now: number): number {
-    return Math.max(0, this.site.limitOf(slot) - this.left(slot, this.site.limitOf(slot), now))
+    const limit = this.site.limitOf(slot)
+    return Math.max(0, this.site.most(limit) - this.left(slot, limit, now))
   }
 
   ownOf(slot: number, now: number): number {

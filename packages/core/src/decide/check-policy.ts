@@ -1,10 +1,10 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
-import { fixedWindow } from '../algorithms/fixed-window/index.ts'
+import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import type { Degraded } from '../algorithms/meter.ts'
 import { MOST_UNITS } from '../keys/units.ts'
 import { nearest } from '../report/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
-import { parseDuration } from './duration.ts'
+import { parseDuration } from '../time/duration.ts'
 import type { GrowingCooldown } from './growing.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 
@@ -101,13 +101,15 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   const strict = bool(`${at}strict`, options.strict)
-  if (strict && (algorithm !== fixedWindow() || coordination === 'spans')) {
+  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans')) {
     throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
   }
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
-    if (cost > limit) throw invalidOption(`${at}cost`, cost, `at most the limit, ${limit}; with it every request would be refused`)
+    const most = algorithm.most?.(limit) ?? limit
+    const what = most === limit ? 'the limit' : `what ${algorithm.name} holds`
+    if (cost > most) throw invalidOption(`${at}cost`, cost, `at most ${what}, ${most}; with it every request would be refused`)
   } else if (cost !== undefined && typeof cost !== 'function') {
     throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
   }
@@ -168,7 +170,7 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
 }
 
 function checkAlgorithm(option: string, given: unknown): Algorithm {
-  if (given === undefined) return fixedWindow()
+  if (given === undefined) return FIXED_WINDOW
   const { name, id, local, background, spans } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
   const forms = [local, background, spans]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)

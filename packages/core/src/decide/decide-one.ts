@@ -98,13 +98,14 @@ function overflowed(limiter: Limiter, key: string, cost: number, now: number, co
 export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { policy, cell } = limiter
   const end = Math.ceil(limiter.meter.rollAt - now)
+  const most = limiter.most(policy.limit)
   if (limiter.overflow === 'allow' || policy.dryRun) {
-    return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, policy.limit, end, 0)
+    return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, most, end, 0)
   }
-  return new PolicyDecision(cell.outcome('overflow', cost > policy.limit), key, 0, Math.max(1, end), 0)
+  return new PolicyDecision(cell.outcome('overflow', cost > most), key, 0, Math.max(1, end), 0)
 }
 
 export function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
-  const outcome = limiter.outcome(slot, why.reason, cost > limiter.limitOf(slot))
+  const outcome = limiter.outcome(slot, why.reason, cost > limiter.most(limiter.limitOf(slot)))
   return new PolicyDecision(outcome, key, limiter.meter.remaining(slot, now), Math.max(1, Math.ceil(why.retryAfter)), 0)
 }

@@ -17,15 +17,20 @@ export interface Decision<Name extends string = string> {
   readonly key: string
   /** Units per interval; `Infinity` when no policy applies. */
   readonly limit: number
-  /** Units left to the key as far as this node knows, after this request; never negative. */
+  /** Units left to the key as far as this node knows, after this request; never negative. Of a bucket up to its burst. */
   readonly remaining: number
-  /** Milliseconds until units come back: the end of the interval, or of the block. */
+  /** Milliseconds until units come back: the end of the interval, or of the block; of buckets and logs, until all are back. */
   readonly resetAfter: number
   /**
    * Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed. `Infinity` for a request
    * that costs more than the limit: it never fits.
    */
   readonly retryAfter: number
+  /**
+   * Milliseconds that an allowed request is to wait before it goes on, where the algorithm keeps a pace (`leakyBucket()`); the
+   * longest of several policies. 0 for all others.
+   */
+  readonly delay: number
   /** Units that the request took; 0 when it was refused. */
   readonly cost: number
   /** True when `dryRun` let a request pass that would have been refused. */
@@ -86,6 +91,11 @@ export class PolicyDecision implements Decision {
     return this.outcome.never ? Number.POSITIVE_INFINITY : this.resetAfter
   }
 
+  get delay(): number {
+    const { policy, reason, limit } = this.outcome
+    return reason === 'ok' && policy?.dryRun === false ? (policy.algorithm.delay?.(this.remaining, limit, policy.interval) ?? 0) : 0
+  }
+
   get dryRun(): boolean {
     return this.allowed && this.reason !== 'ok' && this.reason !== 'none'
   }
@@ -117,10 +127,11 @@ export function summary({
   remaining,
   resetAfter,
   retryAfter,
+  delay,
   cost,
   dryRun,
 }: Decision): Omit<Decision, 'parts'> {
-  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun }
+  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun }
 }
 
 /** For a request to which no policy applies. */

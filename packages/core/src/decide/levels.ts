@@ -45,6 +45,10 @@ class CombinedDecision implements Decision {
     return this.decisive.retryAfter
   }
 
+  get delay(): number {
+    return this.allowed ? Math.max(...this.parts.map(({ delay }) => delay)) : 0
+  }
+
   get cost(): number {
     return this.decisive.cost
   }
@@ -123,6 +127,10 @@ export class LevelsDecision implements Decision {
 
   get retryAfter(): number {
     return this.#combined().retryAfter
+  }
+
+  get delay(): number {
+    return this.#combined().delay
   }
 
   get cost(): number {

@@ -119,6 +119,10 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.limited ? (this.#limits.get(slot) ?? this.policy.limit) : this.policy.limit
   }
 
+  most(limit: number): number {
+    return this.policy.algorithm.most?.(limit) ?? limit
+  }
+
   /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */
   limitTo(slot: number, limit: number | undefined): void {
     const own = limit === this.policy.limit ? undefined : limit

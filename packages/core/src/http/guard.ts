@@ -28,6 +28,7 @@ const DENIED: Decision<never> = Object.freeze({
   remaining: 0,
   resetAfter: 0,
   retryAfter: 0,
+  delay: 0,
   cost: 0,
   parts: [],
   dryRun: false,
@@ -106,6 +107,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.#answers = new Answers(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
     this.#which = which
     this.#version = throttler.version
+    const [waiting] = this.#waiting()
+    if (waiting !== undefined) throw waiting
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(throttler.policies, own.headers)
     this.#gates = gatesOf(own, reader)
@@ -289,8 +292,22 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   /** Follows the throttler's `update`. */
   #update(): void {
     this.#version = this.throttler.version
+    for (const error of this.#waiting()) this.throttler.warn(error, 'algorithm')
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(this.throttler.policies, this.#options.headers)
+  }
+
+  /** What is wrong with policies whose requests would have to wait: an adapter holds none. */
+  #waiting(): readonly WeirError[] {
+    return this.throttler.policies.flatMap(({ name, algorithm, limit, interval, dryRun }) => {
+      const longest = dryRun || !this.#which(name) ? 0 : (algorithm.delay?.(0, limit, interval) ?? 0)
+      if (longest === 0) return []
+      const burst = algorithm.burst?.(limit)
+      const what = `The policy ${show(name)} has ${algorithm.name}, by which requests wait for up to ${Math.ceil(longest)} ms`
+      return [
+        new WeirError('WEIR_INVALID_OPTION', `${what}; an adapter does not hold requests: give burst: ${burst}, immediate: ${burst}.`),
+      ]
+    })
   }
 
   #compile(): Rules<Req> {

@@ -24,6 +24,7 @@ export interface KeyUsage {
   readonly used: number
   /** This node's part of them. */
   readonly own: number
+  /** What the key may use: the limit, or what a bucket holds. */
   readonly limit: number
 }
 
@@ -136,7 +137,13 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
-      top.push({ policy: name, key: limiter.keyOf(slot), used, own: limiter.meter.ownOf(slot, now), limit })
+      top.push({
+        policy: name,
+        key: limiter.keyOf(slot),
+        used,
+        own: limiter.meter.ownOf(slot, now),
+        limit: limiter.most(limiter.limitOf(slot)),
+      })
     policies.push({
       name,
       limit,

@@ -1,7 +1,7 @@
-import { type Duration, parseDuration } from '../decide/duration.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
 import { LOCAL } from '../report/stats.ts'
+import { type Duration, parseDuration } from '../time/duration.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 
 /** Which policies a block is of. */

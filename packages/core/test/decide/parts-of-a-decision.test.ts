@@ -107,8 +107,8 @@ test('change nothing of what header fields, logs and JSON say', async () => {
 
 /** The decision as anybody could make it, so that its fields are written from its parts. */
 function asPlain(decision: Decision): Decision {
-  const { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun, parts } = decision
-  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, cost, dryRun, parts }
+  const { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun, parts } = decision
+  return { allowed, reason, policy, key, limit, remaining, resetAfter, retryAfter, delay, cost, dryRun, parts }
 }
 
 // With fractions a level that is put right after another one refused must be as before to the last bit.

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createThrottler, memoryStore } from '@weir/core'
+import { createThrottler, leakyBucket, memoryStore, tokenBucket } from '@weir/core'
 import { paths } from '@weir/core/http'
 import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
@@ -75,6 +75,37 @@ export const limitCases: readonly AdapterCase[] = [
       const refused = await as('eve')
       assert.equal(refused.status, 429)
       assert.deepEqual(JSON.parse(refused.body)['violated-policies'], ['all'])
+    },
+  },
+  {
+    title: 'tells the burst of a bucket, and what is left of it',
+    async run(context) {
+      const bucket = { ...context.limit(100), algorithm: tokenBucket({ burst: 2 }), coordination: 'local' }
+      const client = await context.start({ name: 'user', ...bucket })
+      const answers = [await client.send('/'), await client.send('/'), await client.send('/')]
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 429],
+      )
+      const [first, , third] = answers
+      assert.match(String(first?.headers['ratelimit-policy']), /^"user";q=100;w=\d+;weir-burst=2$/)
+      assert.match(String(first?.headers['ratelimit']), /^"user";r=1;t=\d+$/)
+      // A hundredth of a year, give or take the time that the requests took.
+      const wait = Number(third?.headers['retry-after'])
+      assert.ok(Math.abs(wait - 315_360) < 60, `Retry-After: ${wait}`)
+    },
+  },
+  {
+    title: 'refuses a leaky bucket by which requests would have to wait',
+    async run(context) {
+      const bucket = { name: 'paced', limit: 10, interval: '1s', coordination: 'local' }
+      await assert.rejects(
+        async () => context.start({ ...bucket, algorithm: leakyBucket({ burst: 5, immediate: 2 }) }),
+        (error: Error & { code?: string }) =>
+          error.code === 'WEIR_INVALID_OPTION' && /"paced" has leakyBucket\(\).*300 ms.*immediate: 5/.test(error.message),
+      )
+      const client = await context.start({ ...bucket, algorithm: leakyBucket({ burst: 1, immediate: 1 }) })
+      assert.equal((await client.send('/')).status, 200)
     },
   },
   {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { growing, slidingWindow } from '@weir/core'
+import { fixedWindow, growing, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 import type { AdapterCase, AdapterClient, Answer } from './context.ts'
 
 /** Short, since with a store real time has to pass. */
@@ -19,6 +19,11 @@ export const timeCases: readonly AdapterCase[] = [
   { name: 'a fixed window', options: {} },
   { name: 'a sliding window', options: { algorithm: slidingWindow() } },
   { name: 'a window in a hundred spans', options: { algorithm: slidingWindow(), spans: 100 } },
+  { name: 'a window from the first request', options: { algorithm: fixedWindow({ start: 'first-request' }), coordination: 'local' } },
+  { name: 'a token bucket', options: { algorithm: tokenBucket({ burst: 2 }), coordination: 'local' } },
+  { name: 'a bucket that warms up', options: { algorithm: tokenBucket({ burst: 2, warmUp: '4s' }), coordination: 'local' } },
+  { name: 'a leaky bucket', options: { algorithm: leakyBucket({ burst: 2, immediate: 2 }), coordination: 'local' } },
+  { name: 'a sliding log', options: { algorithm: slidingLog(), coordination: 'local' } },
   { name: 'a cooldown', options: { cooldown: '2s' } },
   { name: 'a cooldown that grows', options: { cooldown: growing({ base: '1s', factor: 2, max: '8s' }) } },
   { name: 'counts exchanged at the ends of spans', options: { coordination: 'spans' }, needs: 'store' as const },

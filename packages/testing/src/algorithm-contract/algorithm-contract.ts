@@ -6,6 +6,7 @@ import { correctionCases } from './corrections.ts'
 import { decisionCases } from './decisions.ts'
 import type { AlgorithmUnderTest } from './model.ts'
 import { AlgorithmRun } from './run.ts'
+import { stepCases } from './steps.ts'
 
 /** Milliseconds that the runs of one case may take. */
 const LONGEST = 60_000
@@ -22,7 +23,8 @@ export interface AlgorithmContractOptions extends TestRunner {
 
 /**
  * The test suite of an algorithm: what each must keep in one process (`coordination: 'local'`) under random requests, costs and
- * times, held against a model that says in plain words what the limit means.
+ * times, held against a model that says in plain words what the limit means. Of an algorithm that has a `step` too, it must
+ * decide as its meter does.
  *
  * @example
  * ```ts
@@ -39,7 +41,12 @@ export function algorithmContract(
   subject: AlgorithmUnderTest,
   { describe, test, runs = 50, seed = process.env['FC_SEED'] ?? Date.now(), without = {} }: AlgorithmContractOptions,
 ): void {
-  const cases: readonly AlgorithmCase[] = [...decisionCases, ...correctionCases, ...circumstanceCases]
+  const cases: readonly AlgorithmCase[] = [
+    ...decisionCases,
+    ...correctionCases,
+    ...circumstanceCases,
+    ...(subject.algorithm.step === undefined ? [] : stepCases),
+  ]
   const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
   if (unknown.length > 0) throw new Error(`The algorithm contract has no case "${unknown.join('", "')}".`)
   describe(`${name} keeps the algorithm contract`, () => {

@@ -20,15 +20,15 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
         if (run.chance(0.2)) snapshot(throttler)
         if (run.chance(0.4)) {
           run.note('a crowd')
-          for (let guest = 0; guest < 4; guest++) throttler.check(`guest ${++crowds}`, Math.min(run.limit, run.cost()))
+          for (let guest = 0; guest < 4; guest++) throttler.check(`guest ${++crowds}`, Math.min(run.most, run.cost()))
         }
         const cost = run.cost()
-        const unused = key.most() >= run.limit - key.slack
+        const unused = key.most() >= run.most - key.slack
         if (throttler.peek(key.key, cost).reason === 'overflow') {
-          assert.ok(unused, `a key in use was forgotten: its definition has room for ${key.most()} of ${run.limit}`)
+          assert.ok(unused, `a key in use was forgotten: its definition has room for ${key.most()} of ${run.most}`)
         } else key.check(cost)
       }
-      await run.pass(20 * run.interval)
+      await run.pass(Math.ceil(20 * run.interval * Math.max(1, run.most / run.limit)))
       assert.equal(snapshot(throttler).policies[0]?.keys, 0, 'keys that nobody uses are kept')
     },
   },
@@ -45,7 +45,7 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
         }
         const cost = run.cost()
         const decision = key.check(cost)
-        if (!decision.allowed && cost <= run.limit && run.chance(0.3)) await comesBack(key, decision, cost)
+        if (!decision.allowed && cost <= run.most && run.chance(0.3)) await comesBack(key, decision, cost)
       }
     },
   },
@@ -75,7 +75,7 @@ export const circumstanceCases: readonly AlgorithmCase[] = [
           assert.deepEqual([after.allowed, after.remaining], [before.allowed, before.remaining])
         }
         const { allowed, retryAfter } = check(cost)
-        if (allowed || cost > limit) continue
+        if (allowed || cost > run.most) continue
         await run.pass(Math.ceil((retryAfter * (1 + SLEW)) / (1 - SLEW)) + 2)
         assert.ok(check(cost).allowed, `${cost} units were refused long after a retryAfter of ${retryAfter}`)
       }

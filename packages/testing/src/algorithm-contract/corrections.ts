@@ -42,7 +42,7 @@ export const correctionCases: readonly AlgorithmCase[] = [
         await run.gap()
         key.refund(one.decision, units, one.left, one.at)
         one.left = Math.max(0, one.left - units)
-        assert.ok(key.free() <= run.limit + key.slack, `${key.free()} of ${run.limit} are free`)
+        assert.ok(key.free() <= run.most + key.slack, `${key.free()} of ${run.most} are free`)
       }
     },
   },
@@ -129,7 +129,8 @@ function told({
   remaining,
   resetAfter,
   retryAfter,
+  delay,
   cost,
 }: Decision): Omit<Decision, 'policy' | 'key' | 'limit' | 'dryRun' | 'parts'> {
-  return { allowed, reason, remaining, resetAfter, retryAfter, cost }
+  return { allowed, reason, remaining, resetAfter, retryAfter, delay, cost }
 }

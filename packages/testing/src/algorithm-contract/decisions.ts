@@ -17,7 +17,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
         await run.gap()
         const decision = run.oneOf(keys).check(run.cost())
         assert.equal(decision.limit, run.limit)
-        assert.ok(decision.remaining >= 0 && decision.remaining <= run.limit + 1e-9, `remaining is ${decision.remaining}`)
+        assert.ok(decision.remaining >= 0 && decision.remaining <= run.most + 1e-9, `remaining is ${decision.remaining}`)
       }
     },
   },
@@ -29,7 +29,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
         await run.gap()
         const cost = run.cost()
         const decision = key.check(cost)
-        if (!decision.allowed && cost <= run.limit && run.chance(0.5)) await comesBack(key, decision, cost)
+        if (!decision.allowed && cost <= run.most && run.chance(0.5)) await comesBack(key, decision, cost)
       }
     },
   },
@@ -42,9 +42,9 @@ export const decisionCases: readonly AlgorithmCase[] = [
         const cost = run.cost()
         const decision = key.check(cost)
         if (decision.allowed) assert.equal(decision.retryAfter, 0)
-        else if (cost > run.limit) assert.equal(decision.retryAfter, Number.POSITIVE_INFINITY)
+        else if (cost > run.most) assert.equal(decision.retryAfter, Number.POSITIVE_INFINITY)
         else assert.ok(decision.retryAfter > 0 && decision.retryAfter < Number.POSITIVE_INFINITY, `retryAfter is ${decision.retryAfter}`)
-        if (decision.allowed && run.chance(0.1)) key.charge(decision, run.oneOf([1, run.limit, 10 * run.limit, 1e300]))
+        if (decision.allowed && run.chance(0.1)) key.charge(decision, run.oneOf([1, run.most, 10 * run.most, 1e300]))
       }
     },
   },
@@ -55,7 +55,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
         const { remaining } = key.check(run.cost())
-        const more = 1e-6 * run.limit
+        const more = 1e-6 * run.most
         if (key.exact) assert.ok(Math.abs(remaining - Math.max(0, key.most())) <= key.slack, `${remaining} remain, not ${key.most()}`)
         if (remaining > more) assert.ok(key.throttler.peek(key.key, remaining - more / 2).allowed, `${remaining} remain and do not fit`)
         assert.ok(!key.throttler.peek(key.key, remaining + more).allowed, `${remaining} remain, and more fits`)
@@ -84,7 +84,7 @@ export const decisionCases: readonly AlgorithmCase[] = [
       const key = run.key(run.throttler({ policies: [run.policy({ cooldown })] }))
       for (let step = 0; step < STEPS; step++) {
         await run.gap()
-        const cost = Math.min(run.limit, run.cost())
+        const cost = Math.min(run.most, run.cost())
         const began = key.throttler.check(key.key, cost)
         run.note(`${cost} ${began.reason}`)
         if (began.reason !== 'cooldown') continue

@@ -30,6 +30,11 @@ export class AlgorithmRun {
     this.clock = manualClock({ offset: random.below(this.interval), origin: random.below(2) * random.below(10_000_000) })
   }
 
+  /** Units that an unused key has. */
+  get most(): number {
+    return this.subject.algorithm.most?.(this.limit) ?? this.limit
+  }
+
   /** The policy under test. */
   policy(more: Partial<PolicyOptions> = {}): PolicyOptions {
     const { limit, interval } = this
@@ -56,7 +61,7 @@ export class AlgorithmRun {
 
   /** Mostly some of the limit, so that it is reached soon; also fractions, all of it, and more than all. */
   cost(): number {
-    const { limit } = this
+    const limit = this.most
     const kind = this.random.next()
     if (kind < 0.45) return 1
     if (kind < 0.65) return Math.ceil((this.random.next() * limit) / 3)

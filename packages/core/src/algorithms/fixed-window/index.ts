@@ -1,21 +1,33 @@
+import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { LocalFixedWindow } from './local.ts'
+import { FIXED_WINDOW } from './epoch.ts'
+import { LocalFirstRequestWindow } from './first-request.ts'
+import { FIRST_REQUEST_STEP } from './first-request-step.ts'
 
-const FIXED_WINDOW: Algorithm = Object.freeze({
-  name: 'fixedWindow()',
-  id: 'fixed-window',
+/** Where windows begin. */
+export interface FixedWindowOptions {
+  /**
+   * `'epoch'` (default): at whole intervals of the Unix epoch, for all keys at once and at all nodes alike; `'first-request'`: with a
+   * key's first request after its last window, as rate limiters of one process mostly do.
+   */
+  readonly start?: 'epoch' | 'first-request'
+}
+
+const FIRST_REQUEST: Algorithm = Object.freeze({
+  name: "fixedWindow({ start: 'first-request' })",
+  id: 'fixed-window-first-request',
   fields: 2,
-  local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
-  // The default stands in every bundle. Its shared meters come with the store, so that applications without one don't carry
-  // them. Other algorithms bring theirs: who does not import them has none of it.
-  background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
-  spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
+  local: (site) => new LocalFirstRequestWindow(site),
+  step: FIRST_REQUEST_STEP,
 } satisfies Algorithm)
 
 /**
- * At most the limit in each interval of the Unix epoch: the default. Around an interval's end up to twice the limit may pass
- * within one interval's length.
+ * At most the limit in each interval, of the Unix epoch or from a key's first request: the default. Around an interval's end up to
+ * twice the limit may pass within one interval's length.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
  */
-export function fixedWindow(): Algorithm {
-  return FIXED_WINDOW
+export function fixedWindow({ start = 'epoch' }: FixedWindowOptions = {}): Algorithm {
+  if (start !== 'epoch' && start !== 'first-request') throw invalidOption('start', start, '"epoch" or "first-request"')
+  return start === 'epoch' ? FIXED_WINDOW : FIRST_REQUEST
 }

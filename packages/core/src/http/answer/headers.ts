@@ -129,8 +129,11 @@ function build(policy: Policy): PolicyFields {
   // The draft knows whole seconds only; a rounded window would promise another rate.
   const seconds = policy.interval / 1000
   const window = Number.isInteger(seconds) && seconds <= LARGEST ? `;w=${serializeInteger(seconds)}` : ''
+  // The draft has no word for what may come at once beside the pace of `q` per `w`.
+  const most = policy.algorithm.burst?.(policy.limit)
+  const burst = most === undefined ? '' : `;weir-burst=${serializeInteger(whole(most))}`
   const name = serializeString(policy.name)
-  return { item: `${name};q=${serializeInteger(limit)}${window}`, remaining: `${name};r=`, limit: String(limit) }
+  return { item: `${name};q=${serializeInteger(limit)}${window}${burst}`, remaining: `${name};r=`, limit: String(limit) }
 }
 
 function whole(units: number): number {

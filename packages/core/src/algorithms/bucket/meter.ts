@@ -1,0 +1,125 @@
+import { sumOf } from '../../keys/units.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import { LocalMeter } from '../local-meter.ts'
+import type { MeterSite } from '../meter.ts'
+import { drained, drainTime, ROUNDING } from './step.ts'
+
+/**
+ * Buckets of this process alone: `BUCKET_STEP` of many keys. Of each key:
+ *
+ *     fields[slot * 2]      units in its bucket
+ *     fields[slot * 2 + 1]  when they were
+ */
+export class LocalBucket extends LocalMeter {
+  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected interval: number
+  protected rate: number
+  /** What a bucket holds; less than 0 while some key has a limit of its own. */
+  protected capacity: number
+  /** Until when `site` need not be told the time. */
+  protected toldUntil: number = Number.NEGATIVE_INFINITY
+
+  constructor(site: MeterSite) {
+    super(site)
+    this.interval = site.policy.interval
+    this.rate = site.policy.limit
+    this.capacity = this.site.most(this.rate)
+  }
+
+  override adopt(now: number): void {
+    this.recheck()
+    super.adopt(now)
+  }
+
+  override recheck(): void {
+    const { limited, policy } = this.site
+    this.rate = policy.limit
+    this.capacity = limited ? -1 : this.site.most(policy.limit)
+  }
+
+  // The request path, short enough to be compiled into its caller; a number stands for an imported constant, as in `GatedMeter`.
+
+  override take(slot: number, cost: number, now: number): boolean {
+    const { fields, flags } = this.site.table
+    const base = slot * 2
+    let level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * this.rate) / this.interval
+    if (level < 0) level = 0
+    level += cost
+    if (!(level <= this.capacity) || ((flags[slot] as number) & 4) !== 0) return false
+    fields[base] = level
+    fields[base + 1] = now
+    this.admitted += cost
+    if (now >= this.toldUntil) this.tell(now)
+    return true
+  }
+
+  override remaining(slot: number, now: number): number {
+    if (this.capacity < 0) return this.left(slot, this.site.limitOf(slot), now)
+    const { fields } = this.site.table
+    const base = slot * 2
+    const level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * this.rate) / this.interval
+    return level <= 0 ? this.capacity : level < this.capacity ? this.capacity - level : 0
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    const { rate, interval } = this
+    if (this.capacity < 0) return this.#emptyAfter(slot, now)
+    const { fields } = this.site.table
+    const base = slot * 2
+    const level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * rate) / interval
+    return level > 0 ? (level * interval) / rate : 0
+  }
+
+  /** As `resetAfter`, where keys have limits of their own. */
+  #emptyAfter(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    return drainTime(this.#level(slot, limit, now), limit, this.interval)
+  }
+
+  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+    const capacity = this.site.most(limit)
+    return cost <= capacity - this.#level(slot, limit, now) + capacity * ROUNDING && limit > 0
+  }
+
+  protected override count(slot: number, cost: number, limit: number, now: number): void {
+    this.#write(slot, sumOf(this.#level(slot, limit, now), cost), now)
+    if (now >= this.toldUntil) this.tell(now)
+  }
+
+  protected override left(slot: number, limit: number, now: number): number {
+    return Math.max(0, this.site.most(limit) - this.#level(slot, limit, now))
+  }
+
+  protected override wait(slot: number, cost: number, limit: number, now: number): number {
+    const capacity = this.site.most(limit)
+    const room = capacity - this.#level(slot, limit, now)
+    return drainTime(cost - room - (capacity * ROUNDING) / 2, limit, this.interval)
+  }
+
+  protected override idle(slot: number, now: number): boolean {
+    return this.#level(slot, this.site.limitOf(slot), now) === 0
+  }
+
+  /** @param takenAt the millisecond that they were taken in: what came in then has run out when a whole bucket would have */
+  protected override giveBack(slot: number, takenAt: Ordinal, units: number, limit: number, now: number): void {
+    if (now - takenAt >= drainTime(this.site.most(limit), limit, this.interval)) return
+    this.#write(slot, Math.max(0, this.#level(slot, limit, now) - units), now)
+  }
+
+  /** Has decisions know in which millisecond they were made: a refund must. */
+  protected tell(now: number): void {
+    const millisecond = Math.floor(now)
+    this.toldUntil = millisecond + 1
+    this.site.movedTo(millisecond as Ordinal)
+  }
+
+  #level(slot: number, limit: number, now: number): number {
+    const { fields } = this
+    return drained(fields[slot * 2] as number, now - (fields[slot * 2 + 1] as number), limit, this.interval)
+  }
+
+  #write(slot: number, level: number, now: number): void {
+    this.fields[slot * 2] = level
+    this.fields[slot * 2 + 1] = now
+  }
+}

@@ -1,0 +1,91 @@
+import { sumOf } from '../../keys/units.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import { LocalMeter } from '../local-meter.ts'
+import type { MeterSite } from '../meter.ts'
+
+/**
+ * Windows of this process alone that begin with a key's first request: `FIRST_REQUEST_STEP` of many keys. Of each key:
+ *
+ *     fields[slot * 2]      units taken in its last window
+ *     fields[slot * 2 + 1]  when that began
+ */
+export class LocalFirstRequestWindow extends LocalMeter {
+  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected interval: number
+  /** The limit; less than 0 while some key has one of its own. */
+  protected limit: number
+  /** Until when `site` need not be told the time. */
+  protected toldUntil: number = Number.NEGATIVE_INFINITY
+
+  constructor(site: MeterSite) {
+    super(site)
+    this.interval = site.policy.interval
+    this.limit = site.policy.limit
+  }
+
+  override adopt(now: number): void {
+    this.recheck()
+    super.adopt(now)
+  }
+
+  override recheck(): void {
+    this.limit = this.site.limited ? -1 : this.site.policy.limit
+  }
+
+  /** A request within a window that is open; numbers stand for imported constants, as in `GatedMeter`. */
+  override take(slot: number, cost: number, now: number): boolean {
+    const { fields, flags } = this.site.table
+    const base = slot * 2
+    const used = fields[base] as number
+    if (used === 0 || now - (fields[base + 1] as number) >= this.interval || !(cost <= this.limit - used)) return false
+    if (((flags[slot] as number) & 4) !== 0) return false
+    fields[base] = used + cost
+    this.admitted += cost
+    if (now >= this.toldUntil) this.tell(now)
+    return true
+  }
+
+  protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
+    return cost <= limit - this.#used(slot, now) && limit > 0
+  }
+
+  protected override count(slot: number, cost: number, _limit: number, now: number): void {
+    const used = this.#used(slot, now)
+    if (used === 0) this.fields[slot * 2 + 1] = now
+    this.fields[slot * 2] = sumOf(used, cost)
+    if (now >= this.toldUntil) this.tell(now)
+  }
+
+  protected override left(slot: number, limit: number, now: number): number {
+    return Math.max(0, limit - this.#used(slot, now))
+  }
+
+  protected override wait(slot: number, _cost: number, _limit: number, now: number): number {
+    return this.#used(slot, now) > 0 ? this.interval - (now - (this.fields[slot * 2 + 1] as number)) : this.interval
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    return this.#used(slot, now) > 0 ? this.wait(slot, 0, 0, now) : 0
+  }
+
+  protected override idle(slot: number, now: number): boolean {
+    return this.#used(slot, now) === 0
+  }
+
+  /** @param takenAt the millisecond that they were taken in */
+  protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
+    const used = this.#used(slot, now)
+    if (used > 0 && takenAt >= Math.floor(this.fields[slot * 2 + 1] as number)) this.fields[slot * 2] = Math.max(0, used - units)
+  }
+
+  /** Has decisions know in which millisecond they were made: a refund must. */
+  protected tell(now: number): void {
+    const millisecond = Math.floor(now)
+    this.toldUntil = millisecond + 1
+    this.site.movedTo(millisecond as Ordinal)
+  }
+
+  #used(slot: number, now: number): number {
+    return now - (this.fields[slot * 2 + 1] as number) < this.interval ? (this.fields[slot * 2] as number) : 0
+  }
+}

@@ -1,0 +1,52 @@
+import { MOST_UNITS } from '../../keys/units.ts'
+import { invalidOption } from '../../report/errors.ts'
+import type { Algorithm } from '../algorithm.ts'
+import { LocalBucket } from '../bucket/meter.ts'
+import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
+import type { MeterPolicy } from '../meter.ts'
+
+/** How many requests may wait, and how many need not. */
+export interface LeakyBucketOptions {
+  /** Units above the pace that are let in; at least 0. What comes beyond them is refused. Default: the policy's limit less 1. */
+  readonly burst?: number
+  /** Units of `burst` that pass at once, from 0 to `burst`. The others wait to keep the pace. Default 0. */
+  readonly immediate?: number
+}
+
+/**
+ * What is let in leaves at the pace of `limit / interval`, evenly: a request that comes too early is told by `decision.delay` how
+ * long it must wait, and one for which there is no room is refused. As nginx' `limit_req`, whose `burst` and `delay` are
+ * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
+ *
+ * A meter can't hold a request: your own code waits for `decision.delay` milliseconds. Adapters take the algorithm only where
+ * nothing waits, with `immediate` the same as `burst`.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * const algorithm = leakyBucket({ burst: 20 }) // with limit: 10, interval: '1s': one each 100 ms, and 20 more may wait
+ */
+export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): Algorithm {
+  if (burst !== undefined && !(typeof burst === 'number' && burst >= 0 && burst < MOST_UNITS)) {
+    throw invalidOption('burst', burst, `a number from 0 to ${MOST_UNITS - 1}`)
+  }
+  if (!(typeof immediate === 'number' && immediate >= 0 && immediate <= (burst ?? MOST_UNITS))) {
+    throw invalidOption('immediate', immediate, burst === undefined ? 'a number of at least 0' : `a number from 0 to "burst", ${burst}`)
+  }
+  // One unit is on its way out; the others are the burst.
+  const size = burst === undefined ? DEFAULT : burst + 1
+  const most = (limit: number) => capacityOf(size, limit)
+  const atOnce = immediate === burst ? DEFAULT : immediate + 1
+  return Object.freeze({
+    name: 'leakyBucket()',
+    id: 'leaky-bucket',
+    fields: 2,
+    most,
+    burst: (limit) => Math.max(0, most(limit) - 1),
+    ...(atOnce === DEFAULT
+      ? {}
+      : { delay: (remaining: number, limit: number, interval: number) => drainTime(most(limit) - remaining - atOnce, limit, interval) }),
+    local: (site) => new LocalBucket(site),
+    step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] }),
+  } satisfies Algorithm)
+}

@@ -1,0 +1,84 @@
+import { MOST_UNITS } from '../../keys/units.ts'
+import { invalidOption, WeirError } from '../../report/errors.ts'
+import { type Duration, parseDuration } from '../../time/duration.ts'
+import type { Algorithm } from '../algorithm.ts'
+import { LocalBucket } from '../bucket/meter.ts'
+import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
+import type { MeterPolicy } from '../meter.ts'
+import { LocalWarmUp } from './warm-up-meter.ts'
+import { WARM_UP_STEP } from './warm-up-step.ts'
+
+/** How much may come at once, and how a key that has rested gets there. */
+export interface TokenBucketOptions {
+  /** Tokens that a key saves at most, and so units that may pass at once; at least 1. Default: the policy's limit. */
+  readonly burst?: number
+  /**
+   * After rest a key's tokens come slower, and as fast as ever only after it has been in use for so long; resting for so long
+   * makes it cold again. Default: they always come at the limit's pace.
+   */
+  readonly warmUp?: Duration | WarmUp
+}
+
+/** How a token bucket warms up. */
+export interface WarmUp {
+  /** From cold to full speed, and back; at least 1 ms. */
+  readonly duration: Duration
+  /** How much slower a cold key's tokens come: more than 1, at most 100. Default 3. */
+  readonly coldFactor?: number
+}
+
+/**
+ * Tokens come at the pace of `limit / interval`, all the time; a key saves `burst` of them at most, and each unit takes one. Smooth
+ * where a window lets everything pass at its beginning. What `charge` counts beyond the tokens that are left is a debt.
+ *
+ * Of a bucket that warms up (as Guava's `SmoothWarmingUp`) a unit takes more than one token while the key is cold, and the next
+ * request pays for that. `burst: 1` admits exactly what Guava's `tryAcquire` does.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * const algorithm = tokenBucket({ burst: 20 }) // with limit: 100, interval: '1s': 20 at once, then one each 10 ms
+ */
+export function tokenBucket({ burst, warmUp }: TokenBucketOptions = {}): Algorithm {
+  if (burst !== undefined && !(typeof burst === 'number' && burst >= 1 && burst <= MOST_UNITS)) {
+    throw invalidOption('burst', burst, `a number from 1 to ${MOST_UNITS}`)
+  }
+  const size = burst ?? DEFAULT
+  const most = (limit: number) => capacityOf(size, limit)
+  const shape = { name: 'tokenBucket()', most, burst: most }
+  if (warmUp === undefined) {
+    return Object.freeze({
+      ...shape,
+      id: 'token-bucket',
+      fields: 2,
+      local: (site) => new LocalBucket(site),
+      step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
+    } satisfies Algorithm)
+  }
+  const { duration, coldFactor } = parseWarmUp(warmUp)
+  return Object.freeze({
+    ...shape,
+    // What is kept of a key's warmth means another thing with other numbers.
+    id: `token-bucket-warm-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
+    fields: 3,
+    local: (site) => new LocalWarmUp(site, duration, coldFactor),
+    step: Object.freeze({
+      ...WARM_UP_STEP,
+      parameters: ({ interval }: MeterPolicy) => [interval, size, duration, coldFactor],
+    }),
+  } satisfies Algorithm)
+}
+
+function parseWarmUp(given: Duration | WarmUp): { readonly duration: number; readonly coldFactor: number } {
+  if (typeof given !== 'object' || given === null) return { duration: parseDuration(given, 'warmUp', 1), coldFactor: 3 }
+  for (const name of Object.keys(given)) {
+    if (name !== 'duration' && name !== 'coldFactor') {
+      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "warmUp.${name}". A warm-up has: duration, coldFactor.`)
+    }
+  }
+  const { duration, coldFactor = 3 } = given
+  if (typeof coldFactor !== 'number' || !(coldFactor > 1 && coldFactor <= 100)) {
+    throw invalidOption('warmUp.coldFactor', coldFactor, 'a number greater than 1 and at most 100')
+  }
+  return { duration: parseDuration(duration, 'warmUp.duration', 1), coldFactor }
+}

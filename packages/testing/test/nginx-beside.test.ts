@@ -1,0 +1,142 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { leakyBucket } from '@weir/core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { SeededRandom } from '../src/index.ts'
+
+/** Units per second, `burst`, and what of it passes at once. */
+const SHAPES = [
+  { limit: 10, burst: 5, immediate: 0 },
+  { limit: 10, burst: 5, immediate: 5 },
+  { limit: 20, burst: 6, immediate: 2 },
+  { limit: 50, burst: 3, immediate: 1 },
+] as const
+/** nginx counts whole milliseconds, and reads the one clock a moment before the other. */
+const CLOCK = 3
+
+const nginx = found()
+if (nginx === undefined) console.warn('There is no nginx here (apt-get install nginx), so leakyBucket() is not held against it.')
+
+function found(): string | undefined {
+  for (const path of ['nginx', '/usr/sbin/nginx']) {
+    try {
+      execFileSync(path, ['-v'], { stdio: 'ignore' })
+      return path
+    } catch {}
+  }
+  return undefined
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-nginx-'))
+  let port = 0
+  let child: ChildProcess | undefined
+
+  beforeAll(async () => {
+    port = await freePort()
+    const zones = SHAPES.map(({ limit }, at) => `limit_req_zone $arg_key zone=z${at}:1m rate=${limit}r/s;`)
+    const places = SHAPES.map(({ burst, immediate }, at) => {
+      const waits = immediate === burst ? 'nodelay' : immediate > 0 ? `delay=${immediate}` : ''
+      return `location = /${at} { limit_req zone=z${at} burst=${burst} ${waits}; limit_req_status 429; try_files /none @done; }`
+    })
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; master_process off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log info;
+      events {}
+      http {
+        client_body_temp_path ${folder}/a; proxy_temp_path ${folder}/b; fastcgi_temp_path ${folder}/c; uwsgi_temp_path ${folder}/d; scgi_temp_path ${folder}/e;
+        log_format told '$arg_key $arg_row $limit_req_status $msec $request_time';
+        access_log ${folder}/access.log told;
+        limit_req_log_level notice;
+        ${zones.join('\n')}
+        server { listen 127.0.0.1:${port}; ${places.join('\n')} location @done { return 204; } }
+      }`,
+    )
+    child = spawn(nginx as string, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
+    for (let tries = 0; (await ask('/none')) === 0; tries++) {
+      if (tries > 500) throw new Error(`nginx did not start: ${readFileSync(join(folder, 'error.log'), 'utf8')}`)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }, 30_000)
+
+  afterAll(async () => {
+    const ended = new Promise((resolve) => child?.once('exit', resolve))
+    if (child?.kill() === true) await ended
+    rmSync(folder, { recursive: true })
+  })
+
+  function ask(path: string): Promise<number> {
+    return new Promise((resolve) => {
+      get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0))
+      }).on('error', () => resolve(0))
+    })
+  }
+
+  const seed = process.env['FC_SEED'] ?? Date.now()
+
+  test.each(SHAPES.map((shape, at) => ({ ...shape, at })))(
+    '$limit a second, burst $burst, $immediate at once',
+    async ({ limit, burst, immediate, at }) => {
+      const random = new SeededRandom(`${seed}/nginx/${at}`)
+      const keys = Array.from({ length: 12 }, (_, key) => `${at}-${key}`)
+      await Promise.all(
+        keys.map(async (key) => {
+          const asked: Promise<number>[] = []
+          for (let row = 0; row < 30; row++) {
+            asked.push(ask(`/${at}?key=${key}&row=${row}`))
+            if (random.next() < 0.5) await new Promise((resolve) => setTimeout(resolve, random.next() * (3000 / limit)))
+          }
+          for (const status of await Promise.all(asked)) expect([204, 429]).toContain(status)
+        }),
+      )
+      const { step } = leakyBucket({ burst, immediate })
+      const parameters = step?.parameters({ interval: 1000 } as never) ?? []
+      // Written when a request ends; sorted by when it came. Those of one millisecond are alike.
+      const log = readFileSync(join(folder, 'access.log'), 'utf8').trim().split('\n')
+      const rows = log.map((line) => line.split(' ') as [string, string, string, string, string])
+      let compared = 0
+      for (const key of keys) {
+        const mine = rows
+          .filter(([of]) => of === key)
+          .map(([, , status, ended, took]) => ({
+            status,
+            came: Math.round(1000 * (Number(ended) - Number(took))),
+            took: 1000 * Number(took),
+          }))
+          .sort((a, b) => a.came - b.came || ORDER.indexOf(a.status) - ORDER.indexOf(b.status) || a.took - b.took)
+        const state: number[] = []
+        for (const { status, came, took } of mine) {
+          const excess = (units: number) => units - (step?.take(state, came, 0, limit, parameters).remaining ?? 0) + burst
+          // What hangs on a millisecond is not told apart: then it is as nginx says.
+          const before = excess(1)
+          if ([burst, immediate, 0].some((bound) => Math.abs(before - bound) < (CLOCK * limit) / 1000)) {
+            if (status !== 'REJECTED') step?.add(state, came, 1, limit, parameters)
+            continue
+          }
+          const verdict = step?.take(state, came, 1, limit, parameters)
+          const told = verdict?.allowed !== true ? 'REJECTED' : verdict.delay > 0 ? 'DELAYED' : 'PASSED'
+          expect(told, `seed ${seed}, ${key} after ${compared} rows: excess ${before}`).toBe(status)
+          if (told === 'DELAYED') expect(took).toBeGreaterThan((verdict?.delay ?? 0) - CLOCK - 1)
+          compared++
+        }
+      }
+      expect(compared).toBeGreaterThan(keys.length * 5)
+    },
+    60_000,
+  )
+})
+
+const ORDER = ['PASSED', 'DELAYED', 'REJECTED']
