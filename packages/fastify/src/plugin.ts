@@ -111,8 +111,8 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
   // Fastify's own: where and how the plugin is registered.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
-  // Of a throttler Fastify passes on a copy, which has none of its methods.
-  if (Object.hasOwn(input, 'clock') && Object.keys(input).length === 1) {
+  // Of a throttler Fastify passes on a copy, which has none of its methods; `names` is a throttler's and no option.
+  if (Object.hasOwn(input, 'clock') && Object.hasOwn(input, 'names')) {
     throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
   }
   if (!HOOKS.includes(hook)) {

@@ -33,8 +33,8 @@ export const RESETS: readonly Mutation[] = [
   },
   {
     name: 'a sliding window keeps its cells',
-    file: 'algorithms/sliding-window/exchanged.ts',
-    find: 'if (slot >= 0) this.keys.delete(slot)',
+    file: 'algorithms/sliding-window/records.ts',
+    find: 'this.#keys.delete(slot)',
     replace: '',
     check: 'resets hold',
   },

@@ -1,6 +1,6 @@
 import { type Growth, Offences } from '../keys/offences.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, WeirError } from '../report/errors.ts'
-import { type Duration, parseDuration } from '../time/duration.ts'
 
 /** How a cooldown grows with each new block of a key, at all nodes alike. */
 export interface GrowingOptions {

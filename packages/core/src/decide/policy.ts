@@ -1,8 +1,8 @@
 import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import type { Degraded, MeterPolicy } from '../algorithms/meter.ts'
 import type { Growth } from '../keys/offences.ts'
+import type { Duration } from '../options/duration.ts'
 import type { Awaitable } from '../report/user-function.ts'
-import type { Duration } from '../time/duration.ts'
 import type { GrowingCooldown } from './growing.ts'
 import type { KeyOption, MatchOption } from './request-options.ts'
 

@@ -1,7 +1,7 @@
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { UNANSWERED } from '../keys/blocks.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import { LOCAL } from '../report/stats.ts'
-import { type Duration, parseDuration } from '../time/duration.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 
 /** Which policies a block is of. */

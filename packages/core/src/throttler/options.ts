@@ -2,11 +2,11 @@ import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { nearest } from '../report/did-you-mean.ts'
+import { nearest } from '../options/did-you-mean.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
 import type { Clock } from '../time/clock.ts'
-import { type Duration, parseDuration } from '../time/duration.ts'
 import type { Store } from './coordinator.ts'
 
 /** What a throttler is made from. */

@@ -2,7 +2,7 @@ import type { Exchanging } from '../algorithms/shared/site.ts'
 import { idOfKey, type Limiter } from '../decide/limiter.ts'
 import { peekOne } from '../decide/peek.ts'
 import { ALL_KEY, type PolicyOptions } from '../decide/policy.ts'
-import { type Duration, parseDuration } from '../time/duration.ts'
+import { type Duration, parseDuration } from '../options/duration.ts'
 import type { Coordinator } from './coordinator.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 

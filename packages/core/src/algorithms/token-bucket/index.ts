@@ -1,6 +1,6 @@
 import { MOST_UNITS } from '../../keys/units.ts'
+import { type Duration, parseDuration } from '../../options/duration.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
-import { type Duration, parseDuration } from '../../time/duration.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { parseDuration } from '../../src/time/duration.ts'
+import { parseDuration } from '../../src/options/duration.ts'
 import { thrownBy } from '../support/nodes.ts'
 
 describe('a duration is a number of milliseconds or a string with a unit', () => {
