@@ -78,6 +78,21 @@ test('what was admitted too much is paid back', async () => {
   await close()
 })
 
+test('with maxDebt no more than that is paid back', async () => {
+  const { one, other, world, store, close } = await two({ algorithm: tokenBucket({ maxDebt: 15 }) })
+  store.roundTrip = 200
+  expect(offer(one, 'a', 60) + offer(other, 'a', 60)).toBe(120)
+  await world.run(500)
+  // 15 and a tenth of the bucket.
+  const { retryAfter } = one.check('a')
+  expect(retryAfter).toBeLessThanOrEqual(2_100)
+  await world.run(2_100)
+  expect(one.check('a').allowed).toBe(true)
+  one.charge(one.check('a'), 1_000)
+  expect(one.check('a').retryAfter).toBeLessThanOrEqual(2_100)
+  await close()
+})
+
 test('a refused client that waits as told is let in', async () => {
   const { one, world, close } = await two({ algorithm: tokenBucket({ burst: 20 }) })
   for (let round = 0; round < 5; round++) {

@@ -54,7 +54,7 @@ export class BackgroundBucket extends GatedMeter {
   #markedLevel = 0
   #markedAt = 0
 
-  constructor(site: SharedSite, exchange: Exchange, maxDebt: number | undefined) {
+  constructor(site: SharedSite, exchange: Exchange, maxDebt?: number) {
     const { id, interval, limit } = site.policy
     const width = Math.max(SHORTEST_CELL, interval / CELLS)
     const cells = Math.ceil(interval / width)
@@ -135,8 +135,7 @@ export class BackgroundBucket extends GatedMeter {
   override add(slot: number, cost: number, now: number = 0): void {
     const { fields } = this.table
     const base = baseOf(slot)
-    fields[base + LEVEL] = sumOf(this.#level(slot, now), cost)
-    fields[base + AT] = now
+    this.#setLevel(slot, this.#level(slot, now) + cost, now)
     fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
     this.admitted += cost
   }
@@ -165,7 +164,8 @@ export class BackgroundBucket extends GatedMeter {
 
   #setLevel(slot: number, level: number, now: number): void {
     const base = baseOf(slot)
-    this.table.fields[base + LEVEL] = Math.min(MOST_UNITS, level)
+    const most = this.#maxDebt === undefined ? MOST_UNITS : this.site.most(this.site.limitOf(slot)) + this.#maxDebt
+    this.table.fields[base + LEVEL] = Math.min(most, level)
     this.table.fields[base + AT] = now
   }
 

@@ -20,7 +20,7 @@ export interface LeakyBucketOptions {
  * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
  *
  * A meter can't hold a request: your own code waits for `decision.delay` milliseconds. Adapters take the algorithm only where
- * nothing waits, with `immediate` the same as `burst`.
+ * nothing waits, with `immediate` the same as `burst`; and only then it goes with coordination `'background'`.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *
@@ -45,7 +45,7 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
     most,
     burst: (limit) => Math.max(0, most(limit) - 1),
     ...(atOnce === DEFAULT
-      ? { background: (site, exchange) => new BackgroundBucket(site, exchange, undefined) }
+      ? { background: (site, exchange) => new BackgroundBucket(site, exchange) }
       : { delay: (remaining: number, limit: number, interval: number) => drainTime(most(limit) - remaining - atOnce, limit, interval) }),
     local: (site) => new LocalBucket(site),
     step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] }),
