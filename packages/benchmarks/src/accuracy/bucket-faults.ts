@@ -135,7 +135,7 @@ const DISTURBED: readonly { readonly name: string; readonly fields: Partial<Scen
   { name: 'moving traffic', fields: { balancing: moving() } },
   { name: 'no announcements', fields: { network: { announcementLoss: 1 } } },
   { name: 'half of the announcements', fields: { network: { announcementLoss: 0.5 } } },
-  { name: 'a tenth of the messages lost', fields: { network: { loss: 0.1 } }, flood: 14 },
+  { name: 'a tenth of the exchanges lost', fields: { network: { loss: 0.05 } }, flood: 14 },
   { name: 'a fifth doubled', fields: { network: { duplication: 0.2 } } },
   {
     name: 'clocks ±50 ms, a store without a clock',

@@ -223,7 +223,7 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
     bucket.given = Math.min(bucket.taken, sumOf(bucket.given, more.given))
     units += more.taken
   }
-  while (bucket.groups.length > BUCKET_GROUPS) joinClosest(bucket.groups)
+  while (bucket.groups.length > BUCKET_GROUPS) joinOldest(bucket.groups)
   return units
 }
 
@@ -238,14 +238,12 @@ function groupAt(groups: Group[], ordinal: Ordinal, policy: StorePolicy): Group 
   return group
 }
 
-function joinClosest(groups: Group[]): void {
-  let best = 1
-  const gap = (place: number): number => (groups[place] as Group).ordinal - (groups[place - 1] as Group).ordinal
-  for (let place = 2; place < groups.length; place++) if (gap(place) < gap(best)) best = place
-  const [{ taken, given }] = groups.splice(best, 1) as [Group]
-  const first = groups[best - 1] as Group
+/** The two oldest groups become one: of a key that is seldom used both ran out long ago, and one that is always full loses nothing. */
+function joinOldest(groups: Group[]): void {
+  const [first, { taken, given }] = groups as [Group, Group]
   first.taken = sumOf(first.taken, taken)
   first.given += given
+  groups.splice(1, 1)
 }
 
 /** Forgets the debt beyond what the policy remembers: of the newest units, as if they had been refunded. */

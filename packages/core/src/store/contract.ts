@@ -95,7 +95,7 @@ export interface StorePolicy {
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
  * Where nobody has written for half a span, or ever, the nodes may bring what is older: for a span from then on nothing is added to the
- * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two that are closest become one.
+ * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
  */
 export const BUCKET_PARTS = 8
 export const BUCKET_GROUPS = 32

@@ -102,6 +102,14 @@ describe('buckets in the hub', () => {
     expect(scene.level(fine)).toBeLessThanOrEqual(20)
   })
 
+  test('a key that is used now and then is known to the last unit, however long', () => {
+    const scene = new Scene()
+    for (let use = 1; use <= 100; use++) {
+      scene.time += 30 * WIDTH
+      expect(scene.send(use % 2 === 0 ? 'a' : 'b', [[scene.ordinal, 60]]).cells[0]?.level).toBe(60)
+    }
+  })
+
   test('a debt beyond what the policy remembers is forgotten, and a resent batch does not bring it back', () => {
     const scene = new Scene()
     const lenient = { ...policy, maxDebt: 10 }

@@ -136,14 +136,9 @@ local function groupAt(groups, ordinal, size)
   return group
 end
 
-local function joinClosest(groups)
-  local best = 2
-  for place = 3, #groups do
-    if groups[place][1] - groups[place - 1][1] < groups[best][1] - groups[best - 1][1] then best = place end
-  end
-  local gone = table.remove(groups, best)
-  local first = groups[best - 1]
-  first[2], first[3] = first[2] + gone[2], first[3] + gone[3]
+local function joinOldest(groups)
+  local gone = table.remove(groups, 2)
+  groups[1][2], groups[1][3] = groups[1][2] + gone[2], groups[1][3] + gone[3]
 end
 `,
   `local function findCell(cells, ordinal)
@@ -175,7 +170,7 @@ end
       end
     end
   end
-  while #state.groups > ${BUCKET_GROUPS} do joinClosest(state.groups) end
+  while #state.groups > ${BUCKET_GROUPS} do joinOldest(state.groups) end
   return units, grown
 end
 `,

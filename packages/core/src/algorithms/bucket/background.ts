@@ -6,7 +6,6 @@ import { BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry, type SyncRes
 import { type Ordinal, spanEnd, startOf } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { threshold } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 import { BucketKey } from './key.ts'
@@ -16,7 +15,7 @@ import { drained, drainTime, ROUNDING } from './step.ts'
 const LEVEL = 3
 const AT = 4
 /** Cells of an interval: what one of them lets run out is what an exchange is off by. None is shorter than `SHORTEST_CELL` ms. */
-const CELLS = 256
+const CELLS = 1000
 const SHORTEST_CELL = 5
 const SCAN_STEP = 5_000
 /** A node tells of this part of a bucket, divided by the nodes, even where there is room for much more. */
@@ -26,8 +25,8 @@ const DIVISOR = 2
 const OLD = 0.9
 /** Sums of fractions differ by less than this part. */
 const SUMS = 1e-9
-/** A store's cell may be so far ahead of this node's. */
-const AHEAD = 4
+/** A store's cell may be so far ahead of this node's time, in milliseconds. */
+const AHEAD = 1_000
 /** Limits of keys of their own whose policies are kept. */
 const MOST_LIMITS = 100
 
@@ -227,6 +226,7 @@ export class BackgroundBucket extends GatedMeter {
       if (count) key.awayAt = now
       if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
       if (this.policy.degraded === 'open') return true
+      if (now < key.closedUntil) return false
       return level + cost <= most + most * ROUNDING && this.#admitsAlone(key, slot, cost, now)
     }
     if (now < key.closedUntil) return false
@@ -251,18 +251,27 @@ export class BackgroundBucket extends GatedMeter {
 
   #countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
-    const due = this.#dueAt(slot, key, level, unsent)
+    const due = this.#dueAt(slot, key, level, unsent, now)
     if (unsent + cost >= due || key.hello) this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
     else this.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
-  /** Units that the store lacks at which they are sent. */
-  #dueAt(slot: number, key: BucketKey, level: number, unsent: number): number {
+  /**
+   * Units that the store lacks at which they are sent: u, when what all nodes may hold back is half of the room that is left,
+   *
+   *     2·n·u >= room − u − h,   h = (n − 1)·(what of u has not run out)
+   *
+   * with h for what the others may have taken just as fast. It times exchanges only.
+   */
+  #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
     const live = this.exchange.nodes
-    const most = this.site.most(this.site.limitOf(slot))
+    const limit = this.site.limitOf(slot)
+    const most = this.site.most(limit)
     const nodes = Math.min(3 * live, Math.max(live, 1 / key.share.value(live)))
-    const byRoom = threshold({ room: most - Math.max(0, level - unsent), inFlight: 0, nodes, extrapolated: 0, divisor: DIVISOR })
-    return Math.max(byRoom, (LEAST_PART * most) / nodes)
+    const room = most - Math.max(0, level - unsent)
+    const recent = unsent === 0 ? 0 : key.cells.levelUnsent(this.time.at(now), this.storePolicy.width, limit, this.interval, false)
+    const more = (room - (DIVISOR * nodes + 1) * unsent - (nodes - 1) * recent) / ((DIVISOR + 1) * nodes)
+    return Math.max(1, (LEAST_PART * most) / nodes, unsent + more)
   }
 
   /** Whether a request may pass that the store can't be asked about in time. */
@@ -288,10 +297,11 @@ export class BackgroundBucket extends GatedMeter {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#level(slot, now)
-    const known = !this.storeAway && !key.away && key.guess === undefined && this.blockOf(slot, now) === undefined
-    if (known && now >= key.closedUntil && level + 1 > most + most * ROUNDING && limit > 0) {
+    // Also without the store: what is known to be full is full.
+    if (now >= key.closedUntil && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
       this.#close(key, slot, level, now)
-      if (this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, limit, this.interval)) {
+      const known = !this.storeAway && !key.away && key.guess === undefined
+      if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, limit, this.interval)) {
         this.blocks.startCooldown(slot, now, key.closedUntil)
       }
     }
@@ -438,9 +448,9 @@ export class BackgroundBucket extends GatedMeter {
     { announced, exact }: { readonly announced: boolean; readonly exact: boolean },
   ): void {
     key.heard = taken
-    if (ordinal > this.ordinal + AHEAD) return
-    const limit = this.site.limitOf(slot)
     const { width } = this.storePolicy
+    if (startOf(ordinal, width) > this.time.at(now) + AHEAD) return
+    const limit = this.site.limitOf(slot)
     const then = this.time.monotonicAt(startOf(ordinal, width))
     const unsent = key.cells.levelUnsent(this.time.at(now), width, limit, this.interval, announced)
     const learned = sumOf(drained(level, now - then, limit, this.interval), unsent)
@@ -456,7 +466,7 @@ export class BackgroundBucket extends GatedMeter {
     if (unsent === 0 || this.exchange.degraded) return
     const level = this.#level(slot, now)
     if (level + 1 > this.site.most(this.site.limitOf(slot))) this.wantExchange(slot, now, PROOF)
-    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent))
+    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
       this.wantExchange(slot, now, COUNTDOWN)
   }
 
