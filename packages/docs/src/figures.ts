@@ -1,4 +1,4 @@
-import { choices, distance, expected, load } from './accuracy.ts'
+import { choices, distance, expected, farRegions, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import type { Figure } from './figure.ts'
@@ -6,4 +6,4 @@ import { sizing } from './sizing.ts'
 import { windows } from './windows.ts'
 
 /** All that is made, in the order in which it is made. */
-export const FIGURES: readonly Figure[] = [expected, choices, load, distance, windows, algorithms, straddling, sizing]
+export const FIGURES: readonly Figure[] = [expected, choices, load, distance, farRegions, windows, algorithms, straddling, sizing]
