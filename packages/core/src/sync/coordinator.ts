@@ -92,6 +92,9 @@ class BackgroundCoordinator implements Coordinator {
         },
       },
       storeKind: kindOf(point),
+      get nodeId() {
+        return self.nodeId
+      },
       warn: (error, subject) => this.#warn(error, subject),
     })
     const link = this.#link
@@ -109,7 +112,10 @@ class BackgroundCoordinator implements Coordinator {
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
-        about: (monotonic) => link.watch.request(this.throttlers, monotonic),
+        about: (monotonic) => ({
+          ...link.watch.request(this.throttlers, monotonic),
+          ...link.rules.request(this.throttlers, monotonic),
+        }),
       },
     })
     const loop = this.#loop

@@ -8,6 +8,7 @@ export type {
   HeartbeatReply,
   HeartbeatRequest,
   MeetingPoint,
+  RulesReport,
   StatusReport,
   StoreConnection,
   StoreNode,

@@ -1,5 +1,6 @@
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
 import type { StrictDecisions, StrictHost } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
@@ -54,6 +55,8 @@ export interface Inspected {
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
 export interface Coordinated extends Inspected {
   readonly emitter: Emitter
+  /** What its policies were made from, in the order of its limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
   /** The meters whose counts are exchanged. */
   meters(): readonly Exchanging[]
   /** Called now and then. Returns when it wants to be called next at the latest. */
