@@ -22,6 +22,7 @@ export type WeirErrorCode =
   | 'WEIR_STORE_REPLY'
   | 'WEIR_STORE_VALUE'
   | 'WEIR_RULES_DIFFER'
+  | 'WEIR_SMALL_LIMIT'
   | 'WEIR_THROTTLED'
 
 /** Longest message of an error: a list of policies may be in it, and what others threw. */

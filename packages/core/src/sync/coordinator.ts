@@ -106,7 +106,10 @@ class BackgroundCoordinator implements Coordinator {
       time: link.time,
       observer: {
         succeeded: (reply, entries, sent, received) => link.succeeded(reply, entries, sent, received),
-        heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
+        heartbeat: (reply, sent, received) => {
+          link.heartbeat(reply, sent, received)
+          this.#noticeSmallLimits(link.nodes)
+        },
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
@@ -226,6 +229,18 @@ class BackgroundCoordinator implements Coordinator {
     this.#link.state = 'closed'
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+  }
+
+  /** What words it is loaded when there is something to tell of. */
+  #noticeSmallLimits(nodes: number): void {
+    const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
+    if (!few || nodes < 2) return
+    import('./link/small-limits.ts').then(
+      ({ noticeSmallLimits }) => noticeSmallLimits(this.throttlers, nodes),
+      () => {
+        // The next heartbeat tries again.
+      },
+    )
   }
 
   #tick(monotonic: number): number {
