@@ -1,0 +1,6 @@
+/** The steps by which a server can decide about requests; a file of its own, so that what does it is loaded once it is needed. */
+const STEPS: readonly string[] = ['fixed-window', 'fixed-window-first-request']
+
+export function decides(step: string): boolean {
+  return STEPS.includes(step)
+}
