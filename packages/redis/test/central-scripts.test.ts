@@ -1,4 +1,4 @@
-import { type Algorithm, fixedWindow, systemClock } from '@weir/core'
+import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, systemClock, tokenBucket } from '@weir/core'
 import type { Decide, DecidedPolicy, Decider, Question, StoreConnection, Verdict } from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
@@ -19,6 +19,13 @@ const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[
   { algorithm: fixedWindow() },
   // It goes by how long its key lives, so time passes by shortening that.
   { algorithm: fixedWindow({ start: 'first-request' }), by: 'ttl' },
+  { algorithm: slidingWindow({ buckets: 6 }) },
+  { algorithm: slidingCounter() },
+  { algorithm: slidingLog() },
+  { algorithm: tokenBucket() },
+  { algorithm: tokenBucket({ burst: 3 }) },
+  { algorithm: tokenBucket({ burst: 4, warmUp: INTERVAL }) },
+  { algorithm: leakyBucket({ burst: 5, immediate: 2 }) },
 ]
 
 interface Act {

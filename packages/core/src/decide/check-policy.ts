@@ -132,7 +132,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     coordination,
     degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
     strict,
-    deadline: options.deadline === undefined ? USUAL_DEADLINE : parseDuration(options.deadline, `${at}deadline`, 1, LONGEST_DEADLINE),
+    deadline: central ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })

@@ -57,7 +57,7 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly algorithm: Algorithm
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
-  /** How long a request waits for the store at most, in milliseconds, where it is asked. */
+  /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
   readonly deadline: number
   /** Refusals are only reported. */
   readonly dryRun: boolean

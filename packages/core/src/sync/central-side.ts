@@ -6,8 +6,6 @@ import { WeirError } from '../report/errors.ts'
 import type { Question, StoreConnection, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 
-type Central = typeof import('../central/index.ts')
-
 /**
  * The policies of one node whose requests the store decides about. What asks the store is loaded with the first of them, so that
  * other applications don't carry it.
@@ -17,7 +15,7 @@ export class CentralSide implements CentralStore {
   readonly #exchange: () => Exchange
   readonly #warn: (error: WeirError) => void
   #loading: Promise<void> | undefined
-  #central: Central | undefined
+  #decide: ((host: AskingHost, link: CentralLink) => Asking) | undefined
   #link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #meters: readonly CentralMeter[] = []
@@ -41,9 +39,9 @@ export class CentralSide implements CentralStore {
     const asking: Asking = {
       decide: (keys, costs, places, applied) => {
         if (made !== undefined && by === this.#link) return made.decide(keys, costs, places, applied)
-        if (this.#link !== undefined && this.#central !== undefined) {
+        if (this.#link !== undefined && this.#decide !== undefined) {
           by = this.#link
-          made = new this.#central.CentralDecisions(host, by)
+          made = this.#decide(host, by)
           return made.decide(keys, costs, places, applied)
         }
         const own = [[...keys], [...costs], places.slice(0, applied)] as const
@@ -89,9 +87,9 @@ export class CentralSide implements CentralStore {
   }
 
   #load(): Promise<void> {
-    this.#loading ??= import('../central/index.ts').then((central) => {
-      this.#central = central
-      this.#link = new central.CentralLink({
+    this.#loading ??= import('../central/index.ts').then(({ CentralDecisions, CentralLink }) => {
+      this.#decide = (host, link) => new CentralDecisions(host, link)
+      this.#link = new CentralLink({
         clock: this.#clock,
         exchange: this.#exchange(),
         warn: (code, message) => this.#warn(new WeirError(code, message)),

@@ -3,7 +3,7 @@ import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/co
 import type { Link } from '../connection/link.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { Script } from '../scripts/script.ts'
-import type { ServerAlgorithm } from './algorithms.ts'
+import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
 
@@ -58,32 +58,46 @@ export class RedisDecider implements Decider {
     return answer
   }
 
-  #take(question: Question, { sequence, time }: Decide): Promise<readonly Verdict[]> {
+  #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
     const { algorithm, take, name } = this.#knownOf(question.policy)
-    const args = [this.#node, String(sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, time)]
-    return this.#link.call(take, [this.#keyOf(algorithm, name, question)], args).then((reply) => [algorithm.read(reply, question, time)])
+    const args = [this.#node, String(request.sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, request)]
+    const reply = this.#link.call(take, this.#keysOf(algorithm, name, question), args)
+    return reply.then((told) => [algorithm.read(told, question, request.time)])
   }
 
-  async #takes({ questions, sequence, time, again }: Decide): Promise<readonly Verdict[]> {
+  async #takes(request: Decide): Promise<readonly Verdict[]> {
+    const { questions, sequence, time, again } = request
     const all = questions.map((question) => ({ ...this.#knownOf(question.policy), question }))
-    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, time))
-    const script = takesScript(all.map(({ id, algorithm }, i) => ({ id, algorithm, args: (args[i] as string[]).length - 2 })))
-    const keys = all.map(({ algorithm, name, question }) => this.#keyOf(algorithm, name, question))
+    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, request))
+    const keys = all.map(({ algorithm, name, question }) => this.#keysOf(algorithm, name, question))
+    const parts = all.map(({ id, algorithm }, i) => ({
+      id,
+      algorithm,
+      keys: (keys[i] as string[]).length,
+      args: (args[i] as string[]).length - 2,
+    }))
+    const script = takesScript(parts)
     const mode = questions.every(({ units }) => units === 0) ? 'l' : again ? 'a' : ''
-    const reply = await this.#link.call(script, keys, [this.#node, String(sequence), mode, ...args.flat()])
+    const reply = await this.#link.call(script, keys.flat(), [this.#node, String(sequence), mode, ...args.flat()])
     const [before, replies] = reply as readonly [unknown, readonly unknown[]]
     return all.map(({ algorithm, question }, i) => {
-      const verdict = algorithm.read(replies[i], question, time)
-      if (before !== 1) return verdict
-      return { ...verdict, allowed: true, retryAfter: 0, remaining: verdict.remaining + (verdict.allowed ? question.units : 0) }
+      if (before !== 1) return algorithm.read(replies[i], question, time)
+      return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
     })
   }
 
-  async #change(question: Question, { sequence, time, again, of }: Decide): Promise<readonly Verdict[]> {
+  async #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+    const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    const args = [this.#node, String(sequence), again ? 'a' : '', of === undefined ? '' : String(of), ...argsOf(algorithm, question, time)]
-    await this.#link.call(script, [this.#keyOf(algorithm, name, question)], args)
+    const args = [
+      this.#node,
+      String(sequence),
+      again ? 'a' : '',
+      of === undefined ? '' : String(of),
+      ...argsOf(algorithm, question, request),
+    ]
+    await this.#link.call(script, this.#keysOf(algorithm, name, question), args)
     return DONE
   }
 
@@ -98,9 +112,9 @@ export class RedisDecider implements Decider {
     return known
   }
 
-  #keyOf({ suffix }: ServerAlgorithm, policy: string, question: Question): string {
+  #keysOf({ suffixes }: ServerAlgorithm, policy: string, question: Question): string[] {
     const key = this.#keys.decided(policy, question.key)
-    return suffix === undefined ? key : key + suffix(question)
+    return suffixes === undefined ? [key] : suffixes(question).map((suffix) => key + suffix)
   }
 
   #hold(): void {
@@ -122,7 +136,7 @@ export class RedisDecider implements Decider {
   }
 }
 
-function argsOf(algorithm: ServerAlgorithm, question: Question, time: number): string[] {
+function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
   const { units, limit } = question
-  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, time)]
+  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, request)]
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Question } from '@weir/core/sync'
 import type { Script } from '../scripts/script.ts'
-import type { ServerAlgorithm } from './algorithms.ts'
+import { PAIR, type ServerAlgorithm } from './algorithms/server-algorithm.ts'
 
 /*
  * A call has in ARGV: the field of its node, the request's sequence number, its mode, and then the questions. Modes of takes are ''
@@ -20,7 +20,7 @@ end`
 
 const MARK = `
 local function mark(k, added)
-  if added ~= 1 or redis.call('HLEN', KEYS[k]) <= ${MOST_NODES} then return end
+  if added == 0 or redis.call('HLEN', KEYS[k]) <= ${MOST_NODES} then return end
   for _, field in ipairs(redis.call('HKEYS', KEYS[k])) do
     if string.byte(field) == 64 and field ~= ARGV[1] then redis.call('HDEL', KEYS[k], field) end
   end
@@ -46,42 +46,57 @@ function kept(name: string, source: () => string): Script {
 }
 
 /** Takes or looks of one key: as a rule one call with one reply. */
-export function takeScript(id: string, { take }: ServerAlgorithm): Script {
+export function takeScript(id: string, { common = '', take }: ServerAlgorithm): Script {
   return kept(
     `take ${id}`,
-    () => `${NUM}${MARK}${take}
+    () => `${NUM}${MARK}${PAIR}${common}${take}
 local ok, reply, x, y, z = look(1, ${FIRST})
 if ok and ARGV[3] == '' then keep(1, ${FIRST}, x, y, z) end
 return reply`,
   )
 }
 
+/** One question of several in a call. */
+interface Part {
+  readonly id: string
+  readonly algorithm: ServerAlgorithm
+  /** Its keys, and its arguments after the limit. */
+  readonly keys: number
+  readonly args: number
+}
+
 /**
  * Takes of several keys, all or none; also of one, when it is asked again. Replies whether they were counted before, and what `look`
  * does.
  */
-export function takesScript(
-  algorithms: readonly { readonly id: string; readonly algorithm: ServerAlgorithm; readonly args: number }[],
-): Script {
+export function takesScript(algorithms: readonly Part[]): Script {
   const name = algorithms.map(({ id, args }) => `${id} ${args}`).join(' ')
   return kept(`takes ${name}`, () => {
     const ids = [...new Set(algorithms.map(({ id }) => id))]
-    const takeOf = (id: string) => algorithms.find((one) => one.id === id)?.algorithm.take
-    const parts = ids.map((id, i) => `local alg${i} = (function()${takeOf(id)}\nreturn { look = look, keep = keep } end)()`)
+    const parts = ids.map((id, i) => {
+      const { common = '', take } = (algorithms.find((one) => one.id === id) as Part).algorithm
+      return `local alg${i} = (function()${common}${take}\nreturn { look = look, keep = keep } end)()`
+    })
     let at = FIRST
-    const rows = algorithms.map(({ id, args }, i) => {
-      const row = `{ alg${ids.indexOf(id)}, ${i + 1}, ${at} }`
+    let key = 1
+    const rows = algorithms.map(({ id, keys, args }) => {
+      const row = `{ alg${ids.indexOf(id)}, ${key}, ${at} }`
       at += 2 + args
+      key += keys
       return row
     })
-    return `${NUM}${MARK}${SEEN}
+    return `${NUM}${MARK}${SEEN}${PAIR}
 ${parts.join('\n')}
 local rows = { ${rows.join(', ')} }
 local before, ok, replies, all = ARGV[3] == 'a', true, {}, {}
+if before then
+  for _, row in ipairs(rows) do before = before and seen(row[2], tonumber(ARGV[2])) end
+end
 for i, row in ipairs(rows) do
+  -- What was counted before is only looked at.
+  if before then ARGV[row[3]] = '0' end
   local fits, reply, x, y, z = row[1].look(row[2], row[3])
   ok = ok and fits
-  before = before and seen(row[2], tonumber(ARGV[2]))
   replies[i] = reply
   all[i] = { x, y, z }
 end
@@ -93,7 +108,11 @@ return { before and 1 or 0, replies }`
 }
 
 /** Charges and refunds of one key, and its reset. */
-export function changeScript(id: string, kind: Exclude<Question['kind'], 'take'>, { take, add, back }: ServerAlgorithm): Script {
+export function changeScript(
+  id: string,
+  kind: Exclude<Question['kind'], 'take'>,
+  { common = '', take, add, back }: ServerAlgorithm,
+): Script {
   const change =
     kind === 'add'
       ? `add(1, ${FIRST + 1})`
@@ -102,7 +121,7 @@ export function changeScript(id: string, kind: Exclude<Question['kind'], 'take'>
         : `for i = 1, #KEYS do redis.call('DEL', KEYS[i]) end`
   return kept(
     `${kind} ${id}`,
-    () => `${NUM}${MARK}${SEEN}${take}${kind === 'add' ? add : kind === 'give-back' ? back : ''}
+    () => `${NUM}${MARK}${SEEN}${PAIR}${common}${take}${kind === 'add' ? add : kind === 'give-back' ? back : ''}
 if ARGV[3] == 'a' and seen(1, tonumber(ARGV[2])) then return 0 end
 if ARGV[4] ~= '' and not seen(1, tonumber(ARGV[4])) then return 0 end
 ${change}
