@@ -205,6 +205,8 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   #indexOf(base: number, ordinal: number): number {
-    return base + HEAD + (ordinal % (this.buckets + 1))
+    const most = this.buckets + 1
+    // Buckets of before the epoch have numbers below 0.
+    return base + HEAD + (((ordinal % most) + most) % most)
   }
 }
