@@ -69,8 +69,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
     const most = contender === 'weir' ? 1.1 : contender === 'weir, three levels' ? 2.5 : ALGORITHMS.includes(contender) ? 1.5 : undefined
     if (most !== undefined) goals.push({ what: `${contender}, ${keys} keys, ${strings}, ${outcome}`, value: ratio.median, most })
   }
-  const most = Object.fromEntries([['weir', 1.1], ...ALGORITHMS.map((name) => [name, 1.5])])
-  const counted = quick ? [] : await instructionsOf(most, ['plain window', 'weir', ...ALGORITHMS, ...BESIDE, ...PEERS])
+  const counted = quick ? [] : await instructionsOf(ALGORITHMS, 1.5, [...BESIDE, ...PEERS])
   return [{ title: 'One decision', rows, goals }, ...counted, await heard(rounds, slices), await retained(), await deoptimised()]
 }
 

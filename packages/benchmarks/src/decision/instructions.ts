@@ -5,21 +5,25 @@ import { type Report, type Row, round } from '../harness/report.ts'
 import type { DecisionInput } from './program.ts'
 
 const FLOOR = 'plain window'
+const WEIR = 'weir'
 
 /**
- * Instructions for each decision, and how many times the plain window's that is: counted, not timed, so they are the same on a
- * busy machine. Needs valgrind.
+ * Instructions for each decision, and how many times those of the plain window and of `fixedWindow()` that is: counted, not timed,
+ * so they are nearly the same on a busy machine. Needs valgrind.
+ *
+ * @param most times the instructions of `fixedWindow()`, of each of the algorithms
  */
-export async function instructionsOf(goals: Readonly<Record<string, number>>, contenders: readonly string[]): Promise<Report[]> {
+export async function instructionsOf(algorithms: readonly string[], most: number, others: readonly string[]): Promise<Report[]> {
   if (!hasValgrind('instructions of a decision')) return []
   const floor = await perDecision(FLOOR)
+  const weir = await perDecision(WEIR)
   const rows: Row[] = []
   const reached: { what: string; value: number; most: number }[] = []
-  for (const contender of contenders) {
-    const count = contender === FLOOR ? floor : await perDecision(contender)
-    rows.push({ contender, instructions: Math.round(count), 'times the plain window': round(count / floor) })
-    const most = goals[contender]
-    if (most !== undefined) reached.push({ what: `instructions of ${contender}`, value: count / floor, most })
+  for (const contender of [FLOOR, WEIR, ...algorithms, ...others]) {
+    const count = contender === FLOOR ? floor : contender === WEIR ? weir : await perDecision(contender)
+    const times = { 'times the plain window': round(count / floor), 'times fixedWindow()': round(count / weir) }
+    rows.push({ contender, instructions: Math.round(count), ...times })
+    if (algorithms.includes(contender)) reached.push({ what: `instructions of ${contender}, times fixedWindow()`, value: count / weir, most })
   }
   return [{ title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached }]
 }
