@@ -23,7 +23,8 @@ export async function instructionsOf(algorithms: readonly string[], most: number
     const count = contender === FLOOR ? floor : contender === WEIR ? weir : await perDecision(contender)
     const times = { 'times the plain window': round(count / floor), 'times fixedWindow()': round(count / weir) }
     rows.push({ contender, instructions: Math.round(count), ...times })
-    if (algorithms.includes(contender)) reached.push({ what: `instructions of ${contender}, times fixedWindow()`, value: count / weir, most })
+    if (algorithms.includes(contender))
+      reached.push({ what: `instructions of ${contender}, times fixedWindow()`, value: count / weir, most })
   }
   return [{ title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached }]
 }
