@@ -1,13 +1,18 @@
 export type {
   Announcement,
   AskAnnouncement,
+  AtomicStep,
   BlockAnnouncement,
   BlockChange,
   BlockState,
   Cell,
+  Decide,
+  DecidedPolicy,
+  Decider,
   HeartbeatReply,
   HeartbeatRequest,
   MeetingPoint,
+  Question,
   RulesReport,
   StatusReport,
   StoreConnection,
@@ -18,6 +23,7 @@ export type {
   SyncRequest,
   SyncResult,
   TotalAnnouncement,
+  Verdict,
 } from '../store/contract.ts'
 export { lastCellOf, RESET_CELLS } from '../store/contract.ts'
 export type { Store } from '../throttler/coordinator.ts'
