@@ -6,13 +6,11 @@ import { WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
 import { reasonOf, show } from '../report/show.ts'
 import { ask, askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
-import type { Names } from '../throttler/names.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import { noteCounted, uncounted } from './counted.ts'
 import type { AccessList } from './request/address-list.ts'
 import type { Reading } from './request/read-later.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -226,35 +224,19 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     applied: number,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
     const { throttler } = this
-    if (throttler.names?.sharing === true) return this.#askOnce(request, keys, costs, applying.slice(0, applied), throttler.names)
-    if (!throttler.strict) return this.#after(request, throttler.decide(keys, costs, applying, applied))
-    const decision = throttler.decideAsync(keys, costs, applying, applied)
+    const { names } = throttler
+    const decision =
+      names?.sharing === true
+        ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied))
+        : throttler.strict
+          ? throttler.decideAsync(keys, costs, applying, applied)
+          : throttler.decide(keys, costs, applying, applied)
+    if (decision === undefined) return undefined
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(
       (decided) => this.#after(request, decided),
       (error: unknown) => this.#pass(error),
     )
-  }
-
-  /** As `#ask` where other throttlers have rules of this one: what one of them has counted already counts no more. */
-  #askOnce(
-    request: Req,
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying: readonly number[],
-    names: Names,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
-    const { throttler } = this
-    const ids = throttler.policies.map(({ id }) => id)
-    const places = uncounted(request as object, names, ids, keys, applying)
-    if (places.length === 0 && applying.length > 0) return undefined
-    const decision = throttler.decideAsync(keys, costs, places, places.length)
-    const note = (decided: Decision<Name>): Decision<Name> => {
-      if (decided.allowed) noteCounted(request as object, names, decided)
-      return this.#after(request, decided)
-    }
-    if (!(decision instanceof Promise)) return note(decision)
-    return decision.then(note, (error: unknown) => this.#pass(error))
   }
 
   /** As `#decide`, once it is known what the request is counted by. */

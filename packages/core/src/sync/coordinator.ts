@@ -4,6 +4,7 @@ import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
+import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
@@ -34,11 +35,15 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
 
 /** A coordinator of this store's value that can serve the throttler, or a new one. */
 export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coordinator {
+  const { throttler, rules, policies } = options
+  const names = namesAt(this)
+  names.claim(throttler, rules, policies)
+  const ids = policies.map(({ id }) => id)
   let all = running.get(this)
   if (all === undefined) running.set(this, (all = new Set()))
-  for (const one of all) if (one.fits(options) && one.serves(options.throttler, options.policyIds)) return one
-  const made = new BackgroundCoordinator(options, this, all)
-  made.serves(options.throttler, options.policyIds)
+  for (const one of all) if (one.fits(options) && one.serves(throttler, ids)) return one
+  const made = new BackgroundCoordinator(options, this, names, all)
+  made.serves(throttler, ids)
   all.add(made)
   return made
 }
@@ -46,6 +51,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
+  readonly names: Names
   readonly exchange: StoreExchange
   readonly strictly: (host: StrictHost) => StrictDecisions = (host) => new StrictDecisions(host)
   readonly #point: MeetingPoint
@@ -66,7 +72,8 @@ class BackgroundCoordinator implements Coordinator {
   readonly startedAt: number
   throttlers: readonly Coordinated[] = []
 
-  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
+  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, names: Names, all: Set<BackgroundCoordinator>) {
+    this.names = names
     this.nodeId = newNodeId(random)
     this.startedAt = clock.monotonic()
     this.#point = point
