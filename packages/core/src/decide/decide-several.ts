@@ -1,4 +1,4 @@
-import { bounded, boundedOnce, LONGEST_KEY } from '../keys/key-text.ts'
+import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { SourceIndex } from '../report/stats.ts'
@@ -37,14 +37,15 @@ type Keys = readonly (string | undefined)[]
 
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
 export class RequestPath<Name extends string> {
-  readonly #host: RequestPathHost
-  readonly #clock: Clock
+  protected readonly host: RequestPathHost
+  protected readonly clock: Clock
   readonly #strictly: StrictDecisions | undefined
   #limiters: readonly Limiter[] = []
-  /** The only policy's limiter, unless all requests share one key. */
-  #single: Limiter | undefined
+  // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
+  /** The only policy's limiter, unless all requests share one key or some key has a limit of its own. */
+  protected single: Limiter | undefined
   /** The only policy's cost. */
-  #fixedCost = 1
+  protected fixedCost = 1
   /** Whether some policy is `strict`. */
   strict = false
   /** The places of all policies. */
@@ -59,8 +60,8 @@ export class RequestPath<Name extends string> {
   #levels: (Levels | undefined)[] = []
 
   constructor(host: RequestPathHost) {
-    this.#host = host
-    this.#clock = host.clock
+    this.host = host
+    this.clock = host.clock
     const self = this
     this.#strictly = host.strictly?.({
       clock: host.clock,
@@ -76,7 +77,6 @@ export class RequestPath<Name extends string> {
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    this.#single = limiters.length === 1 && rules[0]?.key !== ALL_KEY ? limiters[0] : undefined
     this.#found = limiters.map(() => NO_SLOT)
     this.#before = new Float64Array(limiters.length)
     this.#levels = [undefined, ...limiters.map(() => undefined)]
@@ -84,19 +84,18 @@ export class RequestPath<Name extends string> {
     this.strict = limiters.some(({ policy }) => policy.strict)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
-    this.#fixedCost = this.#costs[0] ?? 1
+    this.fixedCost = this.#costs[0] ?? 1
+    this.#findSingle()
   }
 
   /** As the throttler's. */
   check(key: string, asked?: number | CheckOptions): Decision<Name> {
-    const limiter = this.#single
-    if (limiter === undefined || limiter.limited || typeof key !== 'string' || key.length > LONGEST_KEY || typeof asked === 'object') {
-      return this.#checkEach(key, asked)
-    }
-    const cost = asked
-    const now = this.#clock.monotonic()
-    if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
-    return decideOne(limiter, key, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
+    const limiter = this.single
+    // 256 is `LONGEST_KEY`; numbers stand for imported constants, as in `GatedMeter`.
+    if (limiter === undefined || asked !== undefined || typeof key !== 'string' || key.length > 256) return this.#checkEach(key, asked)
+    const now = this.clock.monotonic()
+    if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
+    return decideOne(limiter, key, this.fixedCost, now) as Decision<Name>
   }
 
   /** As the throttler's. */
@@ -105,9 +104,9 @@ export class RequestPath<Name extends string> {
     const key = boundedOnce(given)
     const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const parts = this.#limiters.map((limiter, place) => {
-      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       const units = cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place)
       return peekOne(limiter, this.#shared[place] === true ? ALL_KEY : key, units, own, now)
     })
@@ -121,9 +120,9 @@ export class RequestPath<Name extends string> {
       const place = applying[0] as number
       const key = keys[place]
       const limiter = this.#limiters[place]
-      if (key !== undefined && limiter !== undefined) {
-        const now = this.#clock.monotonic()
-        if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (key !== undefined && limiter !== undefined && !limiter.limited) {
+        const now = this.clock.monotonic()
+        if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
         return decideOne(limiter, key, this.#costOf(costs[place], place), now) as Decision<Name>
       }
     }
@@ -154,6 +153,12 @@ export class RequestPath<Name extends string> {
 
   #checkEach(given: string, asked: number | CheckOptions | undefined): Decision<Name> {
     checkKey(given)
+    const limiter = this.single
+    if (limiter !== undefined && typeof asked !== 'object') {
+      const now = this.clock.monotonic()
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
+      return decideOne(limiter, given, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>
+    }
     const key = bounded(given)
     return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked)), true)
   }
@@ -169,6 +174,7 @@ export class RequestPath<Name extends string> {
       const slot = own !== undefined ? limiter.locate(name) : limiter.table.find(name)
       if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
     }
+    this.#findSingle()
     return cost
   }
 
@@ -179,11 +185,17 @@ export class RequestPath<Name extends string> {
       const slot = key === undefined || !limiter.limited ? NO_SLOT : limiter.table.find(key)
       if (slot >= 0) limiter.limitTo(slot, undefined)
     }
+    this.#findSingle()
+  }
+
+  #findSingle(): void {
+    const [limiter] = this.#limiters
+    this.single = this.#limiters.length > 1 || this.#shared[0] === true || limiter?.limited === true ? undefined : limiter
   }
 
   #noLimit(limit: unknown): undefined {
     const allowed = 'it must be 0, Infinity, or a number of at least 1'
-    this.#host.warn(
+    this.host.warn(
       new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
       'limit',
     )
@@ -206,7 +218,7 @@ export class RequestPath<Name extends string> {
     places: readonly number[] = this.#places,
     applied: number = places.length,
   ): Decision<Name> {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const decided = count && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
     return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
   }
@@ -309,7 +321,7 @@ export class RequestPath<Name extends string> {
       if (key === undefined) continue
       applying++
       const limiter = limiters[i] as Limiter
-      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       const slot = limiter.locate(key)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
@@ -319,7 +331,7 @@ export class RequestPath<Name extends string> {
       }
     }
     if (applying === 0) {
-      if (this.#host.closed) throw closedError()
+      if (this.host.closed) throw closedError()
       return NO_POLICY
     }
     const parts: PolicyDecision[] = []
@@ -340,7 +352,7 @@ export class RequestPath<Name extends string> {
 
   #costOf(cost: number | undefined, index: number): number {
     if (isCost(cost)) return cost
-    this.#host.warn(
+    this.host.warn(
       new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
       this.#limiters[index]?.policy.name,
     )
