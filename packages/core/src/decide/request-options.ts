@@ -19,10 +19,11 @@ export interface PathPolicies {
    * Adds to `found` the policies with a pattern that matches.
    *
    * @param target as the client sent it, without its query
+   * @param plain whether nothing of it can be read in two ways
    * @param own what the framework's router takes the target for, as far as that is known
    * @param samples paths that stand for the route that the framework has matched
    */
-  find(method: string, target: string, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void
+  find(method: string, target: string, plain: boolean, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void
 }
 
 /** Path patterns, made by `paths()`. */

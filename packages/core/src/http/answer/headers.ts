@@ -154,8 +154,11 @@ function limitItem(fields: PolicyFields, remaining: number, wait: number): strin
 /** Milliseconds until units come back. For a refused request never later than its `Retry-After`, as the draft asks. */
 function waitOf({ allowed, resetAfter, retryAfter }: Decision): number {
   // A request that never fits has no time to come again.
-  return allowed || retryAfter === Number.POSITIVE_INFINITY ? resetAfter : retryAfter
+  return allowed || retryAfter === Number.POSITIVE_INFINITY ? resetAfter - CLOCK_NOISE : retryAfter
 }
+
+/** Milliseconds that `resetAfter` may be too long: a clock's fractions, rounded up, would make 3601 s of an hour. */
+const CLOCK_NOISE = 1
 
 /** Seconds until units come back, rounded up. */
 function seconds(wait: number): number {

@@ -1,7 +1,6 @@
 import { parse, pathToRegexp, type Token } from 'path-to-regexp'
 import type { PathPolicies } from '../../decide/request-options.ts'
 import { invalidOption } from '../../report/errors.ts'
-import { isPlain } from './plain-path.ts'
 import { anyReadings } from './readings.ts'
 import { countedMethod, normalizePath, spell, withoutDots } from './route-key.ts'
 
@@ -71,10 +70,10 @@ export class PathIndex implements PathPolicies {
     this.#all.push(pattern)
   }
 
-  find(method: string, target: string, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void {
+  find(method: string, target: string, plain: boolean, own: Iterable<string>, samples: Iterable<string>, found: Set<number>): void {
     const forms = new Set<string>()
     // As it is: patterns don't tell letters apart by case, and a long path costs more time in a Set than all else.
-    if (isPlain(target)) this.match(method, target, found)
+    if (plain) this.match(method, target, found)
     else {
       const all = anyReadings(target)
       // For a target that can't be understood.

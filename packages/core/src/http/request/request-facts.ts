@@ -197,7 +197,7 @@ export class RequestFacts<Req> implements KeyFacts {
     if (this.#index === undefined) return { method, pattern, key, policies: this.#everywhere, next }
     const found = new Set(this.#everywhere)
     const samples = pattern === undefined ? undefined : this.#reader.samples?.(pattern)
-    this.#index.find(method, raw, own ?? [], samples ?? [], found)
+    this.#index.find(method, raw, plain, own ?? [], samples ?? [], found)
     return { method, pattern, key, policies: inOrder(found), next }
   }
 
