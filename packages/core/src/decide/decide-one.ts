@@ -18,11 +18,7 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
       return new PolicyDecision(limiter.cell.passed, key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)
     }
     const source = meter.fullBy(slot, cost, now)
-    if (source >= 0) {
-      // Of less than its limit's time, a millisecond at least: `rollAt` is still to come.
-      limiter.stats.countByLimit(source as SourceIndex)
-      return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), Math.ceil(meter.rollAt - now), 0)
-    }
+    if (source >= 0) return closed(limiter, slot, key, source as SourceIndex, now)
   }
   return decideSlowly(limiter, key, cost, now)
 }
@@ -49,9 +45,10 @@ function passed(limiter: Limiter, slot: number, key: string, cost: number, now: 
 
 /** Refuses a request to a key that is full by what `source` says, for a millisecond at least: `rollAt` is still to come. */
 function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex, now: number): PolicyDecision {
+  const { meter } = limiter
   limiter.stats.countByLimit(source)
   const full = limiter.limited ? limiter.outcome(slot, 'limit') : limiter.cell.full
-  return new PolicyDecision(full, key, limiter.meter.remaining(slot, now), Math.ceil(limiter.meter.rollAt - now), 0)
+  return new PolicyDecision(full, key, meter.remaining(slot, now), Math.ceil(meter.rollAt - now), 0)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */

@@ -46,6 +46,8 @@ export class RequestPath<Name extends string> {
   protected single: Limiter | undefined
   /** The only policy's cost. */
   protected fixedCost = 1
+  /** Whether some key has a limit of its own. */
+  #limited = false
   /** Whether some policy is `strict`. */
   strict = false
   /** The places of all policies. */
@@ -85,7 +87,7 @@ export class RequestPath<Name extends string> {
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
-    this.#findSingle()
+    this.#findLimited()
   }
 
   /** As the throttler's. */
@@ -115,7 +117,7 @@ export class RequestPath<Name extends string> {
 
   /** As the throttler's. */
   decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
-    for (let i = 0; i < this.#limiters.length; i++) if ((this.#limiters[i] as Limiter).limited) this.#unlimit(keys)
+    if (this.#limited) this.#unlimit(keys)
     if (applied === 1 && applying !== undefined) {
       const place = applying[0] as number
       const key = keys[place]
@@ -153,28 +155,28 @@ export class RequestPath<Name extends string> {
 
   #checkEach(given: string, asked: number | CheckOptions | undefined): Decision<Name> {
     checkKey(given)
+    const key = bounded(given)
     const limiter = this.single
     if (limiter !== undefined && typeof asked !== 'object') {
       const now = this.clock.monotonic()
       if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-      return decideOne(limiter, given, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>
+      return decideOne(limiter, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>
     }
-    const key = bounded(given)
-    return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked)), true)
+    return this.#decideAll(key, asked === undefined && !this.#limited ? this.#costs : this.#costsOf(this.#limitTo(key, asked)), true)
   }
 
   /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
-    if (limit === undefined && !this.#limiters.some(({ limited }) => limited)) return cost
+    if (limit === undefined && !this.#limited) return cost
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     for (const [place, limiter] of this.#limiters.entries()) {
       const name = this.#shared[place] === true ? ALL_KEY : key
       const slot = own !== undefined ? limiter.locate(name) : limiter.table.find(name)
       if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
     }
-    this.#findSingle()
+    this.#findLimited()
     return cost
   }
 
@@ -185,12 +187,13 @@ export class RequestPath<Name extends string> {
       const slot = key === undefined || !limiter.limited ? NO_SLOT : limiter.table.find(key)
       if (slot >= 0) limiter.limitTo(slot, undefined)
     }
-    this.#findSingle()
+    this.#findLimited()
   }
 
-  #findSingle(): void {
-    const [limiter] = this.#limiters
-    this.single = this.#limiters.length > 1 || this.#shared[0] === true || limiter?.limited === true ? undefined : limiter
+  /** Notes whether some key has a limit of its own. */
+  #findLimited(): void {
+    this.#limited = this.#limiters.some(({ limited }) => limited)
+    this.single = this.#limited || this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
   }
 
   #noLimit(limit: unknown): undefined {
@@ -219,7 +222,8 @@ export class RequestPath<Name extends string> {
     applied: number = places.length,
   ): Decision<Name> {
     const now = this.clock.monotonic()
-    const decided = count && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
+    const decided =
+      count && !this.#limited && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
     return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
   }
 
@@ -248,19 +252,19 @@ export class RequestPath<Name extends string> {
       const limiter = limiters[i] as Limiter
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      if (key === undefined || limiter.limited || now >= limiter.meter.rollAt || (!checked && !isCost(cost)))
-        return this.#takeBack(costs, places, counted)
+      const { meter } = limiter
+      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
       const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
-      before[at] = limiter.meter.mark(slot)
-      if (refused === 0 && limiter.meter.take(slot, cost, now)) counted++
-      else if (refused === 0 || !limiter.meter.fits(slot, cost, now)) {
-        if (limiter.policy.dryRun || limiter.meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
+      before[at] = meter.mark(slot)
+      if (refused === 0 && meter.take(slot, cost, now)) counted++
+      else if (refused === 0 || !meter.fits(slot, cost, now)) {
+        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
         refused |= 1 << at
       }
-      numbers[3 * at] = limiter.meter.remaining(slot, now)
-      numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
+      numbers[3 * at] = meter.remaining(slot, now)
+      numbers[3 * at + 1] = meter.resetAfter(slot, now)
       numbers[3 * at + 2] = cost
       if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
     }

@@ -56,7 +56,7 @@ export class LocalFixedWindow extends LocalMeter {
     const { fields } = this.table
     const base = slot * 2
     const used = (fields[base] as number) + cost
-    if (!(used <= this.most && fields[base + 1] === this.ordinal)) return false
+    if (used > this.most || fields[base + 1] !== this.ordinal) return false
     fields[base] = used
     this.admitted += cost
     return true
@@ -81,7 +81,7 @@ export class LocalFixedWindow extends LocalMeter {
     const { fields } = this.table
     const base = slot * 2
     const left = this.most - (fields[base] as number)
-    return left >= 0 && fields[base + 1] === this.ordinal ? left : this.#left(slot)
+    return left >= 0 && fields[base + 1] === this.ordinal ? left : this.leftOf(slot)
   }
 
   override resetAfter(_slot: number, now: number): number {
@@ -139,7 +139,7 @@ export class LocalFixedWindow extends LocalMeter {
   }
 
   /** Units left of any key. */
-  #left(slot: number): number {
+  protected leftOf(slot: number): number {
     return this.left(slot, this.site.limitOf(slot))
   }
 
