@@ -3,6 +3,8 @@ import { type SimulatedNode, simulate } from '@weir/testing'
 import { format, linesOf } from '../../src/accuracy/report.ts'
 import { MIDDLE, scenarioOf } from '../../src/accuracy/settings.ts'
 import { goalOf } from '../../src/accuracy/task.ts'
+import { search } from '../../src/model/search.ts'
+import { SHORT } from '../../src/model/searches.ts'
 import { resetsHold } from './resets.ts'
 
 /**
@@ -63,8 +65,15 @@ async function bookedWhereCounted(): Promise<readonly string[]> {
 
 const VOLLEYS = 'bursts of 200 every 0.03333333333333333 intervals, phase 0.03266666666666666, 2 ms wide, 1000 per 10 s'
 
+/** All that may happen to leases in one of the short searches. */
+function leases(name: string): () => Promise<readonly string[]> {
+  return () => Promise.resolve(SHORT.filter((options) => options.name === name).flatMap((options) => search(options).fault ?? []))
+}
+
 export const checks = {
   'resets hold': resetsHold,
+  'leases: two nodes': leases('two nodes'),
+  'leases: a change of the interval': leases('a change of the interval'),
   'falsely refused': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),

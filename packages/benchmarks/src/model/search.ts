@@ -1,0 +1,96 @@
+import { faultOf, firstWorld, keyOf, type ModelOptions, type Path, successorsOf, type World } from './world.ts'
+
+/** What a search has found. */
+export interface Found {
+  /** States that differ. */
+  readonly states: number
+  /** Steps from one state to another. */
+  readonly steps: number
+  /** Whether every state was looked at. */
+  readonly whole: boolean
+  /** What is wrong, and how it comes about; undefined when nothing is. */
+  readonly fault: string | undefined
+  readonly path: readonly string[]
+}
+
+/**
+ * Looks at every state that can come about, each once.
+ *
+ * @param most - states after which it ends
+ */
+export function search(options: ModelOptions, most: number = Number.POSITIVE_INFINITY, told: (states: number) => void = () => {}): Found {
+  const seen = new Seen()
+  const first = firstWorld(options)
+  seen.add(keyOf(first, options.ticks))
+  let open: World[] = [first]
+  let steps = 0
+  // In breadth: what is found first has the shortest path.
+  while (open.length > 0) {
+    const later: World[] = []
+    for (const world of open) {
+      for (const next of successorsOf(world, options)) {
+        steps++
+        if (!seen.add(keyOf(next, options.ticks))) continue
+        const fault = faultOf(next, options)
+        if (fault !== undefined) return { states: seen.size, steps, whole: false, fault, path: pathOf(next.path) }
+        if (seen.size >= most) return { states: seen.size, steps, whole: false, fault: undefined, path: [] }
+        if (seen.size % 1_000_000 === 0) told(seen.size)
+        later.push(next)
+      }
+    }
+    open = later
+  }
+  return { states: seen.size, steps, whole: true, fault: undefined, path: [] }
+}
+
+function pathOf(path: Path): readonly string[] {
+  const steps: string[] = []
+  for (let at: Path | undefined = path; at !== undefined; at = at.before) steps.push(at.step)
+  return steps.reverse()
+}
+
+/**
+ * Which states were seen, by 53 bits of a hash of each: a set of a few bytes per state. That two of ten million states share one
+ * has a chance of one in two hundred; the one found later would then not be looked at.
+ */
+class Seen {
+  size = 0
+  #slots = new Float64Array(1 << 20)
+
+  /** False when it was seen before. */
+  add(text: string): boolean {
+    if (!this.#put(this.#slots, hashOf(text))) return false
+    this.size++
+    if (2 * this.size > this.#slots.length) {
+      const larger = new Float64Array(2 * this.#slots.length)
+      for (const hash of this.#slots) if (hash !== 0) this.#put(larger, hash)
+      this.#slots = larger
+    }
+    return true
+  }
+
+  #put(slots: Float64Array, hash: number): boolean {
+    const mask = slots.length - 1
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      const there = slots[at]
+      if (there === hash) return false
+      if (there !== 0) continue
+      slots[at] = hash
+      return true
+    }
+  }
+}
+
+/** Two hashes of 32 bits (FNV-1a, and the same with another prime and the characters turned), together cut to 53 bits; never 0. */
+function hashOf(text: string): number {
+  let one = 0x811c9dc5
+  let two = 0x2545f491
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    one = Math.imul(one ^ code, 0x01000193)
+    two = Math.imul((two << 5) ^ (two >>> 27) ^ code, 0x9e3779b1)
+  }
+  one = Math.imul(one ^ (one >>> 15), 0x85ebca6b)
+  one ^= one >>> 13
+  return (two >>> 11) * 0x1_0000_0000 + (one >>> 0) + 1
+}

@@ -1,0 +1,331 @@
+import {
+  askFor,
+  grantLease,
+  hearReply,
+  heldOf,
+  type Lease,
+  type LeaseAsk,
+  type LeaseRecord,
+  type LeaseReply,
+  type LeaseRow,
+  newLease,
+  newLeaseRecord,
+  servesLease,
+  surrender,
+  takeLease,
+} from '@weir/core/leases'
+import { type Ordinal, ordinalAt } from '@weir/core/sync'
+
+/** What is searched: everything that may happen to so many nodes, with so many messages under way at once. */
+export interface ModelOptions {
+  readonly nodes: number
+  readonly limit: number
+  /** Messages on their way at once: asks and answers. */
+  readonly messages: number
+  /** Nodes that crash and come back as new ones. */
+  readonly crashes: number
+  /** Units refunded. */
+  readonly refunds: number
+  /** Intervals that pass; 1 for none. */
+  readonly intervals: number
+  /** Moments in an interval; the last one is its last span. */
+  readonly ticks: number
+}
+
+/** Nodes' clocks show anything: the store's time is never compared with them. */
+const OFFSET = 1000
+const LIFETIME = 4
+
+interface Ask {
+  readonly ask: LeaseAsk
+  readonly sent: number
+}
+
+interface Answer extends Ask {
+  readonly reply: LeaseReply
+}
+
+/** One start of a node: its leases, and what is on its way to and from it. */
+interface Party {
+  readonly id: number
+  readonly leases: Lease[]
+  asks: readonly Ask[]
+  answers: readonly Answer[]
+}
+
+/** A state of the nodes, the store and the network. */
+export interface World {
+  readonly parties: Party[]
+  readonly records: LeaseRecord[]
+  /** Units that crashed nodes have used, by interval. */
+  readonly spent: number[]
+  time: number
+  crashes: number
+  refunds: number
+  made: number
+  /** A unit was admitted outside of its interval. */
+  outside: boolean
+  readonly path: Path
+}
+
+/** How a state came to be. */
+export interface Path {
+  readonly before: Path | undefined
+  readonly step: string
+}
+
+export function firstWorld({ nodes, limit, crashes, refunds, intervals }: ModelOptions): World {
+  const world: World = {
+    parties: [],
+    records: Array.from({ length: intervals }, newLeaseRecord),
+    spent: Array.from({ length: intervals }, () => 0),
+    time: 0,
+    crashes,
+    refunds,
+    made: 0,
+    outside: false,
+    path: { before: undefined, step: 'start' },
+  }
+  for (let node = 0; node < nodes; node++) join(world, limit)
+  return world
+}
+
+function join(world: World, limit: number): void {
+  const id = world.made++
+  const leases = world.records.map((_, ordinal) => newLease(ordinal as Ordinal, id, limit))
+  world.parties.push({ id, leases, asks: [], answers: [] })
+}
+
+/** A copy that shares what stays: a party or a record that changes is copied by who changes it. */
+function copyOf(world: World, step: string): World {
+  return {
+    parties: [...world.parties],
+    records: [...world.records],
+    spent: [...world.spent],
+    time: world.time,
+    crashes: world.crashes,
+    refunds: world.refunds,
+    made: world.made,
+    outside: world.outside,
+    path: { before: world.path, step },
+  }
+}
+
+function copyOfRecord(record: LeaseRecord): LeaseRecord {
+  const rows = new Map<string, LeaseRow>()
+  for (const [name, row] of record.rows) rows.set(name, { ...row })
+  return { ...record, rows }
+}
+
+const WISHES = [
+  { name: 'tells', first: 0, waiting: 0, ahead: 0 },
+  { name: 'waits for one unit', first: 1, waiting: 1, ahead: 0 },
+  { name: 'wants two ahead', first: 0, waiting: 0, ahead: 2 },
+] as const
+
+/** All that may happen next. */
+export function successorsOf(world: World, options: ModelOptions): World[] {
+  const next: World[] = []
+  const { limit, messages, intervals, ticks } = options
+  const underWay = world.parties.reduce((sum, { asks, answers }) => sum + asks.length + answers.length, 0)
+  const clock = world.time + OFFSET
+  for (const [at, party] of world.parties.entries()) {
+    const change = (step: string, edit: (copy: World, mine: Party) => void): void => {
+      const copy = copyOf(world, `node ${party.id}: ${step}`)
+      const mine = { ...party, leases: party.leases.map((lease) => ({ ...lease })) }
+      copy.parties[at] = mine
+      edit(copy, mine)
+      next.push(copy)
+    }
+    for (const [ordinal, lease] of party.leases.entries()) {
+      if (takeLease({ ...lease }, 1, clock)) {
+        change('takes a unit', (copy, mine) => {
+          takeLease(mine.leases[ordinal] as Lease, 1, clock)
+          if (intervals > 1 && ordinalAt(world.time, ticks) !== ordinal) copy.outside = true
+        })
+      }
+      if (heldOf(lease) > 0) change('gives back', (_, mine) => surrender(mine.leases[ordinal] as Lease, 0))
+      if (world.refunds > 0 && lease.taken > lease.given) {
+        change('refunds', (copy, mine) => {
+          ;(mine.leases[ordinal] as Lease).given++
+          copy.refunds--
+        })
+      }
+      if (underWay >= messages || (ordinal + 1) * ticks <= world.time) continue
+      for (const { name, ...wish } of WISHES) {
+        change(name, (_, mine) => {
+          const ask = askFor(mine.leases[ordinal] as Lease, { ...wish, limit, nodes: 1 })
+          mine.asks = [...mine.asks, { ask, sent: clock }]
+        })
+      }
+    }
+    for (const [i, message] of party.asks.entries()) {
+      const rest = party.asks.toSpliced(i, 1)
+      change('an ask is lost', (_, mine) => {
+        mine.asks = rest
+      })
+      change('an ask arrives', (copy, mine) => {
+        mine.asks = rest
+        answer(copy, mine, message, ticks)
+      })
+      if (underWay < messages) change('an ask arrives and will again', (copy, mine) => answer(copy, mine, message, ticks))
+    }
+    for (const [i, message] of party.answers.entries()) {
+      const rest = party.answers.toSpliced(i, 1)
+      change('an answer is lost', (_, mine) => {
+        mine.answers = rest
+      })
+      const hear = (mine: Party): void => {
+        const { ask, reply, sent } = message
+        hearReply(mine.leases[ask.ordinal] as Lease, ask, reply, sent, clock, ticks)
+      }
+      change('an answer arrives', (_, mine) => {
+        mine.answers = rest
+        hear(mine)
+      })
+      change('an answer arrives and will again', (_, mine) => hear(mine))
+    }
+    if (world.crashes > 0) {
+      change('crashes and comes back', (copy, mine) => {
+        copy.crashes--
+        for (const [ordinal, lease] of mine.leases.entries())
+          copy.spent[ordinal] = (copy.spent[ordinal] as number) + lease.taken - lease.given
+        mine.leases.length = 0
+        mine.answers = []
+        join(copy, limit)
+      })
+    }
+  }
+  if (intervals > 1 && world.time < intervals * ticks - 1) {
+    const copy = copyOf(world, 'a moment passes')
+    copy.time++
+    // The store forgets intervals that are over.
+    for (let ordinal = 0; (ordinal + 1) * ticks <= copy.time; ordinal++) copy.records[ordinal] = newLeaseRecord()
+    // What still asks for them changes nothing.
+    for (const [at, party] of copy.parties.entries()) {
+      copy.parties[at] = { ...party, asks: party.asks.filter(({ ask }) => (ask.ordinal + 1) * ticks > copy.time) }
+    }
+    next.push(copy)
+  }
+  return next
+}
+
+function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): void {
+  const now = world.time
+  if (!servesLease(ask.ordinal, now, ticks, 1)) return
+  const record = copyOfRecord(world.records[ask.ordinal] as LeaseRecord)
+  world.records[ask.ordinal] = record
+  const { reply } = grantLease(record, String(party.id), ask, now, LIFETIME)
+  if (party.leases.length > 0) party.answers = [...party.answers, { ask, reply, sent }]
+}
+
+/** What is wrong with a state; undefined when nothing is. */
+export function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): string | undefined {
+  if (world.outside) return 'a unit was admitted outside of its interval'
+  for (const [ordinal, record] of world.records.entries()) {
+    let used = world.spent[ordinal] as number
+    let held = 0
+    for (const { leases } of world.parties) {
+      const lease = leases[ordinal]
+      if (lease === undefined) continue
+      const net = lease.taken - lease.given
+      if (net < 0 || heldOf(lease) < 0) return `a node holds less than nothing of interval ${ordinal}`
+      used += net
+      held += heldOf(lease)
+    }
+    if (used > limit) return `${used} of ${limit} units were admitted in interval ${ordinal}`
+    if (world.time >= (ordinal + 1) * ticks && intervals > 1) continue
+    if (used + held > limit) return `${used} used and ${held} held of ${limit} units in interval ${ordinal}`
+    const known = sumOfRows(record)
+    if (known < used + held) return `the store knows of ${known} units in interval ${ordinal}, the nodes of ${used + held}`
+    if (known > limit) return `the store granted ${known} of ${limit} units of interval ${ordinal}`
+    const lost = lostUnits(world, ordinal, limit, ticks)
+    if (lost !== undefined) return lost
+  }
+  return undefined
+}
+
+function sumOfRows({ rows }: LeaseRecord): number {
+  let sum = 0
+  for (const { granted, returned, taken, given, cleared } of rows.values()) sum += Math.max(granted - returned, taken - given) - cleared
+  return sum
+}
+
+/** Once all that is on its way is lost and each node has told what it has, only what crashed nodes held is gone. */
+function lostUnits(world: World, ordinal: number, limit: number, ticks: number): string | undefined {
+  const record = copyOfRecord(world.records[ordinal] as LeaseRecord)
+  const now = Math.max(world.time, ordinal * ticks)
+  let mine = 0
+  const alive = new Set<string>()
+  for (const { id, leases } of world.parties) {
+    const lease = leases[ordinal]
+    if (lease === undefined) continue
+    const copy = { ...lease }
+    const ask = askFor(copy, { first: 0, waiting: 0, ahead: 0, limit, nodes: 1 })
+    const { reply } = grantLease(record, String(id), ask, now, LIFETIME)
+    hearReply(copy, ask, reply, now, now, ticks)
+    if (copy.granted !== reply.granted) return `node ${id} does not learn what it was granted`
+    mine += copy.taken - copy.given + heldOf(copy)
+    alive.add(String(id))
+  }
+  let gone = 0
+  for (const [name, row] of record.rows) if (!alive.has(name)) gone += Math.max(row.granted - row.returned, row.taken - row.given)
+  if (record.out !== mine + gone) return `${record.out} units are out in interval ${ordinal}, but nodes have ${mine} and ${gone} are gone`
+  if (mine + gone > limit) return `${mine} units are at nodes and ${gone} are gone, of ${limit}`
+  return undefined
+}
+
+/**
+ * A state as text, the same for states of which the same can come: nodes are interchangeable, what only ever grows is counted from
+ * where all have got to, and of messages stands what they can still change.
+ */
+export function keyOf(world: World, ticks: number): string {
+  const { time, crashes, refunds, records, spent } = world
+  const parties = world.parties.map((party) => partKey(party, world, ticks)).sort()
+  return `${time},${crashes},${refunds},${spent},${records.map(({ tail, quietUntil }) => `${tail ? 1 : 0}${quietUntil}`)}|${parties.join('|')}`
+}
+
+const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0 }
+
+function partKey({ id, leases, asks, answers }: Party, { records, time }: World, ticks: number): string {
+  const clock = time + OFFSET
+  let text = leases.length === 0 ? 'x' : ''
+  for (const [ordinal, record] of records.entries()) {
+    const lease = leases[ordinal]
+    const row = record.rows.get(String(id)) ?? NO_ROW
+    const base = lease === undefined ? row.returned : Math.min(row.returned, lease.returned)
+    text += `;${row.granted - base},${row.returned - base},${row.taken},${row.given}`
+    if (lease !== undefined) {
+      const { granted, returned, taken, given, from, until } = lease
+      text += `L${granted - base},${returned - base},${taken},${given},${Math.max(from, clock)},${Math.max(until, clock)}`
+    }
+    const mine = asks.filter(({ ask }) => ask.ordinal === ordinal)
+    if (mine.length > 0) {
+      const seqs = mine.map(({ ask }) => ask.seq).sort((a, b) => a - b)
+      text += mine
+        .map((one) => `A${askKey(one, row, base, seqs)}`)
+        .sort()
+        .join('')
+    }
+    if (lease === undefined) continue
+    text += answers
+      .filter(({ ask }) => ask.ordinal === ordinal)
+      .map(({ reply, sent }) => {
+        const until = Math.max(lease.until, clock, sent + (ordinal + 1) * ticks - reply.now)
+        return `B${Math.max(reply.granted, lease.granted) - base},${until},${Math.max(0, ordinal * ticks - reply.now)}`
+      })
+      .sort()
+      .join('')
+  }
+  return text
+}
+
+function askKey({ ask, sent }: Ask, row: LeaseRow, base: number, seqs: readonly number[]): string {
+  const returned = Math.max(ask.returned, row.returned)
+  const granted = Math.max(ask.granted, row.granted)
+  const counts = `${granted - base},${returned - base},${Math.max(ask.taken, row.taken)},${Math.max(ask.given, row.given)},${sent}`
+  // One that was overtaken is granted nothing.
+  if (ask.seq <= row.seq) return counts
+  const [least, waiting, upTo] = [ask.least, ask.waiting, ask.upTo].map((wish) => Math.max(wish, granted) - base)
+  return `${counts},${least},${waiting},${upTo},${seqs.indexOf(ask.seq)}`
+}

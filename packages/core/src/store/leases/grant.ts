@@ -1,0 +1,129 @@
+import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
+import type { LeaseAsk, LeaseReply } from './ask.ts'
+
+/** What the store knows of one node (one incarnation of it) in one interval of a key. Units; all but `seq` as in `LeaseAsk`. */
+export interface LeaseRow {
+  granted: number
+  returned: number
+  taken: number
+  given: number
+  cleared: number
+  /** The latest ask. */
+  seq: number
+}
+
+/**
+ * What the store keeps of a key in one interval:
+ *
+ *     out      what all nodes hold or have used, the sum of `outOf` over the rows
+ *     used     of that, what nodes have told that they used
+ *     free     limit − out
+ */
+export interface LeaseRecord {
+  out: number
+  used: number
+  tail: boolean
+  /** Until when nothing is granted, by the store's clock; 0 for no such time. */
+  quietUntil: number
+  /** The key's last reset; 0 for none. */
+  epoch: number
+  /** By node and incarnation. */
+  readonly rows: Map<string, LeaseRow>
+}
+
+/** What an ask has changed that other nodes should hear of. */
+export interface LeaseNews {
+  readonly reply: LeaseReply
+  /** Little is left now, or something is again; or the store has lost what nodes hold. */
+  readonly announce: boolean
+  readonly lost: boolean
+}
+
+export function newLeaseRecord(): LeaseRecord {
+  return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, rows: new Map() }
+}
+
+/** Whether the store grants units of this interval: the one that runs by its clock, and in the last span the next one. */
+export function servesLease(ordinal: Ordinal, now: number, interval: number, span: number): boolean {
+  return now >= startOf(ordinal, interval) - span && now < endOf(ordinal, interval)
+}
+
+/**
+ * One atomic step of the store: takes down what a node says of a key in one interval, and grants it units of what no other node
+ * holds. The model of every store's script. The record is changed in place; nothing else is read or written.
+ *
+ * What keeps the limit: `row.granted` is at least what the node knows of, and `row.returned` at most what it has given back, so
+ * that no node ever has more to use than its row stands for; and the sum of the rows never grows beyond the limit here.
+ *
+ * @param row by which the record knows the node's incarnation
+ * @param now the store's clock, milliseconds
+ * @param lifetime how long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss
+ */
+export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now: number, lifetime: number): LeaseNews {
+  const before = ask.limit - record.out
+  const wasTail = record.tail
+  if (ask.epoch > record.epoch) clearRecord(record, ask.epoch)
+  let mine = record.rows.get(row)
+  if (mine === undefined) {
+    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0 }
+    record.rows.set(row, mine)
+  }
+  const lost = ask.granted > mine.granted
+  if (lost) record.quietUntil = now + lifetime
+  change(record, mine, {
+    granted: Math.max(mine.granted, ask.granted),
+    returned: Math.max(mine.returned, ask.returned),
+    taken: Math.max(mine.taken, ask.taken),
+    given: Math.max(mine.given, ask.given),
+    cleared: Math.max(mine.cleared, ask.cleared),
+  })
+
+  const room = Math.max(0, ask.limit - record.out)
+  const scarce = record.tail || room <= ask.nodes
+  let unmet = false
+  if (ask.seq > mine.seq && now >= record.quietUntil) {
+    // Nobody may take more than half of what is left ahead: how much others will need is not known.
+    const ahead = scarce ? ask.waiting : Math.max(ask.waiting, Math.min(ask.upTo, mine.granted + Math.floor(room / 2)))
+    const most = mine.returned + mine.cleared + outOf(mine) + room
+    const reached = Math.min(ahead, most)
+    if (reached > mine.granted && reached >= ask.least) change(record, mine, { granted: reached })
+    unmet = ask.waiting > mine.granted
+  }
+  mine.seq = Math.max(mine.seq, ask.seq)
+
+  const free = Math.max(0, ask.limit - record.out)
+  if (unmet || free <= ask.nodes) record.tail = true
+  else if (free > ENOUGH * ask.nodes) record.tail = false
+  const { tail, used, epoch } = record
+  return {
+    reply: { granted: mine.granted, free, used, tail, quiet: Math.max(0, record.quietUntil - now), epoch, now },
+    announce: lost || (tail && !wasTail) || (before < 1 && free >= 1),
+    lost,
+  }
+}
+
+/** The tail is over once so many units per node are free again: more than began it, or it would come and go. */
+const ENOUGH = 2
+
+/** What a node holds or has used: more than it was granted where it charged, or went on without the store. */
+function outOf({ granted, returned, taken, given, cleared }: LeaseRow): number {
+  return Math.max(0, Math.max(granted - returned, taken - given) - cleared)
+}
+
+function usedOf({ taken, given, cleared }: LeaseRow): number {
+  return Math.max(0, taken - given - cleared)
+}
+
+function change(record: LeaseRecord, row: LeaseRow, counts: Partial<LeaseRow>): void {
+  record.out -= outOf(row)
+  record.used -= usedOf(row)
+  Object.assign(row, counts)
+  record.out += outOf(row)
+  record.used += usedOf(row)
+}
+
+/** A reset: what nodes have told of their use counts no more. What they hold still does, until they tell that they heard of it. */
+function clearRecord(record: LeaseRecord, epoch: number): void {
+  record.epoch = epoch
+  for (const row of record.rows.values()) change(record, row, { cleared: Math.max(row.cleared, row.taken - row.given) })
+}

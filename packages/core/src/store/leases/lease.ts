@@ -1,0 +1,127 @@
+import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
+import type { LeaseAsk, LeaseReply } from './ask.ts'
+
+/**
+ * What a node holds of a key's quota in one interval: the node's side of the protocol. Units as in `LeaseAsk`; times are of the
+ * node's monotonic clock.
+ */
+export interface Lease {
+  readonly ordinal: Ordinal
+  readonly incarnation: number
+  granted: number
+  returned: number
+  taken: number
+  given: number
+  cleared: number
+  epoch: number
+  /** The last ask that was made, and the last one whose answer is known. */
+  seq: number
+  heard: number
+  /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there. */
+  from: number
+  until: number
+  /** What the store said last: see `LeaseReply`. */
+  free: number
+  used: number
+  tail: boolean
+  quietUntil: number
+}
+
+export function newLease(ordinal: Ordinal, incarnation: number, limit: number): Lease {
+  return {
+    ordinal,
+    incarnation,
+    granted: 0,
+    returned: 0,
+    taken: 0,
+    given: 0,
+    cleared: 0,
+    epoch: 0,
+    seq: 0,
+    heard: 0,
+    from: Number.POSITIVE_INFINITY,
+    until: Number.NEGATIVE_INFINITY,
+    free: limit,
+    used: 0,
+    tail: false,
+    quietUntil: 0,
+  }
+}
+
+/** Units that may be used at once; less than 0 where more was used than granted. */
+export function heldOf({ granted, returned, taken, given }: Lease): number {
+  return granted - returned - taken + given
+}
+
+/** Uses units of a lease if they are there and its interval runs. */
+export function takeLease(lease: Lease, cost: number, now: number): boolean {
+  if (heldOf(lease) < cost || now < lease.from || now >= lease.until) return false
+  lease.taken += cost
+  return true
+}
+
+/** Gives back all but `keep` units. They are never used again, whether or not the store hears of it. */
+export function surrender(lease: Lease, keep: number): void {
+  lease.returned += Math.max(0, heldOf(lease) - Math.max(0, keep))
+}
+
+/** What requests that wait need of a key, and how much it is to have beyond that. */
+export interface LeaseWish {
+  /** Units of the first request that waits, and of all of them; 0 when none does. */
+  readonly first: number
+  readonly waiting: number
+  /** Units to hold beyond these. */
+  readonly ahead: number
+  readonly limit: number
+  readonly nodes: number
+}
+
+/** The next ask for a lease. */
+export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes }: LeaseWish): LeaseAsk {
+  const { ordinal, incarnation, granted, returned, taken, given, cleared, epoch } = lease
+  const short = granted - heldOf(lease)
+  const all = waiting > 0 ? Math.max(granted, short + waiting) : granted
+  return {
+    ordinal,
+    incarnation,
+    seq: ++lease.seq,
+    granted,
+    returned,
+    taken,
+    given,
+    cleared,
+    epoch,
+    least: waiting > 0 ? Math.max(granted, short + first) : granted,
+    waiting: all,
+    upTo: ahead > 0 ? Math.max(all, short + waiting + ahead) : all,
+    limit,
+    nodes,
+  }
+}
+
+/**
+ * Takes an answer of the store down.
+ *
+ * @param sent when the ask was sent, and `received` when the answer came
+ */
+export function hearReply(lease: Lease, ask: LeaseAsk, reply: LeaseReply, sent: number, received: number, interval: number): void {
+  if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation) return
+  lease.granted = Math.max(lease.granted, reply.granted)
+  // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
+  lease.from = Math.min(lease.from, received + (startOf(lease.ordinal, interval) - reply.now))
+  lease.until = Math.max(lease.until, sent + (endOf(lease.ordinal, interval) - reply.now))
+  if (ask.seq <= lease.heard) return
+  lease.heard = ask.seq
+  lease.free = reply.free
+  lease.used = reply.used
+  lease.tail = reply.tail
+  lease.quietUntil = received + reply.quiet
+  hearReset(lease, reply.epoch)
+}
+
+/** The key was reset: what was used up to now counts no more. */
+export function hearReset(lease: Lease, epoch: number): void {
+  if (epoch <= lease.epoch) return
+  lease.epoch = epoch
+  lease.cleared = lease.taken - lease.given
+}
