@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Bench } from '../harness/bench.ts'
-import { CALLGRIND, canCount, collected, REPEATABLE } from '../harness/callgrind.ts'
+import { CALLGRIND, collected, hasValgrind, REPEATABLE } from '../harness/callgrind.ts'
 import { startProgram } from '../harness/programs.ts'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { Load } from './load.ts'
@@ -15,7 +15,7 @@ const CONTENDERS = ['bare', 'fields alone', 'weir', 'peer'] as const
  * same on a busy machine. Needs valgrind.
  */
 export const instructions: Bench = async ({ quick }) => {
-  if (!canCount('instructions')) return []
+  if (!hasValgrind('instructions')) return []
   const reports: Report[] = []
   for (const framework of ['express', 'fastify', 'koa'] as const) {
     const bare = await perRequest({ framework, contender: 'bare', limit: 1 }, quick)

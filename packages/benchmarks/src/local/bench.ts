@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Bench } from '../harness/bench.ts'
-import { CALLGRIND, canCount, collected, REPEATABLE } from '../harness/callgrind.ts'
+import { CALLGRIND, collected, hasValgrind, REPEATABLE } from '../harness/callgrind.ts'
 import { runProgram, startProgram } from '../harness/programs.ts'
 import { type Goal, type Row, round } from '../harness/report.ts'
 import type { LocalInput, LocalResult } from './program.ts'
@@ -25,7 +25,7 @@ export const local: Bench = async ({ quick, against }) => {
     console.log('local: skipped, as there is nothing to compare with; name another checkout by --against')
     return []
   }
-  if (!canCount('local')) return []
+  if (!hasValgrind('local')) return []
   const [old, own] = [entryOf(against), entryOf(HERE)]
   const rows: Row[] = []
   const goals: Goal[] = []
