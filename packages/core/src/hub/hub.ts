@@ -45,6 +45,8 @@ export class Hub {
   /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
+  /** There once a node has asked about requests. */
+  #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
   #generation = 1
   #sweptAt: number
 
@@ -97,6 +99,12 @@ export class Hub {
     }
   }
 
+  /** What decides about requests here, made with the first node that asks about them. */
+  decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
+    this.#decisions ??= make(this.#clock)
+    return this.#decisions as D
+  }
+
   /** Takes a node out of the registry of live ones. */
   leave(nodeId: string): void {
     this.#nodes.delete(nodeId)
@@ -107,6 +115,7 @@ export class Hub {
   lose(): void {
     this.#fixed.clear()
     this.#sliding.clear()
+    this.#decisions?.clear()
     this.#blocks.clear()
     this.#nodes.clear()
     this.#statuses.clear()
@@ -118,7 +127,7 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size
+    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size + (this.#decisions?.size ?? 0)
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
@@ -234,6 +243,7 @@ export class Hub {
     this.#sweptAt = monotonic
     this.#fixed.sweep(monotonic)
     this.#sliding.sweep(monotonic)
+    this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
   }
