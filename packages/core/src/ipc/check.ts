@@ -10,11 +10,11 @@ import { type IpcMessage, MARK, VERSION } from './envelope.ts'
  *
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
- *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl]; a cell lives for some windows at most
+ *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
  *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?]; cells are three numbers each
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
- *     heartbeat { ttl, cursor, policies, status?, watch? }
+ *     heartbeat { ttl, cursor, policies, status?, rules?, watch? }
  *
  * A list that is none, or too long, makes the message useless; an entry, a block or a policy stands for itself. What a parent
  * answers and announces is checked where any store's words are, in `store-reply.ts`.
@@ -157,7 +157,7 @@ class RequestReader {
 
   #heartbeat(value: unknown): HeartbeatRequest | undefined {
     if (!isObject(value)) return undefined
-    const { ttl, cursor, policies, status, watch } = value
+    const { ttl, cursor, policies, status, rules, watch } = value
     if (!isNumber(ttl, 1, DAY) || !isList(policies, MOST_POLICIES)) return undefined
     if (!(cursor === null || (typeof cursor === 'string' && cursor.length <= LONGEST_CURSOR))) return undefined
     return {
@@ -165,18 +165,30 @@ class RequestReader {
       cursor: cursor ?? undefined,
       policies: policies.map((place) => this.#policyAt(place)).filter((policy) => policy !== undefined),
       ...(typeof status === 'string' && status.length <= LONGEST_STATUS && { status }),
+      ...(typeof rules === 'string' && rules.length <= LONGEST_STATUS && { rules }),
       ...(watch === true && { watch }),
     }
   }
 }
 
 function readPolicy(value: unknown): StorePolicy | undefined {
-  if (!isList(value, 6)) return undefined
-  const [id, width, cells, limit, hot, ttl] = value
+  if (!isList(value, 8)) return undefined
+  const [id, width, cells, limit, hot, ttl, drain, maxDebt = null] = value
   if (typeof id !== 'string' || id.length > LONGEST_ID || !isNumber(width, 1, MOST) || !isNumber(cells, 1, MOST_CELLS)) return undefined
   if (!Number.isInteger(cells) || !isNumber(ttl, 0, MOST_LIVES * cells * width)) return undefined
   if (!(limit === null || isNumber(limit, 0, Number.MAX_VALUE)) || !(hot === null || isNumber(hot, 0, Number.MAX_VALUE))) return undefined
-  return { id, width, cells, limit: limit ?? Number.POSITIVE_INFINITY, hot: hot ?? Number.POSITIVE_INFINITY, ttl }
+  const policy: StorePolicy = {
+    id,
+    width,
+    cells,
+    limit: limit ?? Number.POSITIVE_INFINITY,
+    hot: hot ?? Number.POSITIVE_INFINITY,
+    ttl,
+  }
+  if (drain === undefined) return policy
+  if (!(drain === null || isNumber(drain, 0, Number.MAX_VALUE)) || !(maxDebt === null || isNumber(maxDebt, 0, Number.MAX_VALUE)))
+    return undefined
+  return { ...policy, drain: drain ?? Number.POSITIVE_INFINITY, ...(maxDebt !== null && { maxDebt }) }
 }
 
 function readCells(flat: unknown): Cell[] | undefined {

@@ -3,6 +3,7 @@ import type {
   Cell,
   HeartbeatReply,
   HeartbeatRequest,
+  RulesReport,
   StatusReport,
   SyncEntry,
   SyncReply,
@@ -16,13 +17,14 @@ import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { type Script, script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
-import { type Chunk, chunksOf } from './chunks.ts'
+import { type Chunk, chunksOf, type Kind } from './chunks.ts'
 import {
   parseBlock,
   parseMember,
   parseNumber,
   parseRemaining,
   parseResult,
+  parseRules,
   parseStatuses,
   parseWhole,
   replyError,
@@ -31,12 +33,17 @@ import {
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
-/** Not there until a sliding window is exchanged, so that an application without one need not carry it. */
-let slidingScript: Script | undefined
+/** Not there until they are needed, so that an application without such algorithms need not carry them. */
+const loaded = new Map<Kind, Script>([['fixed', exchangeScript]])
 
-async function loadSlidingScript(): Promise<Script> {
-  slidingScript ??= script((await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING)
-  return slidingScript
+async function load(kind: Kind): Promise<Script> {
+  const source =
+    kind === 'sliding'
+      ? (await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING
+      : (await import('../scripts/exchange-with-buckets.ts')).EXCHANGE_WITH_BUCKETS
+  const made = script(source)
+  loaded.set(kind, made)
+  return made
 }
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
@@ -75,6 +82,7 @@ export class Exchange {
   #watched = false
   #ahead: number | undefined
   #statuses: readonly StatusReport[] | undefined
+  #rules: readonly RulesReport[] | undefined
   #answers = 0
   #moment: Moment | undefined
   #error: unknown
@@ -155,7 +163,7 @@ export class Exchange {
 
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const exchange = chunk.sliding ? (slidingScript ?? (await loadSlidingScript())) : exchangeScript
+    const exchange = loaded.get(chunk.kind) ?? (await load(chunk.kind))
     const answer = await bucket.call(exchange, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
     const { results } = chunk
@@ -205,24 +213,26 @@ export class Exchange {
       watched: this.#watched,
       ...(this.#ahead !== undefined && { ahead: this.#ahead }),
       ...(this.#statuses && { statuses: this.#statuses }),
+      ...(this.#rules && { rules: this.#rules }),
     }
   }
 
   /** A sign of life in one bucket; asks again until all changed blocks are here. */
   async #beatBucket(bucket: Bucket, registry: boolean, request: HeartbeatRequest, hot: SyncEntry[] | undefined): Promise<BlockState[]> {
     const states: BlockState[] = []
-    const { ttl, status, watch } = request
+    const { ttl, status, watch, rules } = request
     let wantsHot = hot !== undefined
     for (let page = 0; page < MOST_PAGES; page++) {
       const { cursor } = bucket
-      const { nodes: registryKey, status: statusKey, ahead: aheadKey } = bucket.keys
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey, rules: rulesKey } = bucket.keys
       const { moment, rest, setBack } = await bucket.call(
         heartbeatScript,
-        [registryKey, statusKey, aheadKey],
-        (common) => JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
+        [registryKey, statusKey, aheadKey, rulesKey],
+        (common) =>
+          JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch, rules }) }),
         this.#nodesTime,
       )
-      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, lost] = rest
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, lost] = rest
       // What the heartbeat can't do without.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
@@ -234,6 +244,7 @@ export class Exchange {
         this.#watched = watched === 1
         this.#ahead = ahead === '' || ahead === undefined ? undefined : understood(() => parseNumber(ahead))
         if (watch) this.#statuses = parseStatuses(statuses)
+        if (rules !== undefined && page === 0) this.#rules = parseRules(otherRules)
       }
       if (wantsHot && Array.isArray(hotMembers)) {
         for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))
@@ -275,8 +286,8 @@ export class Exchange {
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
-              // One that nobody has counted is no news: anybody can name keys in the list.
-              if (!cells.some(({ taken }) => taken > 0)) return
+              // One that nobody has counted is no news: anybody can name keys in the list. Nor is a bucket that has run down.
+              if (!cells.some(({ taken, level = policy.hot }) => taken > 0 && level >= policy.hot / 2)) return
               const epoch = resets.get(`${policy.id}\n${key}`)
               const concerned = epoch !== undefined && (cells[0] as Cell).ordinal <= lastCellOf(epoch, policy.width)
               totals.push({ type: 'total', policyId: policy.id, key, cells, ...(concerned && { epoch }) })

@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import type { Announcement, BlockState, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
+import type { Announcement, BlockState, Cell, Ordinal, RulesReport, StatusReport, SyncResult } from '@weir/core/sync'
 import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
@@ -78,6 +78,17 @@ export function parseStatuses(value: unknown): StatusReport[] {
   return reports
 }
 
+/** Node and rules, one after the other. */
+export function parseRules(value: unknown): RulesReport[] {
+  const list = Array.isArray(value) ? value : []
+  const reports: RulesReport[] = []
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [node, rules] = [list[i], list[i + 1]]
+    if (typeof node === 'string' && typeof rules === 'string') reports.push({ node, rules })
+  }
+  return reports
+}
+
 /** Milliseconds since the epoch, from `TIME`. */
 export function parseTime(seconds: unknown, microseconds: unknown): number {
   const time = parseNumber(seconds) * 1000 + parseNumber(microseconds) / 1000
@@ -88,7 +99,7 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
 /** The last moment of a `Date`. */
 const LAST_TIME = 8.64e15
 
-/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back. */
+/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket `ordinal,taken,given,level`. */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
   const [first, following, ...rest] = text.split(';', 3)
@@ -100,6 +111,10 @@ export function parseCells(text: string): Cell[] {
     return units.map((taken, place) => ({ ordinal: (ordinal + place) as Ordinal, taken: parseUnits(taken), given: 0 }))
   }
   const numbers = text.split(',', 3 * MOST_CELLS + 1)
+  if (numbers.length === 4) {
+    const [ordinal, taken, given, level] = numbers
+    return [{ ordinal: parseWhole(ordinal) as Ordinal, taken: parseUnits(taken), given: parseUnits(given), level: parseUnits(level) }]
+  }
   if (numbers.length % 3 !== 0) throw replyError('a cell')
   const cells: Cell[] = []
   for (let i = 0; i < numbers.length; i += 3) {

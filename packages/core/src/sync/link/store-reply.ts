@@ -4,6 +4,7 @@ import type {
   BlockState,
   Cell,
   HeartbeatReply,
+  RulesReport,
   StatusReport,
   StorePolicy,
   SyncEntry,
@@ -13,6 +14,7 @@ import type {
   TotalAnnouncement,
 } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import { LONGEST_RULES } from './told-rule.ts'
 
 /*
  * What a store says is checked here, and nowhere else, before anything in core uses it. Each property is read once and
@@ -24,11 +26,12 @@ import type { Ordinal } from '../../time/intervals.ts'
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
- *         taken     units, 0 to MOST; `given` likewise, never more than was taken
+ *                   of a bucket: one, with a level
+ *         taken     units, 0 to MOST; `level` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
  *         granted   a boolean
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
- *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses? }    unusable as a whole if one of
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
  *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
  *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
  *                   { type: 'ask', policyId, key }
@@ -49,6 +52,7 @@ const LONGEST_TEXT = 65_536
 export const LONGEST_KEY = 1_024
 /** Status reports that are looked at. */
 const MOST_STATUSES = 10_000
+const MOST_RULES = 64
 /** Blocks and hot keys of one heartbeat that are looked at: a list may claim any length. */
 const MOST_ITEMS = 1_000_000
 
@@ -101,7 +105,7 @@ function readResult(value: unknown, { policy, cells: sent }: SyncEntry): SyncRes
   if (!isObject(value)) return undefined
   const { blocked, granted } = value
   if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
-  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readWindow(value['cells'], policy)
+  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
   return cells && readRest({ cells, blocked, granted }, value)
 }
 
@@ -124,6 +128,14 @@ function readSentCells(cells: unknown, sent: readonly Cell[]): Cell[] | undefine
   return read
 }
 
+/** A window's cells, or a bucket's level. */
+function readTotals(cells: unknown, policy: StorePolicy): Cell[] | undefined {
+  const read = readWindow(cells, policy)
+  if (policy.drain === undefined || read === undefined) return read
+  const [cell, ...others] = read
+  return cell?.level === undefined || others.length > 0 ? undefined : read
+}
+
 function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
   if (!isList(cells)) return undefined
   const { length } = cells
@@ -141,14 +153,15 @@ function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
 
 function readCell(value: unknown): Cell | undefined {
   if (!isObject(value)) return undefined
-  const { ordinal, taken, given } = value
+  const { ordinal, taken, given, level } = value
   if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
-  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
+  if (!(level === undefined || isAmount(level))) return undefined
+  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken), ...(level !== undefined && { level }) }
 }
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
   if (!isObject(value)) return undefined
-  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses } = value
+  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses, rules } = value
   if (!Number.isSafeInteger(nodes) || (nodes as number) < 1 || (nodes as number) > MOST_NODES) return undefined
   if (!isText(generation, LONGEST_TEXT) || !isText(cursor, LONGEST_TEXT) || !isList(blocks) || !isList(hot)) return undefined
   if (ahead !== undefined && !(typeof ahead === 'number' && isTime(time + ahead))) return undefined
@@ -171,6 +184,7 @@ function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number,
     ...(ahead !== undefined && { ahead: ahead as number }),
     watched: watched === true,
     ...(isList(statuses) && { statuses: readItems(statuses, MOST_STATUSES, readStatus, () => nonsense('the status of a node')) }),
+    ...(isList(rules) && { rules: readItems(rules, MOST_RULES, readRules, () => nonsense('the rules of a node')) }),
   }
 }
 
@@ -198,7 +212,7 @@ function readBlock(value: unknown): BlockState | undefined {
 function readTotal(value: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
   const { key, cells: given } = value
   if (!isText(key, LONGEST_KEY)) return undefined
-  const cells = readWindow(given, policy)
+  const cells = readTotals(given, policy)
   return cells && readRest({ type: 'total', policyId: policy.id, key, cells }, value)
 }
 
@@ -206,6 +220,12 @@ function readStatus(value: unknown): StatusReport | undefined {
   if (!isObject(value)) return undefined
   const { node, status, age } = value
   return isText(node, LONGEST_TEXT) && isText(status, LONGEST_TEXT) && isAmount(age) ? { node, status, age } : undefined
+}
+
+function readRules(value: unknown): RulesReport | undefined {
+  if (!isObject(value)) return undefined
+  const { node, rules } = value
+  return isText(node, LONGEST_TEXT) && isText(rules, LONGEST_RULES) ? { node, rules } : undefined
 }
 
 /**
