@@ -7,8 +7,9 @@ import type { Step } from './step.ts'
  * - `'local'`: in this process alone.
  * - `'background'`: at each node, exchanged as needed. A request is refused when the limit is known to be exceeded.
  * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
+ * - `'central'`: at the store, which is asked about each request.
  */
-export type Coordination = 'local' | 'background' | 'spans'
+export type Coordination = 'local' | 'background' | 'spans' | 'central'
 
 /**
  * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
@@ -40,6 +41,6 @@ export interface Algorithm {
    * @param remaining units left after it
    */
   readonly delay?: (remaining: number, limit: number, interval: number) => number
-  /** What a store does for each request, and the model of its scripts. */
+  /** What a store does for each request of `'central'` policies, and the model of its scripts. They need `local` too. */
   readonly step?: Step
 }

@@ -14,6 +14,9 @@ const SHORTEST_SPAN = 5
 /** Milliseconds; see `defaultSpans`. */
 const LONGEST_USUAL_SPAN = 300_000
 const MOST_SPANS = 1000
+/** How long a request waits for the store, and may be told to, in milliseconds. */
+const USUAL_DEADLINE = 50
+const LONGEST_DEADLINE = 60_000
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -26,6 +29,7 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'coordination',
   'degraded',
   'strict',
+  'deadline',
   'key',
   'match',
   'cost',
@@ -101,9 +105,14 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   const strict = bool(`${at}strict`, options.strict)
-  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans')) {
+  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans' || coordination === 'central')) {
     throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
   }
+  const central = coordination === 'central'
+  if (options.deadline !== undefined && !central) {
+    throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
+  }
+  const words = central ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
@@ -121,8 +130,9 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     ...parseCooldown(options.cooldown, `${at}cooldown`),
     algorithm,
     coordination,
-    degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, ['share', 'published', 'open', 'closed']),
+    degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
     strict,
+    deadline: central ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
@@ -192,10 +202,10 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
 const MOST_FIELDS = 1000
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local']
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'central']
 
 function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
-  const possible = COORDINATIONS.filter((one) => algorithm[one] !== undefined)
+  const possible = COORDINATIONS.filter((one) => can(algorithm, one))
   const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
   if (given === undefined) {
     const usual = shared ? 'background' : 'local'
@@ -207,6 +217,11 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
   if (!shared && given !== 'local')
     throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
   return given as Coordination
+}
+
+/** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
+function can(algorithm: Algorithm, coordination: Coordination): boolean {
+  return coordination === 'central' ? algorithm.step !== undefined && algorithm.local !== undefined : algorithm[coordination] !== undefined
 }
 
 /** One of a few words; the first is the default. */

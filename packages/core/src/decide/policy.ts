@@ -33,6 +33,11 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
    * Fixed windows in the background only. Default false.
    */
   readonly strict?: boolean
+  /**
+   * With coordination `'central'`: how long a request waits for the store at most; then `degraded` decides. From 1 ms to a minute.
+   * Default 50 ms.
+   */
+  readonly deadline?: Duration
   /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
@@ -52,6 +57,8 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly algorithm: Algorithm
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
+  /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
+  readonly deadline: number
   /** Refusals are only reported. */
   readonly dryRun: boolean
 }

@@ -1,33 +1,20 @@
 import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
-import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import type { AskingHost, Keys } from './asking.ts'
 import { refuse, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
-
-type Keys = readonly (string | undefined)[]
-
-/** What decisions that wait need of the throttler that they are made for. */
-export interface StrictHost {
-  readonly clock: Clock
-  /** One for each policy, in their order. */
-  readonly limiters: readonly Limiter[]
-  /** Brings a limiter to the running interval; throws once the throttler is closed. */
-  roll(limiter: Limiter, now: number): void
-  costOf(cost: number | undefined, index: number): number
-  decide(keys: Keys, costs: readonly number[], count: boolean): Decision
-}
 
 /** A request waits for the store at most this long, in milliseconds. */
 const STRICT_DEADLINE = 50
 
 /** Decisions of policies with `strict`: near its limit a request waits for units that the store grants. */
 export class StrictDecisions {
-  readonly #host: StrictHost
+  readonly #host: AskingHost
 
-  constructor(host: StrictHost) {
+  constructor(host: AskingHost) {
     this.#host = host
   }
 

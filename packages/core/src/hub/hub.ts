@@ -4,6 +4,7 @@ import {
   type HeartbeatReply,
   type HeartbeatRequest,
   lastCellOf,
+  type RulesReport,
   type StatusReport,
   type StorePolicy,
   type SyncEntry,
@@ -27,6 +28,9 @@ const SWEEP_EVERY = 1000
 const STEPPED = 1_000
 /** How long nodes are asked for their statuses after one of them watched. */
 const WATCHED_FOR = 10_000
+/** How long a text about rules is handed out after it was told, in milliseconds, and how many of them at most. */
+const RULES_KEPT = 60_000
+const MOST_RULES = 64
 
 /**
  * The meeting point of nodes in one process: all that the contract in `store.ts` asks for, in memory and synchronous.
@@ -45,9 +49,13 @@ export class Hub {
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
   #watchedUntil = Number.NEGATIVE_INFINITY
+  /** What nodes tell of their rules, the newest last. */
+  readonly #rules = new Map<string, { readonly node: string; readonly until: number }>()
   /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
+  /** There once a node has asked about requests. */
+  #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
   #generation = 1
   #sweptAt: number
 
@@ -100,6 +108,12 @@ export class Hub {
     }
   }
 
+  /** What decides about requests here, made with the first node that asks about them. */
+  decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
+    this.#decisions ??= make(this.#clock)
+    return this.#decisions as D
+  }
+
   /** Takes a node out of the registry of live ones. */
   leave(nodeId: string): void {
     this.#nodes.delete(nodeId)
@@ -111,9 +125,11 @@ export class Hub {
     this.#fixed.clear()
     this.#sliding.clear()
     this.#buckets.clear()
+    this.#decisions?.clear()
     this.#blocks.clear()
     this.#nodes.clear()
     this.#statuses.clear()
+    this.#rules.clear()
     this.#watchedUntil = Number.NEGATIVE_INFINITY
     this.#ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
     this.#generation++
@@ -122,7 +138,8 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size + this.#buckets.size
+    const counts = this.#fixed.size + this.#sliding.size + this.#buckets.size
+    return this.#blocks.size + this.#nodes.size + counts + (this.#decisions?.size ?? 0)
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
@@ -205,7 +222,15 @@ export class Hub {
       hot: request.cursor === undefined ? this.#hot(request.policies, wall, monotonic) : [],
       watched: monotonic < this.#watchedUntil,
       ...(request.watch && { statuses: this.#statusList(monotonic) }),
+      ...(request.rules !== undefined && { rules: this.#otherRules(nodeId, request.rules, monotonic) }),
     }
+  }
+
+  #otherRules(node: string, own: string, monotonic: number): RulesReport[] {
+    this.#rules.delete(own)
+    this.#rules.set(own, { node, until: monotonic + RULES_KEPT })
+    for (const [rules, { until }] of this.#rules) if (until <= monotonic || this.#rules.size > MOST_RULES) this.#rules.delete(rules)
+    return Array.from(this.#rules, ([rules, { node: teller }]) => ({ node: teller, rules })).filter(({ rules }) => rules !== own)
   }
 
   #statusList(monotonic: number): StatusReport[] {
@@ -245,6 +270,7 @@ export class Hub {
     this.#fixed.sweep(monotonic)
     this.#sliding.sweep(monotonic)
     this.#buckets.sweep(monotonic)
+    this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
   }

@@ -1,12 +1,15 @@
 import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
-import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
+import type { Asking, AskingHost } from '../decide/asking.ts'
+import { StrictDecisions } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
+import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
+import { CentralSide } from './central-side.ts'
 import { SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
@@ -27,6 +30,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
       return meetingPoint.kind
     },
     ...(meetingPoint.address !== undefined && { address: meetingPoint.address }),
+    ...(meetingPoint.decides !== undefined && { decides: (step: string) => meetingPoint.decides?.(step) === true }),
     open: (node) => meetingPoint.open(node),
     coordinate,
   }
@@ -34,11 +38,15 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
 
 /** A coordinator of this store's value that can serve the throttler, or a new one. */
 export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coordinator {
+  const { throttler, rules, policies } = options
+  const names = namesAt(this)
+  names.claim(throttler, rules, policies)
+  const ids = policies.map(({ id }) => id)
   let all = running.get(this)
   if (all === undefined) running.set(this, (all = new Set()))
-  for (const one of all) if (one.fits(options) && one.serves(options.throttler, options.policyIds)) return one
-  const made = new BackgroundCoordinator(options, this, all)
-  made.serves(options.throttler, options.policyIds)
+  for (const one of all) if (one.fits(options) && one.serves(throttler, ids)) return one
+  const made = new BackgroundCoordinator(options, this, names, all)
+  made.serves(throttler, ids)
   all.add(made)
   return made
 }
@@ -46,8 +54,11 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
+  readonly names: Names
   readonly exchange: StoreExchange
-  readonly strictly: (host: StrictHost) => StrictDecisions = (host) => new StrictDecisions(host)
+  readonly strictly: (host: AskingHost) => StrictDecisions = (host) => new StrictDecisions(host)
+  readonly centrally: (host: AskingHost) => Asking = (host) => this.#central.decisions(host)
+  readonly #central: CentralSide
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
@@ -66,7 +77,8 @@ class BackgroundCoordinator implements Coordinator {
   readonly startedAt: number
   throttlers: readonly Coordinated[] = []
 
-  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
+  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, names: Names, all: Set<BackgroundCoordinator>) {
+    this.names = names
     this.nodeId = newNodeId(random)
     this.startedAt = clock.monotonic()
     this.#point = point
@@ -75,6 +87,12 @@ class BackgroundCoordinator implements Coordinator {
     this.#clock = clock
     this.#heartbeat = heartbeat
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
+    this.#central = new CentralSide(
+      clock,
+      () => this.exchange,
+      (error) => this.#warn(error),
+    )
+    const central = this.#central
     const self = this
     const meters = () => this.throttlers.flatMap((throttler) => throttler.meters())
     this.#link = new StoreState({
@@ -92,6 +110,9 @@ class BackgroundCoordinator implements Coordinator {
         },
       },
       storeKind: kindOf(point),
+      get nodeId() {
+        return self.nodeId
+      },
       warn: (error, subject) => this.#warn(error, subject),
     })
     const link = this.#link
@@ -102,19 +123,29 @@ class BackgroundCoordinator implements Coordinator {
       heartbeat,
       time: link.time,
       observer: {
-        succeeded: (reply, entries, sent, received) => link.succeeded(reply, entries, sent, received),
-        heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
+        succeeded: (reply, entries, sent, received) => {
+          link.succeeded(reply, entries, sent, received)
+          central.answered()
+        },
+        heartbeat: (reply, sent, received) => {
+          link.heartbeat(reply, sent, received)
+          this.#noticeSmallLimits(link.nodes)
+        },
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
-        about: (monotonic) => link.watch.request(this.throttlers, monotonic),
+        about: (monotonic) => ({
+          ...link.watch.request(this.throttlers, monotonic),
+          ...link.rules.request(this.throttlers, monotonic),
+        }),
       },
     })
     const loop = this.#loop
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
+      central: (algorithm, site) => central.meter(algorithm, site),
       time: link.time,
       localTime: this.#localTime,
       connected: true,
@@ -168,17 +199,18 @@ class BackgroundCoordinator implements Coordinator {
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
-    this.#loop.start(
-      openStore(this.#point, {
-        id: this.nodeId,
-        clock: this.#clock,
-        announced: (announcement) => this.#link.heard(announcement),
-        warned: (error) => this.#warn(error, error.message),
-      }),
-    )
+    const connection = openStore(this.#point, {
+      id: this.nodeId,
+      clock: this.#clock,
+      announced: (announcement) => this.#link.heard(announcement),
+      warned: (error) => this.#warn(error, error.message),
+    })
+    this.#central.open(connection)
+    this.#loop.start(connection)
   }
 
   retire(meters: readonly Exchanging[]): void {
+    this.#central.retire(meters)
     this.#loop.retire(meters)
   }
 
@@ -187,6 +219,8 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
+    const own = meter.inquire?.(id, deadline)
+    if (own !== undefined) return own
     const loop = this.#loop
     return askUsage(meter, id, deadline, {
       clock: this.#clock,
@@ -218,8 +252,21 @@ class BackgroundCoordinator implements Coordinator {
     this.throttlers = this.throttlers.filter((one) => one !== throttler)
     if (this.throttlers.length > 0) return
     this.#link.state = 'closed'
+    this.#central.close()
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+  }
+
+  /** What words it is loaded when there is something to tell of. */
+  #noticeSmallLimits(nodes: number): void {
+    const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
+    if (!few || nodes < 2) return
+    import('./link/small-limits.ts').then(
+      ({ noticeSmallLimits }) => noticeSmallLimits(this.throttlers, nodes),
+      () => {
+        // The next heartbeat tries again.
+      },
+    )
   }
 
   #tick(monotonic: number): number {

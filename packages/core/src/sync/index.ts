@@ -1,13 +1,19 @@
 export type {
   Announcement,
   AskAnnouncement,
+  AtomicStep,
   BlockAnnouncement,
   BlockChange,
   BlockState,
   Cell,
+  Decide,
+  DecidedPolicy,
+  Decider,
   HeartbeatReply,
   HeartbeatRequest,
   MeetingPoint,
+  Question,
+  RulesReport,
   StatusReport,
   StoreConnection,
   StoreNode,
@@ -17,6 +23,7 @@ export type {
   SyncRequest,
   SyncResult,
   TotalAnnouncement,
+  Verdict,
 } from '../store/contract.ts'
 export { BUCKET_GROUPS, BUCKET_PARTS, lastCellOf, RESET_CELLS } from '../store/contract.ts'
 export type { Store } from '../throttler/coordinator.ts'

@@ -1,11 +1,14 @@
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
+import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import type { StrictDecisions, StrictHost } from '../decide/strict.ts'
+import type { Policy, PolicyOptions } from '../decide/policy.ts'
+import type { StrictDecisions } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Names } from './names.ts'
 
 /** `local`: without a store; `connecting`: the store has not answered yet. */
 export type ThrottlerState = 'idle' | 'local' | 'connecting' | 'synced' | 'degraded' | 'closed'
@@ -54,6 +57,8 @@ export interface Inspected {
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
 export interface Coordinated extends Inspected {
   readonly emitter: Emitter
+  /** What its policies were made from, in the order of its limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
   /** The meters whose counts are exchanged. */
   meters(): readonly Exchanging[]
   /** Called now and then. Returns when it wants to be called next at the latest. */
@@ -63,13 +68,17 @@ export interface Coordinated extends Inspected {
 
 /** Keeps the counts of several nodes together. A store brings it, so that a throttler without a store carries none of its code. */
 export interface Coordinator {
+  /** The rules of all throttlers of this process with the same store. */
+  readonly names: Names
   /** This node's id; known for good once a throttler has joined. */
   readonly nodeId: string
   readonly state: ThrottlerState
   /** What meters see of it. */
   readonly exchange: StoreExchange
   /** Makes what lets requests wait for the store's word, where a policy is `strict`. */
-  readonly strictly: (host: StrictHost) => StrictDecisions
+  readonly strictly: (host: AskingHost) => StrictDecisions
+  /** Makes what asks the store about each request, where a policy has coordination `'central'`. */
+  readonly centrally: (host: AskingHost) => Asking
   /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */
@@ -106,7 +115,9 @@ export interface CoordinatorOptions {
   /** Milliseconds between two heartbeats. */
   readonly heartbeat: number
   readonly throttler: Coordinated
-  readonly policyIds: readonly string[]
+  /** Its rules, and what they were made into; in the same order. */
+  readonly rules: readonly PolicyOptions<never>[]
+  readonly policies: readonly Policy[]
 }
 
 /**
@@ -114,5 +125,6 @@ export interface CoordinatorOptions {
  * that get the same value share one coordinator: its connection, its heartbeat and its exchange.
  */
 export interface Store extends MeetingPoint {
+  /** @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names */
   coordinate(options: CoordinatorOptions): Coordinator
 }

@@ -13,12 +13,12 @@ import { Once } from '../report/once.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { Coordinated, Coordinator, Inspected, ThrottlerState } from './coordinator.ts'
+import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
-import { type Names, namesAt, placeOfCall } from './names.ts'
+import type { Names } from './names.ts'
 import { newNodeId } from './node-id.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
@@ -47,9 +47,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly clock: Clock
   /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
   readonly names: Names | undefined
-  readonly #place: string
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
+  readonly #store: Store | undefined
   readonly #coordinator: Coordinator | undefined
   readonly #ownId: string
   readonly #self: Coordinated
@@ -72,7 +72,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const { random = Math.random, clock = systemClock, store, logger } = options
     const rules = expandPlans<Req>(options.policies) as readonly PolicyOptions<Req, Name>[]
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
+    checkDecides(policies, store)
     this.#settings = settings
+    this.#store = store
     this.clock = clock
     this.#local = new LocalMeters(clock)
     this.#ticker = new Ticker(clock, (now) => this.#tick(now))
@@ -93,15 +95,22 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#coordinator
       },
       emitter: new Emitter(reportListenerError),
+      get rules() {
+        return self.#rules as readonly PolicyOptions<never>[]
+      },
       meters: () => this.#limiters.exchanging,
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),
     }
-    this.names = store === undefined ? undefined : namesAt(store)
-    this.#place = store === undefined ? '' : placeOfCall()
-    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], policies, this.#place)
-    const policyIds = policies.map(({ id }) => id)
-    this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
+    this.#coordinator = store?.coordinate({
+      clock,
+      random,
+      heartbeat: settings.heartbeat,
+      throttler: this.#self,
+      rules: rules as readonly PolicyOptions<never>[],
+      policies,
+    })
+    this.names = this.#coordinator?.names
     this.#ownId = newNodeId(random)
     const emitter = this.#self.emitter
     emitter.node = this.nodeId
@@ -122,6 +131,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       },
       roll: (limiter, now) => this.#roll(limiter, now),
       strictly: this.#coordinator?.strictly,
+      centrally: this.#coordinator?.centrally,
       warn: (error, subject) => this.warn(error, subject),
     })
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
@@ -148,7 +158,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#version
   }
 
-  /** Whether some policy is `strict`: then adapters use `decideAsync`. */
+  /** Whether some policy is `strict` or `central`: then adapters use `decideAsync`. */
   get strict(): boolean {
     return this.#path.strict
   }
@@ -311,6 +321,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#state === 'closed') throw closedError()
     const rules = expandPlans<Req>(policies) as readonly PolicyOptions<Req, Name>[]
     const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[], this.#coordinator !== undefined)
+    checkDecides(parsed, this.#store)
     const ids = parsed.map(({ id }) => id)
     if (this.#coordinator?.serves(this.#self, ids) === false) {
       throw new WeirError(
@@ -318,7 +329,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
       )
     }
-    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed, this.#place)
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed)
     const before = this.#limiters.exchanging
     this.#adopt(rules, parsed)
     const { exchanging } = this.#limiters
@@ -414,6 +425,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #wake(): void {
     if (this.#coordinator === undefined) this.#ticker.wake()
     else this.#coordinator.wake()
+  }
+}
+
+/** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
+function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
+  for (const { name, algorithm, coordination } of policies) {
+    if (coordination !== 'central' || store?.decides?.(algorithm.step?.id ?? '') === true) continue
+    const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `${what} can't decide about requests by ${algorithm.name}; give another coordination or store.`,
+    )
   }
 }
 

@@ -17,6 +17,7 @@ test('defaults: six spans, no cooldown, fixed window, in the background, share',
     cooldownGrowth: undefined,
     degraded: 'share',
     strict: false,
+    deadline: 0,
     dryRun: false,
     id: 'v1:fixed-window:background:60000:default',
   })

@@ -67,6 +67,8 @@ export interface BucketKeys {
   readonly nodes: string
   /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
   readonly status: string
+  /** Hash: what nodes tell of their rules → until when, and the node that told it last. In the first bucket only. */
+  readonly rules: string
   /** By how much the nodes' time is ahead of the server's, while its clock was stepped. In the first bucket only. */
   readonly ahead: string
 }
@@ -91,9 +93,26 @@ export class Keys {
         hot: `${prefix}hot`,
         nodes: `${prefix}nodes`,
         status: `${prefix}status`,
+        rules: `${prefix}rules`,
         ahead: `${prefix}ahead`,
       }
     })
+  }
+
+  /** What requests to a key of a policy are decided by, for policies that ask about each: without what follows for each cell. */
+  decided(policy: string, key: string): string {
+    const name = nameOf(escapeKey(key))
+    return `${this.buckets[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
+  }
+
+  /** As `escapePolicy`. */
+  escaped(policy: string): string {
+    return escapePolicy(policy)
+  }
+
+  /** The bucket of a caller's key. */
+  placeOf(key: string): number {
+    return this.bucketOf(nameOf(escapeKey(key)))
   }
 
   /** FNV-1a over the code units of the name: quick, and the same in every process. */

@@ -1,4 +1,5 @@
 import type { Algorithm } from '../algorithm.ts'
+import { EPOCH_STEP } from './epoch-step.ts'
 import { LocalFixedWindow } from './local.ts'
 
 /** Fixed windows of the Unix epoch. A file of its own: as the default it stands in every bundle, and the others need not. */
@@ -11,4 +12,5 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   // does not import them has none of it.
   background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
   spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
+  step: EPOCH_STEP,
 } satisfies Algorithm)

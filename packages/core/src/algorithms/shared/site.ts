@@ -1,9 +1,10 @@
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
-import type { BlockChange, Cell, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { BlockChange, Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
+import type { Step } from '../step.ts'
 import type { Batch, EntryOwner } from './batch.ts'
 
 /** What the meters whose counts are exchanged see of the exchange. */
@@ -36,9 +37,17 @@ export interface SharedMeters {
   spans(site: SharedSite, exchange: Exchange): Exchanging
 }
 
+/** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
+export interface CentralAlgorithm {
+  readonly step: Step
+  local(site: SharedSite, exchange: Exchange): Meter
+}
+
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
 export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
+  /** Makes the meter of a policy whose requests the store decides about, beside what it is made from. */
+  central(algorithm: CentralAlgorithm, site: SharedSite): Exchanging
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -92,6 +101,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   usedIn(cells: readonly Cell[], now: number): number
   /** The cells to ask the store for, to know a key's units, nothing taken. */
   askedCells(): Cell[]
+  /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `deadline` milliseconds. */
+  inquire?(id: string, deadline: number): Promise<SyncResult | undefined>
   /** The store, or another node through it, tells of a reset of a key. */
   hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */

@@ -53,7 +53,7 @@ export function tokenBucket({ burst, warmUp, maxDebt }: TokenBucketOptions = {})
   if (maxDebt !== undefined && !(typeof maxDebt === 'number' && maxDebt >= 0))
     throw invalidOption('maxDebt', maxDebt, 'a number of at least 0')
   if (maxDebt !== undefined && warmUp !== undefined) {
-    throw invalidOption('maxDebt', maxDebt, 'left out beside "warmUp", which goes with coordination "local" only')
+    throw invalidOption('maxDebt', maxDebt, 'left out beside "warmUp", which does not count in the background')
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)
