@@ -7,4 +7,15 @@ import { smallLimits } from './small-limits.ts'
 import { windows } from './windows.ts'
 
 /** All that is made, in the order in which it is made. */
-export const FIGURES: readonly Figure[] = [expected, choices, load, distance, farRegions, windows, algorithms, straddling, sizing, smallLimits]
+export const FIGURES: readonly Figure[] = [
+  expected,
+  choices,
+  load,
+  distance,
+  farRegions,
+  windows,
+  algorithms,
+  straddling,
+  sizing,
+  smallLimits,
+]
