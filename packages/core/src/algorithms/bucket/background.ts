@@ -6,6 +6,7 @@ import { BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry, type SyncRes
 import { type Ordinal, spanEnd, startOf } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
+import { threshold } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
 import { BucketKey } from './key.ts'
@@ -251,27 +252,18 @@ export class BackgroundBucket extends GatedMeter {
 
   #countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
-    const due = this.#dueAt(slot, key, level, unsent, now)
+    const due = this.#dueAt(slot, key, level, unsent)
     if (unsent + cost >= due || key.hello) this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
     else this.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
-  /**
-   * Units that the store lacks at which they are sent: u, when what all nodes may hold back is half of the room that is left,
-   *
-   *     2·n·u >= room − u − h,   h = (n − 1)·(what of u has not run out)
-   *
-   * with h for what the others may have taken just as fast. It times exchanges only.
-   */
-  #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
+  /** Units that the store lacks at which they are sent. */
+  #dueAt(slot: number, key: BucketKey, level: number, unsent: number): number {
     const live = this.exchange.nodes
-    const limit = this.site.limitOf(slot)
-    const most = this.site.most(limit)
+    const most = this.site.most(this.site.limitOf(slot))
     const nodes = Math.min(3 * live, Math.max(live, 1 / key.share.value(live)))
-    const room = most - Math.max(0, level - unsent)
-    const recent = unsent === 0 ? 0 : key.cells.levelUnsent(this.time.at(now), this.storePolicy.width, limit, this.interval, false)
-    const more = (room - (DIVISOR * nodes + 1) * unsent - (nodes - 1) * recent) / ((DIVISOR + 1) * nodes)
-    return Math.max(1, (LEAST_PART * most) / nodes, unsent + more)
+    const byRoom = threshold({ room: most - Math.max(0, level - unsent), inFlight: 0, nodes, extrapolated: 0, divisor: DIVISOR })
+    return Math.max(byRoom, (LEAST_PART * most) / nodes)
   }
 
   /** Whether a request may pass that the store can't be asked about in time. */
@@ -466,7 +458,7 @@ export class BackgroundBucket extends GatedMeter {
     if (unsent === 0 || this.exchange.degraded) return
     const level = this.#level(slot, now)
     if (level + 1 > this.site.most(this.site.limitOf(slot))) this.wantExchange(slot, now, PROOF)
-    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
+    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent))
       this.wantExchange(slot, now, COUNTDOWN)
   }
 
