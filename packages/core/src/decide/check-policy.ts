@@ -25,7 +25,6 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'algorithm',
   'coordination',
   'degraded',
-  'strict',
   'key',
   'match',
   'cost',
@@ -36,6 +35,7 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
 const GONE: Readonly<Record<string, string>> = {
   window: "give algorithm: slidingWindow() or slidingCounter() for 'sliding'; fixedWindow() is the default",
   enforcement: "give coordination: 'spans' for 'published'; 'background' is the default with a store",
+  strict: "give coordination: 'leases': never more than the limit, and few requests wait",
   buckets: 'it is an option of the algorithm: slidingWindow({ buckets })',
   reopen: 'it is an option of the algorithm: slidingWindow({ reopen })',
 }
@@ -100,10 +100,6 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
-  const strict = bool(`${at}strict`, options.strict)
-  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans')) {
-    throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
-  }
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
@@ -121,8 +117,11 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     ...parseCooldown(options.cooldown, `${at}cooldown`),
     algorithm,
     coordination,
-    degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, ['share', 'published', 'open', 'closed']),
-    strict,
+    degraded: oneOf<Degraded>(
+      `${at}degraded`,
+      options.degraded,
+      coordination === 'leases' ? ['share', 'open', 'closed'] : ['share', 'published', 'open', 'closed'],
+    ),
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
@@ -171,8 +170,8 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
 
 function checkAlgorithm(option: string, given: unknown): Algorithm {
   if (given === undefined) return FIXED_WINDOW
-  const { name, id, local, background, spans } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
-  const forms = [local, background, spans]
+  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
+  const forms = [local, background, spans, leases]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
     const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
@@ -192,7 +191,7 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
 const MOST_FIELDS = 1000
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local']
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases']
 
 function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
   const possible = COORDINATIONS.filter((one) => algorithm[one] !== undefined)

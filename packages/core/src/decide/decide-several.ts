@@ -45,7 +45,7 @@ export class RequestPath<Name extends string> {
   #single: Limiter | undefined
   /** The only policy's cost. */
   #fixedCost = 1
-  /** Whether some policy is `strict`. */
+  /** Whether some policy may make a request wait. */
   strict = false
   /** The places of all policies. */
   #places: readonly number[] = []
@@ -81,7 +81,7 @@ export class RequestPath<Name extends string> {
     this.#before = new Float64Array(limiters.length)
     this.#levels = [undefined, ...limiters.map(() => undefined)]
     this.#places = limiters.map((_, place) => place)
-    this.strict = limiters.some(({ policy }) => policy.strict)
+    this.strict = limiters.some(({ policy }) => policy.coordination === 'leases')
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.#fixedCost = this.#costs[0] ?? 1

@@ -27,12 +27,6 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly coordination?: Coordination
   /** What decides while the store is away. Default `'share'`. */
   readonly degraded?: Degraded
-  /**
-   * Near the limit, let a request wait for the store instead of deciding from what is known: `checkAsync`, and
-   * the adapters by themselves, then never admit more than the limit while the store answers. `check` stays as it is.
-   * Fixed windows in the background only. Default false.
-   */
-  readonly strict?: boolean
   /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
@@ -52,6 +46,4 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly algorithm: Algorithm
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
-  /** Refusals are only reported. */
-  readonly dryRun: boolean
 }

@@ -23,7 +23,7 @@ export interface StrictHost {
 /** A request waits for the store at most this long, in milliseconds. */
 const STRICT_DEADLINE = 50
 
-/** Decisions of policies with `strict`: near its limit a request waits for units that the store grants. */
+/** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
 export class StrictDecisions {
   readonly #host: StrictHost
 
@@ -31,7 +31,7 @@ export class StrictDecisions {
     this.#host = host
   }
 
-  /** The places of the policies that would let the request pass by what is known, but are to ask the store first. */
+  /** The places of the policies that are to ask the store, where none refuses the request by what is known. */
   whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { limiters } = host
@@ -45,8 +45,10 @@ export class StrictDecisions {
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
       const slot = limiter.locate(boundedOnce(key))
       if (slot < 0) continue
-      if (!limiter.meter.admits(slot, host.costOf(costs[i], i), now)) return []
-      if (!limiter.policy.dryRun && limiter.meter.reserving?.mustAsk(slot, now)) asking.push(i)
+      const cost = host.costOf(costs[i], i)
+      const { dryRun } = limiter.policy
+      if (!dryRun && limiter.meter.reserving?.mustAsk(slot, cost, now) === true) asking.push(i)
+      else if (!dryRun && !limiter.meter.admits(slot, cost, now)) return []
     }
     return asking
   }
@@ -98,7 +100,6 @@ export class StrictDecisions {
     const { clock } = this.#host
     return new Promise((resolve) => {
       const reservation: Reservation = {
-        kind: 'reservation',
         slot: limiter.locate(key),
         cost,
         abandoned: false,

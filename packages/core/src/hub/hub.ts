@@ -17,6 +17,7 @@ import { ordinalAt } from '../time/intervals.ts'
 import { type Account, POLICY_BYTES } from './account.ts'
 import { BlockList } from './blocks.ts'
 import { FixedCounts } from './fixed-cells.ts'
+import { LeaseBook } from './leases.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
 /** What is over is looked for at most this often, milliseconds. */
@@ -38,6 +39,7 @@ export class Hub {
   readonly #fixed = new Shapes<FixedCounts>()
   readonly #sliding = new Shapes<SlidingCounts>()
   readonly #blocks = new BlockList()
+  readonly #leases = new LeaseBook()
   /** Node id to the monotonic time until which it counts as live. */
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
@@ -108,6 +110,7 @@ export class Hub {
     this.#fixed.clear()
     this.#sliding.clear()
     this.#blocks.clear()
+    this.#leases.clear()
     this.#nodes.clear()
     this.#statuses.clear()
     this.#watchedUntil = Number.NEGATIVE_INFINITY
@@ -118,12 +121,18 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size
+    return this.#blocks.size + this.#leases.size + this.#nodes.size + this.#fixed.size + this.#sliding.size
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
     const { policy, key } = entry
     if (entry.ask) this.#announce({ type: 'ask', policyId: policy.id, key })
+    if (entry.lease !== undefined) {
+      const granted = this.#leases.ask(nodeId, policy, key, entry.lease, wall, monotonic, account)
+      if (granted === undefined) return undefined
+      if (granted.news !== undefined) this.#announce(granted.news)
+      return { cells: [], granted: true, lease: granted.reply, ...this.#blockedOf(policy.id, key, monotonic) }
+    }
     const epoch = this.#epochOf(entry, monotonic)
     const counted = entry.epoch ?? 0
     if (epoch > counted) return this.#ofBefore(nodeId, entry, epoch, wall, monotonic, account)
@@ -196,6 +205,7 @@ export class Hub {
       cursor: String(this.#blocks.version),
       blocks: this.#blocks.since(version, new Set(request.policies.map(({ id }) => id)), monotonic),
       hot: request.cursor === undefined ? this.#hot(request.policies, wall, monotonic) : [],
+      leases: this.#leases.news(request.policies, monotonic),
       watched: monotonic < this.#watchedUntil,
       ...(request.watch && { statuses: this.#statusList(monotonic) }),
     }
@@ -235,6 +245,7 @@ export class Hub {
     this.#fixed.sweep(monotonic)
     this.#sliding.sweep(monotonic)
     this.#blocks.sweep(monotonic)
+    this.#leases.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
   }
 }

@@ -2,6 +2,7 @@ import type { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
+import type { LeaseAsk, LeaseNotice, LeaseReply } from './leases/ask.ts'
 
 /**
  * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
@@ -100,6 +101,8 @@ export interface SyncEntry {
   readonly epoch?: number
   /** Tells the other nodes to send what they have of the key, also where it is little. */
   readonly ask?: true
+  /** Quota taken ahead: such an entry has no cells. A store without leases answers without `lease`. */
+  readonly lease?: LeaseAsk
 }
 
 /** What came back for one entry. */
@@ -120,6 +123,8 @@ export interface SyncResult {
   readonly epoch?: number
   /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
   readonly granted: boolean
+  /** The answer to `lease`. */
+  readonly lease?: LeaseReply
 }
 
 /**
@@ -222,6 +227,8 @@ export interface HeartbeatReply {
    * that does not support it leaves this out.
    */
   readonly ahead?: number
+  /** Keys whose leases are news for all nodes, of which some may not have heard: those of the last heartbeat lifetime. */
+  readonly leases?: readonly LeaseNotice[]
   /** Whether any node watches the cluster. A store that does not support it leaves this out. */
   readonly watched?: boolean
   /** When `watch` was set: the newest status of each live node that told one. */
@@ -260,7 +267,7 @@ export interface BlockAnnouncement extends BlockState {
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
-export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement
+export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement | LeaseNotice
 
 /**
  * The last cell that a reset concerns: the one after that of its moment, since clocks of nodes may be a little ahead. Units of

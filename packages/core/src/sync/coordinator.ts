@@ -7,7 +7,7 @@ import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, 
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
-import { SyncLoop } from './exchange/loop.ts'
+import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
 import { askUsage } from './usage.ts'
@@ -115,6 +115,7 @@ class BackgroundCoordinator implements Coordinator {
     const loop = this.#loop
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
+      lifetime: heartbeat * HEARTBEATS_MISSED,
       time: link.time,
       localTime: this.#localTime,
       connected: true,

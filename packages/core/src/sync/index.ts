@@ -19,6 +19,7 @@ export type {
   TotalAnnouncement,
 } from '../store/contract.ts'
 export { lastCellOf, RESET_CELLS } from '../store/contract.ts'
+export type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'

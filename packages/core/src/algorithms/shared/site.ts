@@ -1,6 +1,7 @@
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
 import type { BlockChange, Cell, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { LeaseAsk, LeaseNotice } from '../../store/leases/ask.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
@@ -34,11 +35,14 @@ export interface Exchange {
 export interface SharedMeters {
   background(site: SharedSite, exchange: Exchange): Exchanging
   spans(site: SharedSite, exchange: Exchange): Exchanging
+  leases(site: SharedSite, exchange: StoreExchange): Exchanging
 }
 
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
 export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
+  /** How long nodes count as live that are not heard of, in milliseconds. */
+  readonly lifetime: number
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -80,6 +84,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   undue(slot: number): void
   /** Totals that the store announced. */
   announced(announcement: TotalAnnouncement, now: number): void
+  /** News of quota that nodes have taken ahead. */
+  heardLease?(notice: LeaseNotice, now: number): void
   /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
   scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   /** A block that the store or another node tells of; see `KeyBlocks.hear`. */
@@ -92,6 +98,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   usedIn(cells: readonly Cell[], now: number): number
   /** The cells to ask the store for, to know a key's units, nothing taken. */
   askedCells(): Cell[]
+  /** The ask to know a key's units by, where quota is taken ahead. */
+  askedLease?(id: string): LeaseAsk
   /** The store, or another node through it, tells of a reset of a key. */
   hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */
