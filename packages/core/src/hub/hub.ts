@@ -205,7 +205,7 @@ export class Hub {
       cursor: String(this.#blocks.version),
       blocks: this.#blocks.since(version, new Set(request.policies.map(({ id }) => id)), monotonic),
       hot: request.cursor === undefined ? this.#hot(request.policies, wall, monotonic) : [],
-      leases: this.#leases.news(request.policies, monotonic),
+      ...(request.leases && { leases: this.#leases.news(request.policies, monotonic) }),
       watched: monotonic < this.#watchedUntil,
       ...(request.watch && { statuses: this.#statusList(monotonic) }),
     }

@@ -54,6 +54,7 @@ export interface PackedRequest {
     readonly cursor: string | null
     readonly policies: readonly number[]
     readonly status?: string
+    readonly leases?: true
     readonly watch?: true
   } | null
 }

@@ -194,6 +194,8 @@ export interface HeartbeatRequest {
   readonly policies: readonly StorePolicy[]
   /** What this node tells of itself, up to 8,192 UTF-16 units; kept as long as the node counts as live. */
   readonly status?: string
+  /** News of leases are wanted. */
+  readonly leases?: true
   /** Somebody looks at the cluster here: hand out all statuses, and let the other nodes know for 10 s that they are wanted. */
   readonly watch?: true
 }
@@ -227,7 +229,7 @@ export interface HeartbeatReply {
    * that does not support it leaves this out.
    */
   readonly ahead?: number
-  /** Keys whose leases are news for all nodes, of which some may not have heard: those of the last heartbeat lifetime. */
+  /** When `leases` was set: keys whose leases are news that some nodes may not have heard, those of the last heartbeat lifetime. */
   readonly leases?: readonly LeaseNotice[]
   /** Whether any node watches the cluster. A store that does not support it leaves this out. */
   readonly watched?: boolean

@@ -16,7 +16,6 @@ test('defaults: six spans, no cooldown, fixed window, in the background, share',
     coordination: 'background',
     cooldownGrowth: undefined,
     degraded: 'share',
-    strict: false,
     dryRun: false,
     id: 'v1:fixed-window:background:60000:default',
   })

@@ -54,7 +54,7 @@ describe('a key of more than 256 characters', () => {
     const { world, node } = scene()
     const policies = [
       { name: 'a', limit: 5, interval: '1m' },
-      { name: 'b', limit: 3, interval: '1m', strict: true },
+      { name: 'b', limit: 3, interval: '1m', coordination: 'leases' },
     ] as const
     const throttler = node(policies)
     throttler.start()

@@ -204,11 +204,9 @@ export const leaseCases: readonly ContractCase[] = [
       await holder.get({ waiting: 100, lifetime: 60_000 })
       const notice = { type: 'lease', policyId: policy.id, key: 'k\n\u00e9 %', ordinal, free: 0, tail: true, lost: false }
       await context.eventually(() => assert.deepEqual(heard('k\n\u00e9 %'), [notice]))
-      const { leases = [] } = await b.beat(undefined, [policy])
-      assert.deepEqual(
-        leases.find((one) => one.key === notice.key),
-        notice,
-      )
+      const { heartbeat } = await b.sync({ heartbeat: { ttl: 60_000, cursor: undefined, policies: [policy], leases: true } })
+      const told = heartbeat?.leases?.find((one) => one.key === notice.key)
+      assert.deepEqual(told, notice)
       holder.returned = 40
       await holder.get({})
       await context.eventually(() => assert.deepEqual(heard('k\n\u00e9 %').at(-1), { ...notice, free: 40, tail: false }))

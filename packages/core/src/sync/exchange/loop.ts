@@ -302,6 +302,7 @@ export class SyncLoop {
           ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
           cursor: this.#cursor,
           policies: this.#meters().map((meter) => meter.storePolicy),
+          ...(this.#meters().some(({ askedLease }) => askedLease !== undefined) && { leases: true }),
           ...this.#observer.about(now),
         },
       }),

@@ -275,9 +275,11 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = this.#keyOf(slot, now)
     const lease = key.current.ordinal === ordinal ? key.current : key.next?.ordinal === ordinal ? key.next : undefined
     if (lease === undefined) return
-    lease.free = free
-    lease.tail = tail
-    if (free >= 1) key.emptyUntil = Number.NEGATIVE_INFINITY
+    if (!lost) {
+      lease.free = free
+      lease.tail = tail
+      if (free >= 1) key.emptyUntil = Number.NEGATIVE_INFINITY
+    }
     if (lease !== key.current) return
     if (lost || (tail && key.unsaid)) key.report = true
     if (key.report || (tail && heldOf(lease) > 0)) this.#want(slot, now)
