@@ -112,7 +112,6 @@ const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
   'fixed, open without a store': { degraded: 'open' },
   'sliding, open without a store': { algorithm: slidingWindow(), degraded: 'open' },
   'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'spans', degraded: 'open' },
-  leases: { coordination: 'leases' },
 }
 
 /** Every number that is said of a request. */

@@ -3,11 +3,12 @@ import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
+import { leaseGoals } from './leases.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, then those of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -16,9 +17,11 @@ export const GOALS: readonly Goal[] = [
   ...slidingAttackGoals,
   ...weightGoals,
   ...hangAndKillGoals,
+  ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
+  if (id.startsWith('L')) return 3000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

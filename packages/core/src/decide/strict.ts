@@ -103,6 +103,7 @@ export class StrictDecisions {
         slot: limiter.locate(key),
         cost,
         abandoned: false,
+        recalled: false,
         answer: (granted, ordinal = limiter.cell.ordinal) => {
           clock.clearTimeout(timer)
           resolve({ granted, ordinal })

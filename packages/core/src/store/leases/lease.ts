@@ -106,7 +106,8 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
  */
 export function hearReply(lease: Lease, ask: LeaseAsk, reply: LeaseReply, sent: number, received: number, interval: number): void {
   if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation) return
-  lease.granted = Math.max(lease.granted, reply.granted)
+  // Whatever a store says, a node never has more than the limit.
+  lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))
   // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
   lease.from = Math.min(lease.from, received + (startOf(lease.ordinal, interval) - reply.now))
   lease.until = Math.max(lease.until, sent + (endOf(lease.ordinal, interval) - reply.now))

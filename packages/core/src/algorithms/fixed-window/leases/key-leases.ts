@@ -16,6 +16,8 @@ export class KeyLeases {
   waiting: Reservation[] = []
   /** The store has nothing for this key until then, or until something else is heard. */
   emptyUntil: number = Number.NEGATIVE_INFINITY
+  /** Nodes give back what they hold: the store is asked again then, or when it says that it has something. */
+  recallUntil: number = Number.NEGATIVE_INFINITY
   sentAt: number = Number.NEGATIVE_INFINITY
   /** What the store has been told: see `unsaid`. */
   saidTaken = 0

@@ -84,7 +84,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const { dryRun } = this.policy
     if (dryRun && count) this.#want(slot, now)
     // A policy that only watches lets nothing wait, so it counts beyond what it holds.
-    return dryRun && now >= key.emptyUntil && cost <= this.site.limitOf(slot)
+    return dryRun && heldOf(key.current) + key.current.free >= cost
   }
 
   /** Without the store a node goes on with what it holds, and as its policy says. */
@@ -137,10 +137,15 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#serve(key, now)
     const lost = now - key.sentAt >= LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME
     if (((flags[slot] as number) & IN_FLIGHT) !== 0 && !(lost && key.waiting.length > 0)) return
+    // Timers and clocks round.
+    if (key.waiting.length > 0 && now < key.recallUntil - 1) {
+      this.#want(slot, key.recallUntil)
+      return
+    }
     this.#send(slot, key, key.current, now, batch)
   }
 
-  #send(slot: number, key: KeyLeases, lease: Lease, now: number, batch: Batch): void {
+  #send(slot: number, key: KeyLeases, lease: Lease, now: number, batch: Batch, leaving = false): void {
     const limit = this.site.limitOf(slot)
     key.measure(now, this.policy.interval)
     const waiting = lease === key.current ? key.waiting.filter(({ abandoned }) => !abandoned) : []
@@ -149,7 +154,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const returning = lease.tail && heldOf(lease) > units
     if (returning) surrender(lease, units)
     const left = this.time.monotonicAt(endOf(lease.ordinal, this.policy.interval)) - now
-    const ahead = key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
+    const ahead = leaving ? 0 : key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
     const few = ahead > heldOf(lease) && heldOf(lease) <= key.low
     if (lease === key.current && units === 0 && !few && !key.report && !returning) return
     const ask = askFor(lease, { first: waiting[0]?.cost ?? 0, waiting: units, ahead, ...this.#terms(limit) })
@@ -209,6 +214,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const { current } = key
     // What is granted may be of use only in a moment.
     if (now < current.from) return
+    const first = key.waiting[0]
+    if (first !== undefined && !first.recalled && this.site.limitOf(slot) - current.used >= first.cost) {
+      // Others hold it, and are told to give it back.
+      for (const reservation of key.waiting) reservation.recalled = true
+      key.recallUntil = now + LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME
+      return
+    }
     for (const reservation of waiting) {
       const at = key.waiting.indexOf(reservation)
       if (at < 0 || reservation.cost <= heldOf(current)) continue
@@ -281,6 +293,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       if (free >= 1) key.emptyUntil = Number.NEGATIVE_INFINITY
     }
     if (lease !== key.current) return
+    if (key.waiting.length > 0 && free >= (key.waiting[0] as Reservation).cost) {
+      key.recallUntil = Number.NEGATIVE_INFINITY
+      this.#want(slot, now)
+    }
     if (lost || (tail && key.unsaid)) key.report = true
     if (key.report || (tail && heldOf(lease) > 0)) this.#want(slot, now)
   }
@@ -329,14 +345,19 @@ export class LeaseMeter extends GatedMeter implements Reserving {
         continue
       }
       if (exchange.degraded || key.current.ordinal !== ordinal) continue
+      const { next } = key
       if (all) {
         surrender(key.current, 0)
-        if (key.current.granted > 0) key.report = true
+        if (key.unsaid) key.report = true
+        if (next !== undefined && heldOf(next) > 0) {
+          surrender(next, 0)
+          this.#send(slot, key, next, now, batch, true)
+        }
       } else if (resend) key.report = true
       if (key.report) {
         this.stats.countExchange(all ? CLOSE : RESEND)
-        this.#send(slot, key, key.current, now, batch)
-      } else if (last && key.next === undefined && key.current.taken > 0 && (flags & IN_FLIGHT) === 0) {
+        this.#send(slot, key, key.current, now, batch, all)
+      } else if (last && next === undefined && !all && key.current.taken > 0 && (flags & IN_FLIGHT) === 0) {
         key.next = newLease((ordinal + 1) as Ordinal, this.#incarnation, this.site.limitOf(slot))
         this.stats.countExchange(SPAN_END)
         this.#send(slot, key, key.next, now, batch)
