@@ -1,5 +1,6 @@
 import type { Store } from '@weir/core'
 import type { TestRunner } from '../store-contract/store-contract.ts'
+import { algorithmCases } from './algorithms.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
 import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
@@ -42,6 +43,7 @@ export function adapterContract<Req>(
 ): void {
   const cases: readonly AdapterCase[] = [
     ...limitCases,
+    ...algorithmCases,
     ...timeCases,
     ...keyCases,
     ...answerCases,
