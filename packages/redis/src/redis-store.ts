@@ -1,4 +1,5 @@
 import { backgroundStore, type Store } from '@weir/core/sync'
+import { decides } from './central/decides.ts'
 import { checkOptions, type RedisStoreOptions } from './connection/options.ts'
 import { type RedisTarget, templateOf } from './connection/template.ts'
 import { RedisConnection } from './exchange/store-connection.ts'
@@ -30,6 +31,7 @@ export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions 
   return backgroundStore({
     kind: 'redis',
     address: `${template.address} ${options.namespace}`,
+    decides,
     open: (node) => new RedisConnection(node, template, keys, options),
   })
 }

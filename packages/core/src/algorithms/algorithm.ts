@@ -8,8 +8,9 @@ import type { Step } from './step.ts'
  * - `'background'`: at each node, exchanged as needed. A request is refused when the limit is known to be exceeded.
  * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
  * - `'leases'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit.
+ * - `'central'`: at the store, which is asked about each request.
  */
-export type Coordination = 'local' | 'background' | 'spans' | 'leases'
+export type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
 
 /**
  * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
@@ -42,6 +43,6 @@ export interface Algorithm {
    * @param remaining units left after it
    */
   readonly delay?: (remaining: number, limit: number, interval: number) => number
-  /** What a store does for each request, and the model of its scripts. */
+  /** What a store does for each request of `'central'` policies, and the model of its scripts. They need `local` too. */
   readonly step?: Step
 }

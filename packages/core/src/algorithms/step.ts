@@ -1,35 +1,10 @@
+import type { AtomicStep } from '../store/step.ts'
 import type { MeterPolicy } from './meter.ts'
 
-/** What one atomic step says of a request to one key. Times are milliseconds from the step's `now`. */
-export interface Verdict {
-  readonly allowed: boolean
-  /** Units left after it. */
-  readonly remaining: number
-  /** Until all units are back. */
-  readonly resetAfter: number
-  /** 0 for an allowed request; `Infinity` for a cost that never fits. */
-  readonly retryAfter: number
-  /** How long an allowed request is to wait, by algorithms that shape traffic; else 0. */
-  readonly delay: number
-}
+export type { Verdict } from '../store/step.ts'
 
-/**
- * One key of a policy as a pure function of its state: what a store does in one atomic step, and the model that every script is
- * tested against. `state` is an array of numbers, empty for a new key, and changed in place; nothing else is read or written.
- * `now` is milliseconds since the Unix epoch, by the clock of who keeps the state; one that has gone back gives no time and
- * takes none.
- */
-export interface Step {
-  /** Names the script in stores. */
-  readonly id: string
+/** What a store does for each request of a policy, in one atomic step. */
+export interface Step extends AtomicStep {
   /** What the script needs to know of a policy beside the limit: its interval, first of all. */
   parameters(policy: MeterPolicy): readonly number[]
-  /** Decides about `cost` units and counts them if they fit. A cost of 0 only looks. */
-  take(state: number[], now: number, cost: number, limit: number, parameters: readonly number[]): Verdict
-  /** Counts units whether or not they fit: a charge. */
-  add(state: number[], now: number, units: number, limit: number, parameters: readonly number[]): void
-  /** Gives back units that were taken at the time `at`; what has left the count since then changes nothing. */
-  giveBack(state: number[], at: number, units: number, now: number, limit: number, parameters: readonly number[]): void
-  /** Milliseconds until the state says no more than that of a new key: then it may be forgotten. */
-  lifetime(state: readonly number[], now: number, limit: number, parameters: readonly number[]): number
 }

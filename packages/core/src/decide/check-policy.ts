@@ -14,6 +14,9 @@ const SHORTEST_SPAN = 5
 /** Milliseconds; see `defaultSpans`. */
 const LONGEST_USUAL_SPAN = 300_000
 const MOST_SPANS = 1000
+/** How long a request waits for the store, and may be told to, in milliseconds. */
+const USUAL_DEADLINE = 50
+const LONGEST_DEADLINE = 60_000
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -25,6 +28,7 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'algorithm',
   'coordination',
   'degraded',
+  'deadline',
   'key',
   'match',
   'cost',
@@ -100,6 +104,11 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
+  const waits = coordination === 'central' || coordination === 'leases'
+  if (options.deadline !== undefined && !waits) {
+    throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
+  }
+  const words = waits ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
@@ -117,11 +126,8 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     ...parseCooldown(options.cooldown, `${at}cooldown`),
     algorithm,
     coordination,
-    degraded: oneOf<Degraded>(
-      `${at}degraded`,
-      options.degraded,
-      coordination === 'leases' ? ['share', 'open', 'closed'] : ['share', 'published', 'open', 'closed'],
-    ),
+    degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
+    deadline: waits ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
@@ -191,10 +197,10 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
 const MOST_FIELDS = 1000
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases']
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases', 'central']
 
 function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
-  const possible = COORDINATIONS.filter((one) => algorithm[one] !== undefined)
+  const possible = COORDINATIONS.filter((one) => can(algorithm, one))
   const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
   if (given === undefined) {
     const usual = shared ? 'background' : 'local'
@@ -206,6 +212,11 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
   if (!shared && given !== 'local')
     throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
   return given as Coordination
+}
+
+/** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
+function can(algorithm: Algorithm, coordination: Coordination): boolean {
+  return coordination === 'central' ? algorithm.step !== undefined && algorithm.local !== undefined : algorithm[coordination] !== undefined
 }
 
 /** One of a few words; the first is the default. */

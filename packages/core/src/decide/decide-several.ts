@@ -3,20 +3,23 @@ import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { SourceIndex } from '../report/stats.ts'
 import type { Clock } from '../time/clock.ts'
-import { decideOne, partOf, refusedSlot } from './decide-one.ts'
-import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
+import type { Asking, AskingHost, Keys } from './asking.ts'
+import { decideOne, partOf, refuse, refusedSlot } from './decide-one.ts'
+import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
 import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import type { StrictDecisions, StrictHost } from './strict.ts'
+import type { WaitingDecisions } from './waiting.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
   /** Makes decisions that ask the store; absent without one. */
-  readonly strictly?: ((host: StrictHost) => StrictDecisions) | undefined
+  readonly waiting?: ((host: AskingHost) => WaitingDecisions) | undefined
+  /** Makes decisions of policies with coordination `'central'`; absent without a store. */
+  readonly centrally?: ((host: AskingHost) => Asking) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
@@ -33,20 +36,21 @@ export interface CheckOptions {
   readonly limit?: number | undefined
 }
 
-type Keys = readonly (string | undefined)[]
-
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
 export class RequestPath<Name extends string> {
   readonly #host: RequestPathHost
   readonly #clock: Clock
-  readonly #strictly: StrictDecisions | undefined
+  readonly #waiting: WaitingDecisions | undefined
+  readonly #centrally: Asking | undefined
   #limiters: readonly Limiter[] = []
   /** The only policy's limiter, unless all requests share one key. */
   #single: Limiter | undefined
   /** The only policy's cost. */
   #fixedCost = 1
-  /** Whether some policy may make a request wait. */
-  strict = false
+  /** Whether some policy may make a request wait: for units of the store, or for its decision. */
+  waits = false
+  #central = false
+  #leases = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
@@ -62,7 +66,7 @@ export class RequestPath<Name extends string> {
     this.#host = host
     this.#clock = host.clock
     const self = this
-    this.#strictly = host.strictly?.({
+    const asking: AskingHost = {
       clock: host.clock,
       get limiters() {
         return self.#limiters
@@ -70,18 +74,27 @@ export class RequestPath<Name extends string> {
       roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
       decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
-    })
+      make: { refuse, decision: (...all) => new PolicyDecision(...all), combined, bounded: boundedOnce },
+    }
+    this.#waiting = host.waiting?.(asking)
+    this.#centrally = host.centrally?.(asking)
   }
 
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
     this.#single = limiters.length === 1 && rules[0]?.key !== ALL_KEY ? limiters[0] : undefined
+    this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
+    const waits = limiters.find(({ policy }) => mayWait(policy))?.policy.name
+    // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
+    if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
+    else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
     this.#found = limiters.map(() => NO_SLOT)
     this.#before = new Float64Array(limiters.length)
     this.#levels = [undefined, ...limiters.map(() => undefined)]
     this.#places = limiters.map((_, place) => place)
-    this.strict = limiters.some(({ policy }) => policy.coordination === 'leases')
+    this.#leases = limiters.some(({ policy }) => policy.coordination === 'leases')
+    this.waits = this.#central || this.#leases
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.#fixedCost = this.#costs[0] ?? 1
@@ -146,9 +159,15 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const strictly = this.strict ? this.#strictly : undefined
-    const asking = strictly?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
-    if (strictly !== undefined && asking.length > 0) return strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
+    const centrally = this.#central ? this.#centrally : undefined
+    const waiting = this.#leases ? this.#waiting : undefined
+    const asking = waiting?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
+    if (waiting !== undefined && asking.length > 0) {
+      return waiting.decide([...keys], [...costs], asking, centrally) as Promise<Decision<Name>>
+    }
+    if (centrally !== undefined) {
+      return centrally.decide(keys, costs, applying ?? this.#places, applied ?? applying?.length ?? this.#places.length) as Decision<Name>
+    }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
@@ -346,6 +365,16 @@ export class RequestPath<Name extends string> {
     )
     return 1
   }
+}
+
+function mustWait(policy: string): never {
+  const what = `Requests to the policy ${show(policy)} may have to wait for the store`
+  throw new WeirError('WEIR_ASYNC_POLICY', `${what}: use "await throttler.checkAsync(...)". Adapters wait by themselves.`)
+}
+
+/** Whether a request may have to wait for the store. */
+function mayWait({ coordination, dryRun }: Limiter['policy']): boolean {
+  return !dryRun && (coordination === 'central' || coordination === 'leases')
 }
 
 /** Whether a value can be the limit of one key. */

@@ -59,7 +59,8 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.maxKeys = maxKeys
     this.overflow = overflow
     this.#events = events
-    this.table = new KeyTable(maxKeys, policy.coordination === 'local' ? policy.algorithm.fields : undefined)
+    const { algorithm, coordination } = policy
+    this.table = new KeyTable(maxKeys, coordination === 'local' || coordination === 'central' ? algorithm.fields : undefined)
     this.blocks = new KeyBlocks(this)
     this.meter = meter(this)
   }

@@ -27,6 +27,11 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly coordination?: Coordination
   /** What decides while the store is away. Default `'share'`. */
   readonly degraded?: Degraded
+  /**
+   * With coordination `'central'` and `'leases'`: how long a request waits for the store at most; then `degraded` decides. From 1 ms
+   * to a minute. Default 50 ms.
+   */
+  readonly deadline?: Duration
   /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
   readonly key?: KeyOption<Req>
   /** Which requests the policy applies to. Default: all. */
@@ -46,4 +51,6 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly algorithm: Algorithm
   readonly coordination: Coordination
   readonly cooldownGrowth: Growth | undefined
+  /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
+  readonly deadline: number
 }

@@ -59,7 +59,7 @@ export type Handled = 'answered' | 'failed' | 'left'
  * 3. or else answers with what `refuse` returns, unless `handle` does.
  *
  * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, or for the
- * store (`strict`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * store (coordination `'leases'` and `'central'`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
  * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
@@ -227,7 +227,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
     const { throttler } = this
     if (throttler.names?.sharing === true) return this.#askOnce(request, keys, costs, applying.slice(0, applied), throttler.names)
-    if (!throttler.strict) return this.#after(request, throttler.decide(keys, costs, applying, applied))
+    if (!throttler.waits) return this.#after(request, throttler.decide(keys, costs, applying, applied))
     const decision = throttler.decideAsync(keys, costs, applying, applied)
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(

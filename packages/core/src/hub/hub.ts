@@ -47,6 +47,8 @@ export class Hub {
   /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
+  /** There once a node has asked about requests. */
+  #decisions: { readonly size: number; clear(): void; sweep(): void } | undefined
   #generation = 1
   #sweptAt: number
 
@@ -99,6 +101,12 @@ export class Hub {
     }
   }
 
+  /** What decides about requests here, made with the first node that asks about them. */
+  decisions<D extends { readonly size: number; clear(): void; sweep(): void }>(make: (clock: Clock) => D): D {
+    this.#decisions ??= make(this.#clock)
+    return this.#decisions as D
+  }
+
   /** Takes a node out of the registry of live ones. */
   leave(nodeId: string): void {
     this.#nodes.delete(nodeId)
@@ -109,6 +117,7 @@ export class Hub {
   lose(): void {
     this.#fixed.clear()
     this.#sliding.clear()
+    this.#decisions?.clear()
     this.#blocks.clear()
     this.#leases.clear()
     this.#nodes.clear()
@@ -121,7 +130,8 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    return this.#blocks.size + this.#leases.size + this.#nodes.size + this.#fixed.size + this.#sliding.size
+    const others = this.#leases.size + (this.#decisions?.size ?? 0)
+    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size + others
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
@@ -244,6 +254,7 @@ export class Hub {
     this.#sweptAt = monotonic
     this.#fixed.sweep(monotonic)
     this.#sliding.sweep(monotonic)
+    this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
     this.#leases.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)

@@ -1,5 +1,5 @@
 import { WeirError } from '../report/errors.ts'
-import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
 import { systemClock } from '../time/clock.ts'
@@ -17,6 +17,7 @@ import { Hub } from './hub.ts'
 export function memoryStore(hub: Hub = new Hub(systemClock)): Store {
   return backgroundStore({
     kind: 'memory',
+    decides: () => true,
     open: (node) => connectToHub(hub, node),
   })
 }
@@ -33,6 +34,14 @@ export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
       } catch (cause) {
         return Promise.reject(new WeirError('WEIR_STORE_REPLY', 'The memory store could not read a request.', { cause }))
       }
+    },
+    async decider(): Promise<Decider> {
+      // Not there until a policy needs it, so that applications without one need not carry it.
+      const { HubDecisions, deciderOf } = await import('./decider.ts')
+      return deciderOf(
+        hub.decisions((clock) => new HubDecisions(clock)),
+        node.id,
+      )
     },
     close(): Promise<void> {
       closed = true

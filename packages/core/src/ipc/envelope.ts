@@ -96,7 +96,7 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
 }
 
 /** The numbers of an ask, in the order in which they are read again. */
-export const LEASE_NUMBERS = [
+export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
   'ordinal',
   'incarnation',
   'seq',
@@ -113,7 +113,7 @@ export const LEASE_NUMBERS = [
   'nodes',
   'early',
   'lifetime',
-] as const satisfies readonly (keyof LeaseAsk)[]
+]
 
 function packLease(ask: LeaseAsk): number[] {
   return LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))

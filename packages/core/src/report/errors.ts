@@ -16,11 +16,13 @@ export type WeirErrorCode =
   | 'WEIR_REQUEST_FUNCTION'
   | 'WEIR_TRUST_PROXY'
   | 'WEIR_ADAPTER_FAILED'
+  | 'WEIR_ASYNC_POLICY'
   | 'WEIR_CLOSED'
   | 'WEIR_STORE_UNAVAILABLE'
   | 'WEIR_STORE_TIMEOUT'
   | 'WEIR_STORE_REPLY'
   | 'WEIR_STORE_VALUE'
+  | 'WEIR_STORE_SLOW'
   | 'WEIR_THROTTLED'
 
 /** Longest message of an error: a list of policies may be in it, and what others threw. */

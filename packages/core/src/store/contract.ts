@@ -3,6 +3,9 @@ import type { Clock } from '../time/clock.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 import type { LeaseAsk, LeaseNotice, LeaseReply } from './leases/ask.ts'
+import type { AtomicStep, Verdict } from './step.ts'
+
+export type { AtomicStep, Verdict } from './step.ts'
 
 /**
  * Where the nodes meet. It keeps, per policy, key and cell (an interval of the epoch, or a bucket of a
@@ -27,6 +30,11 @@ export interface MeetingPoint {
   readonly address?: string
   /** Opens one node's connection. Neither throws nor waits because the store is away. */
   open(node: StoreNode): StoreConnection
+  /**
+   * Whether its connections decide about requests by the step of this name, for policies with `coordination: 'central'`. Default:
+   * by none.
+   */
+  decides?(step: string): boolean
 }
 
 /** The node that opens a connection, as the store sees it. */
@@ -53,6 +61,8 @@ export interface StoreConnection {
    * (one slot of a cluster) are `undefined` in `results`.
    */
   sync(request: SyncRequest): Promise<SyncReply>
+  /** What decides about requests, where the meeting point says that it does. Asked for once, when a policy needs it. */
+  decider?(): Promise<Decider>
   /** Leaves the registry of live nodes where that is possible and closes what the connection opened. Never rejects. */
   close(): Promise<void>
 }
@@ -266,6 +276,64 @@ export interface AskAnnouncement {
 /** A block that was set, or lifted (`remaining` 0), or a reset (`epoch`). */
 export interface BlockAnnouncement extends BlockState {
   readonly type: 'block'
+}
+
+/** A policy whose requests the store decides about. The same object for every question of one policy. */
+export interface DecidedPolicy {
+  /** As `StorePolicy.id`. */
+  readonly id: string
+  /** What the store does, by its name or by calling it. */
+  readonly step: AtomicStep
+  readonly parameters: readonly number[]
+}
+
+/**
+ * What a node wants of a key.
+ * - `'take'`: to count `units` if they fit. 0 units only look.
+ * - `'add'`: to count `units` whether or not they fit.
+ * - `'give-back'`: to return `units` that were taken at the time `at`.
+ * - `'reset'`: the key to be as one that was never used.
+ */
+export interface Question {
+  readonly policy: DecidedPolicy
+  readonly key: string
+  readonly kind: 'take' | 'add' | 'give-back' | 'reset'
+  /** A finite number; more than 0, but for looks and resets. */
+  readonly units: number
+  /** Units per interval for the key: the policy's limit, or its own. 0, `Infinity`, or at least 1. */
+  readonly limit: number
+  /** When the units were taken or are counted, by the time that the nodes go by, milliseconds since the Unix epoch. */
+  readonly at: number
+}
+
+/** Questions that are answered in one atomic step: either one of any kind, or several takes, each of another policy. */
+export interface Decide {
+  /** Grows with each request of the node. The same when it is asked again. */
+  readonly sequence: number
+  /** It was asked before, without an answer: what was done of it then must not be done again. */
+  readonly again?: true
+  /** Of a `'give-back'`: of a request without an answer; nothing comes back unless that one counted. */
+  readonly of?: number
+  /** The time that the nodes go by. */
+  readonly time: number
+  /** That time is far from what the store's clock shows, as that was stepped: the store goes by it in everything. */
+  readonly stepped?: true
+  /** All takes are counted if all of them fit, or else none. */
+  readonly questions: readonly Question[]
+}
+
+/** A node's way to ask a store about single requests. Its answers are idempotent, and what it keeps expires by itself. */
+export interface Decider {
+  /** Questions about keys of the same part may be asked together. */
+  partOf(key: string): number
+  /**
+   * One atomic step.
+   *
+   * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
+   * `'take'`: one that allows, whose numbers say nothing
+   * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
+   */
+  decide(request: Decide): Promise<readonly Verdict[]>
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */

@@ -1,12 +1,14 @@
 import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
-import { StrictDecisions, type StrictHost } from '../decide/strict.ts'
+import type { Asking, AskingHost } from '../decide/asking.ts'
+import { WaitingDecisions } from '../decide/waiting.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
+import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
@@ -27,6 +29,7 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
       return meetingPoint.kind
     },
     ...(meetingPoint.address !== undefined && { address: meetingPoint.address }),
+    ...(meetingPoint.decides !== undefined && { decides: (step: string) => meetingPoint.decides?.(step) === true }),
     open: (node) => meetingPoint.open(node),
     coordinate,
   }
@@ -47,7 +50,9 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
   readonly exchange: StoreExchange
-  readonly strictly: (host: StrictHost) => StrictDecisions = (host) => new StrictDecisions(host)
+  readonly waiting: (host: AskingHost) => WaitingDecisions = (host) => new WaitingDecisions(host)
+  readonly centrally: (host: AskingHost) => Asking = (host) => this.#central.decisions(host)
+  readonly #central: CentralSide
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
@@ -75,6 +80,12 @@ class BackgroundCoordinator implements Coordinator {
     this.#clock = clock
     this.#heartbeat = heartbeat
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
+    this.#central = new CentralSide(
+      clock,
+      () => this.exchange,
+      (error) => this.#warn(error),
+    )
+    const central = this.#central
     const self = this
     const meters = () => this.throttlers.flatMap((throttler) => throttler.meters())
     this.#link = new StoreState({
@@ -102,7 +113,10 @@ class BackgroundCoordinator implements Coordinator {
       heartbeat,
       time: link.time,
       observer: {
-        succeeded: (reply, entries, sent, received) => link.succeeded(reply, entries, sent, received),
+        succeeded: (reply, entries, sent, received) => {
+          link.succeeded(reply, entries, sent, received)
+          central.answered()
+        },
         heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
@@ -116,6 +130,7 @@ class BackgroundCoordinator implements Coordinator {
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
       lifetime: heartbeat * HEARTBEATS_MISSED,
+      central: (algorithm, site) => central.meter(algorithm, site),
       time: link.time,
       localTime: this.#localTime,
       connected: true,
@@ -169,17 +184,18 @@ class BackgroundCoordinator implements Coordinator {
       this.#all.add(this)
     }
     this.#link.state = 'connecting'
-    this.#loop.start(
-      openStore(this.#point, {
-        id: this.nodeId,
-        clock: this.#clock,
-        announced: (announcement) => this.#link.heard(announcement),
-        warned: (error) => this.#warn(error, error.message),
-      }),
-    )
+    const connection = openStore(this.#point, {
+      id: this.nodeId,
+      clock: this.#clock,
+      announced: (announcement) => this.#link.heard(announcement),
+      warned: (error) => this.#warn(error, error.message),
+    })
+    this.#central.open(connection)
+    this.#loop.start(connection)
   }
 
   retire(meters: readonly Exchanging[]): void {
+    this.#central.retire(meters)
     this.#loop.retire(meters)
   }
 
@@ -188,6 +204,8 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
+    const own = meter.inquire?.(id, deadline)
+    if (own !== undefined) return own
     const loop = this.#loop
     return askUsage(meter, id, deadline, {
       clock: this.#clock,
@@ -219,6 +237,7 @@ class BackgroundCoordinator implements Coordinator {
     this.throttlers = this.throttlers.filter((one) => one !== throttler)
     if (this.throttlers.length > 0) return
     this.#link.state = 'closed'
+    this.#central.close()
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
   }

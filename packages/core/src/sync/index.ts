@@ -1,13 +1,18 @@
 export type {
   Announcement,
   AskAnnouncement,
+  AtomicStep,
   BlockAnnouncement,
   BlockChange,
   BlockState,
   Cell,
+  Decide,
+  DecidedPolicy,
+  Decider,
   HeartbeatReply,
   HeartbeatRequest,
   MeetingPoint,
+  Question,
   StatusReport,
   StoreConnection,
   StoreNode,
@@ -17,6 +22,7 @@ export type {
   SyncRequest,
   SyncResult,
   TotalAnnouncement,
+  Verdict,
 } from '../store/contract.ts'
 export { lastCellOf, RESET_CELLS } from '../store/contract.ts'
 export type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'

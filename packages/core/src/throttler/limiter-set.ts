@@ -1,5 +1,5 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { Exchange, Exchanging, SharedSite, StoreExchange } from '../algorithms/shared/site.ts'
+import type { CentralAlgorithm, Exchange, Exchanging, SharedSite, StoreExchange } from '../algorithms/shared/site.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Emitter } from '../report/events.ts'
@@ -76,9 +76,12 @@ export class LimiterSet {
   #make(policy: Policy): Limiter {
     const { algorithm, coordination } = policy
     const { local, shared } = this.#exchanges
-    const exchange = coordination === 'local' ? local : (shared as StoreExchange)
-    const make = algorithm[coordination] as NonNullable<(typeof algorithm)['local']>
+    const make = (site: SharedSite): Meter => {
+      if (coordination === 'central') return (shared as StoreExchange).central(algorithm as CentralAlgorithm, site)
+      const exchange = coordination === 'local' ? local : (shared as StoreExchange)
+      return (algorithm[coordination] as NonNullable<(typeof algorithm)['local']>)(site, exchange)
+    }
     const { maxKeys, overflow } = this.#settings
-    return new Limiter(policy, (site: SharedSite) => make(site, exchange), this.#events, maxKeys, overflow)
+    return new Limiter(policy, make, this.#events, maxKeys, overflow)
   }
 }

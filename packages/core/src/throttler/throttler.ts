@@ -13,7 +13,7 @@ import { Once } from '../report/once.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import type { Coordinated, Coordinator, Inspected, ThrottlerState } from './coordinator.ts'
+import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
@@ -50,6 +50,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #place: string
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
+  readonly #store: Store | undefined
   readonly #coordinator: Coordinator | undefined
   readonly #ownId: string
   readonly #self: Coordinated
@@ -72,7 +73,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     const { random = Math.random, clock = systemClock, store, logger } = options
     const rules = expandPlans<Req>(options.policies) as readonly PolicyOptions<Req, Name>[]
     const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
+    checkDecides(policies, store)
     this.#settings = settings
+    this.#store = store
     this.clock = clock
     this.#local = new LocalMeters(clock)
     this.#ticker = new Ticker(clock, (now) => this.#tick(now))
@@ -121,7 +124,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#state === 'closed'
       },
       roll: (limiter, now) => this.#roll(limiter, now),
-      strictly: this.#coordinator?.strictly,
+      waiting: this.#coordinator?.waiting,
+      centrally: this.#coordinator?.centrally,
       warn: (error, subject) => this.warn(error, subject),
     })
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
@@ -148,9 +152,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#version
   }
 
-  /** Whether some policy is `strict`: then adapters use `decideAsync`. */
-  get strict(): boolean {
-    return this.#path.strict
+  /** Whether requests to some policy may have to wait for the store: then adapters use `decideAsync`. */
+  get waits(): boolean {
+    return this.#path.waits
   }
 
   /** What `snapshot` and `cluster` of `@weir/core/inspect` read. */
@@ -198,14 +202,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, but a policy with `strict` lets a request wait for the store near its limit: at most 50 ms, then
-   * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
+   * As `check`, for policies whose requests may have to wait for the store (coordination `'leases'` and `'central'`): at most their
+   * `deadline`, then the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.checkAsync(key, options)
   }
 
-  /** As `decide` for policies with `strict`. A promise only when a request must wait. */
+  /** As `decide`, for policies whose requests may have to wait. A promise only when this one must. */
   decideAsync(
     keys: readonly (string | undefined)[],
     costs: readonly number[],
@@ -311,6 +315,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (this.#state === 'closed') throw closedError()
     const rules = expandPlans<Req>(policies) as readonly PolicyOptions<Req, Name>[]
     const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[], this.#coordinator !== undefined)
+    checkDecides(parsed, this.#store)
     const ids = parsed.map(({ id }) => id)
     if (this.#coordinator?.serves(this.#self, ids) === false) {
       throw new WeirError(
@@ -414,6 +419,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #wake(): void {
     if (this.#coordinator === undefined) this.#ticker.wake()
     else this.#coordinator.wake()
+  }
+}
+
+/** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
+function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
+  for (const { name, algorithm, coordination } of policies) {
+    if (coordination !== 'central' || store?.decides?.(algorithm.step?.id ?? '') === true) continue
+    const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `${what} can't decide about requests by ${algorithm.name}; give another coordination or store.`,
+    )
   }
 }
 

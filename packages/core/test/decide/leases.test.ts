@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
-import { offer, type Scene, scene } from '../support/nodes.ts'
+import { type Scene, scene } from '../support/nodes.ts'
 
 const leases = { name: 'leases', limit: 100, interval: 10_000, coordination: 'leases', degraded: 'closed' } as const
 const other = { name: 'other', limit: 1, interval: '1h' } as const
@@ -21,6 +21,16 @@ async function started(count: number, policies: Parameters<Scene['node']>[0] = l
     return await decision
   }
   return { ...here, nodes: nodes as [Node, Node, Node], ask }
+}
+
+/** How many of `count` requests are allowed at once. */
+function offer(node: Node, key: string, count: number): number {
+  let allowed = 0
+  for (let i = 0; i < count; i++) {
+    const decision = node.decideAsync([key], [1])
+    if (!(decision instanceof Promise) && decision.allowed) allowed++
+  }
+  return allowed
 }
 
 /** Requests that are allowed at once or after a wait. */

@@ -16,6 +16,7 @@ test('defaults: six spans, no cooldown, fixed window, in the background, share',
     coordination: 'background',
     cooldownGrowth: undefined,
     degraded: 'share',
+    deadline: 0,
     dryRun: false,
     id: 'v1:fixed-window:background:60000:default',
   })

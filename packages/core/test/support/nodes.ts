@@ -53,7 +53,9 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
         clock,
         random: seeded(seed * 1_000 + made.length),
         // A value of its own for each, as nodes are processes of their own.
-        ...(alone ? {} : { store: { kind: store.kind, coordinate: store.coordinate, open: (one) => store.open(one) } }),
+        ...(alone
+          ? {}
+          : { store: { kind: store.kind, decides: store.decides, coordinate: store.coordinate, open: (one) => store.open(one) } }),
         ...options,
       })
       const node = Object.assign(throttler, { clock })

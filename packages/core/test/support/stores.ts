@@ -1,7 +1,7 @@
 import type { Policy } from '../../src/decide/policy.ts'
 import { Hub } from '../../src/hub/hub.ts'
 import { connectToHub } from '../../src/hub/memory-store.ts'
-import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../../src/store/contract.ts'
+import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../../src/store/contract.ts'
 import { coordinate } from '../../src/sync/coordinator.ts'
 import type { Store } from '../../src/throttler/coordinator.ts'
 import { type Ordinal, ordinalAt } from '../../src/time/intervals.ts'
@@ -20,6 +20,7 @@ export type Health =
 /** A store whose nodes meet in a hub, and which can be slow or fail. */
 export class TestStore implements Store {
   readonly kind = 'test'
+  readonly decides = (): boolean => true
   readonly coordinate: Store['coordinate'] = coordinate
   readonly hub: Hub
   health: Health = 'up'
@@ -31,6 +32,12 @@ export class TestStore implements Store {
   deadline = 300
   /** When each request was made, and what it was. */
   readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
+  /** What the store was asked about requests. */
+  readonly decided: { readonly at: number; readonly node: string; readonly request: Decide }[] = []
+  /** Nodes that may ask about requests. */
+  deciders = 0
+  /** Parts that keys lie in, by their length. */
+  parts = 1
   /** Whether what the hub announces reaches the nodes. */
   announces = true
   readonly #world: World
@@ -50,8 +57,34 @@ export class TestStore implements Store {
     const connection = connectToHub(this.hub, { ...node, clock: this.clock, announced })
     return {
       sync: (request) => this.#sync(connection, node.id, request),
+      decider: async () => {
+        const decider = await (connection.decider as () => Promise<Decider>)()
+        this.deciders++
+        return {
+          partOf: (key) => (this.parts === 1 ? 0 : key.length % this.parts),
+          decide: (request) => this.#decide(decider, node.id, request),
+        }
+      },
       close: () => connection.close(),
     }
+  }
+
+  async #decide(decider: Decider, node: string, request: Decide): Promise<readonly Verdict[]> {
+    this.decided.push({ at: this.#world.time, node, request })
+    const { health } = this
+    if (health === 'refusing') throw this.failure
+    if (health === 'hanging') {
+      await this.#wait(this.deadline)
+      throw new Error('The store did not answer.')
+    }
+    if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
+    const verdicts = await decider.decide(request)
+    if (health === 'mute') {
+      await this.#wait(this.deadline)
+      throw new Error('The answer was lost.')
+    }
+    if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
+    return verdicts
   }
 
   async #sync(connection: StoreConnection, node: string, request: SyncRequest): Promise<SyncReply> {

@@ -76,6 +76,14 @@ export class Link {
     return run(this.#commands, script, keys, argument)
   }
 
+  /** As `run` with any number of arguments, and without a step more than it takes. */
+  call({ sha, source }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.#commands.evalsha(sha, keys.length, ...keys, ...args).catch((error: unknown) => {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+      return this.#commands.eval(source, keys.length, ...keys, ...args)
+    })
+  }
+
   /** Takes a member out of a sorted set. */
   remove(key: string, member: string): Promise<unknown> {
     return this.#commands.zrem(key, member)

@@ -1,5 +1,5 @@
 import { type TimerHandle, WeirError } from '@weir/core'
-import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
 import { Link } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
 import type { Template } from '../connection/template.ts'
@@ -87,6 +87,11 @@ export class RedisConnection implements StoreConnection {
       this.#link.hold()
       this.#run(exchange).then(() => settle(exchange.error), settle)
     })
+  }
+
+  async decider(): Promise<Decider> {
+    const { RedisDecider } = await import('../central/decider.ts')
+    return new RedisDecider(this.#link, this.#keys, this.#node.clock, this.#node.id)
   }
 
   async close(): Promise<void> {

@@ -99,6 +99,22 @@ export class Keys {
     })
   }
 
+  /** What requests to a key of a policy are decided by, for policies that ask about each: without what follows for each cell. */
+  decided(policy: string, key: string): string {
+    const name = nameOf(escapeKey(key))
+    return `${this.buckets[this.bucketOf(name)]?.prefix}d:${policy}:${name}`
+  }
+
+  /** As `escapePolicy`. */
+  escaped(policy: string): string {
+    return escapePolicy(policy)
+  }
+
+  /** The bucket of a caller's key. */
+  placeOf(key: string): number {
+    return this.bucketOf(nameOf(escapeKey(key)))
+  }
+
   /** FNV-1a over the code units of the name: quick, and the same in every process. */
   bucketOf(name: string): number {
     if (this.buckets.length === 1) return 0

@@ -12,6 +12,8 @@ import type { Step, Verdict } from '../step.ts'
 export const FIRST_REQUEST_STEP: Step = Object.freeze({
   id: 'fixed-window-first-request',
 
+  sinceStart: true,
+
   parameters: ({ interval }: MeterPolicy) => [interval],
 
   take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {

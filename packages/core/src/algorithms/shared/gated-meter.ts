@@ -126,7 +126,7 @@ export abstract class GatedMeter implements Exchanging {
     return cost > this.site.limitOf(slot) ? -1 : this.sourceOf(slot, cost)
   }
 
-  add(slot: number, cost: number): void {
+  add(slot: number, cost: number, _now?: number): void {
     const { fields } = this.table
     const index = slot * 5
     fields[index] = sumOf(fields[index] as number, cost)
@@ -389,7 +389,7 @@ export abstract class GatedMeter implements Exchanging {
   abstract announced(announcement: TotalAnnouncement, now: number): void
   abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   abstract usedOf(slot: number, now: number): number
-  abstract ownOf(slot: number): number
+  abstract ownOf(slot: number, now?: number): number
   abstract unsyncedOf(slot: number): number
   abstract unsyncedSince(slot: number, now: number): number
   abstract wasExchanged(slot: number): boolean

@@ -1,10 +1,11 @@
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
-import type { BlockChange, Cell, StorePolicy, TotalAnnouncement } from '../../store/contract.ts'
+import type { BlockChange, Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { LeaseAsk, LeaseNotice } from '../../store/leases/ask.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
+import type { Step } from '../step.ts'
 import type { Batch, EntryOwner } from './batch.ts'
 
 /** What the meters whose counts are exchanged see of the exchange. */
@@ -38,11 +39,19 @@ export interface SharedMeters {
   leases(site: SharedSite, exchange: StoreExchange): Exchanging
 }
 
+/** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
+export interface CentralAlgorithm {
+  readonly step: Step
+  local(site: SharedSite, exchange: Exchange): Meter
+}
+
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
 export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
   /** How long nodes count as live that are not heard of, in milliseconds. */
   readonly lifetime: number
+  /** Makes the meter of a policy whose requests the store decides about, beside what it is made from. */
+  central(algorithm: CentralAlgorithm, site: SharedSite): Exchanging
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -100,6 +109,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   askedCells(): Cell[]
   /** The ask to know a key's units by, where quota is taken ahead. */
   askedLease?(id: string): LeaseAsk
+  /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `deadline` milliseconds. */
+  inquire?(id: string, deadline: number): Promise<SyncResult | undefined>
   /** The store, or another node through it, tells of a reset of a key. */
   hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */

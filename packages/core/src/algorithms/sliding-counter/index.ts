@@ -2,6 +2,7 @@ import type { Algorithm } from '../algorithm.ts'
 import { WindowMeter } from '../shared/window-meter.ts'
 import { LocalSlidingCounter } from './local.ts'
 import { PublishedSlidingCounter } from './spans.ts'
+import { SLIDING_COUNTER_STEP } from './step.ts'
 
 const SLIDING_COUNTER: Algorithm = Object.freeze({
   name: 'slidingCounter()',
@@ -9,6 +10,7 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
   fields: 3,
   local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
   spans: (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedSlidingCounter(meter), true),
+  step: SLIDING_COUNTER_STEP,
 } satisfies Algorithm)
 
 /**

@@ -4,9 +4,7 @@ import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import { nextRoll } from '../roll.ts'
-
-/** Sums of fractions are rounded: a request that comes when it was told to must fit. Milliseconds. */
-const ROUNDING = 0.001
+import { ROUNDING } from './step.ts'
 
 /**
  * The weighted counter of two fixed windows in this process alone. Of each key:

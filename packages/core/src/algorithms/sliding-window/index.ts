@@ -3,6 +3,7 @@ import type { Algorithm } from '../algorithm.ts'
 import { BackgroundSlidingWindow } from './background.ts'
 import { LocalSlidingWindow } from './local.ts'
 import { SlidingWindowMeter } from './meter.ts'
+import { slidingWindowStep } from './step.ts'
 
 /** How a sliding window is kept. */
 export interface SlidingWindowOptions {
@@ -42,5 +43,6 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     fields: LocalSlidingWindow.fieldsFor(buckets),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
     background: (site, exchange) => new SlidingWindowMeter(site, exchange, shape, (meter) => new BackgroundSlidingWindow(meter)),
+    step: slidingWindowStep(buckets),
   } satisfies SlidingWindow)
 }

@@ -57,7 +57,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return units
   }
 
-  override take(slot: number, cost: number, now = Number.NaN): boolean {
+  override take(slot: number, cost: number, now: number = Number.NaN): boolean {
     const key = this.#keys[slot]
     if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0 || !takeLease(key.current, cost, now)) return false
     this.admitted += cost
@@ -65,7 +65,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return true
   }
 
-  override fits(slot: number, cost: number, now = Number.NaN): boolean {
+  override fits(slot: number, cost: number, now: number = Number.NaN): boolean {
     const key = this.#keys[slot]
     if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0) return false
     const { current } = key
@@ -97,7 +97,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return current.taken - current.given + cost <= Math.min(limit, current.granted - current.returned + others)
   }
 
-  override add(slot: number, cost: number, now = Number.NaN): void {
+  override add(slot: number, cost: number, now: number = Number.NaN): void {
     const key = this.#keyOf(slot, Number.isNaN(now) ? this.rollAt - this.policy.interval : now)
     key.current.taken += cost
     this.admitted += cost

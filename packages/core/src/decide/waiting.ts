@@ -1,33 +1,17 @@
 import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
-import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import type { Asking, AskingHost, Keys } from './asking.ts'
 import { refuse, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
 
-type Keys = readonly (string | undefined)[]
-
-/** What decisions that wait need of the throttler that they are made for. */
-export interface StrictHost {
-  readonly clock: Clock
-  /** One for each policy, in their order. */
-  readonly limiters: readonly Limiter[]
-  /** Brings a limiter to the running interval; throws once the throttler is closed. */
-  roll(limiter: Limiter, now: number): void
-  costOf(cost: number | undefined, index: number): number
-  decide(keys: Keys, costs: readonly number[], count: boolean): Decision
-}
-
-/** A request waits for the store at most this long, in milliseconds. */
-const STRICT_DEADLINE = 50
-
 /** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
-export class StrictDecisions {
-  readonly #host: StrictHost
+export class WaitingDecisions {
+  readonly #host: AskingHost
 
-  constructor(host: StrictHost) {
+  constructor(host: AskingHost) {
     this.#host = host
   }
 
@@ -53,8 +37,12 @@ export class StrictDecisions {
     return asking
   }
 
-  /** Asks the store for the units of the policies at the places `asking`, then decides on the others. */
-  async decide(keys: Keys, costs: readonly number[], asking: readonly number[]): Promise<Decision> {
+  /**
+   * Asks the store for the units of the policies at the places `asking`, then decides on the others.
+   *
+   * @param others decides where some of the others ask the store too
+   */
+  async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
     const host = this.#host
     const before = host.limiters
     const asked = await Promise.all(
@@ -76,7 +64,15 @@ export class StrictDecisions {
       restKeys[place] = keys[i]
       restCosts[place] = costs[i] as number
     }
-    const decision = host.decide(restKeys, restCosts, !refused)
+    const decision =
+      others === undefined || refused
+        ? host.decide(restKeys, restCosts, !refused)
+        : await others.decide(
+            restKeys,
+            restCosts,
+            limiters.map((_, place) => place),
+            limiters.length,
+          )
     const now = host.clock.monotonic()
     const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
@@ -112,7 +108,7 @@ export class StrictDecisions {
       const timer = clock.setTimeout(() => {
         reservation.abandoned = true
         resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
-      }, STRICT_DEADLINE)
+      }, limiter.policy.deadline)
       const reserving = limiter.meter.reserving as Reserving
       reserving.reserve(reservation, clock.monotonic())
     })

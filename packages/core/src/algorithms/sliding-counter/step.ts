@@ -1,0 +1,79 @@
+import { sumOf } from '../../keys/units.ts'
+import { ordinalAt } from '../../time/intervals.ts'
+import type { MeterPolicy } from '../meter.ts'
+import type { Step, Verdict } from '../step.ts'
+
+/** Sums of fractions are rounded: a request that comes when it was told to must fit. Milliseconds. */
+export const ROUNDING = 0.001
+
+/**
+ * The weighted counter of two fixed windows: `previous · (1 − elapsed) + current`.
+ *
+ *     state       [units taken in the interval before, units taken in this one, its ordinal]
+ *     parameters  [interval]
+ */
+export const SLIDING_COUNTER_STEP: Step = Object.freeze({
+  id: 'sliding-counter',
+
+  parameters: ({ interval }: MeterPolicy) => [interval],
+
+  width: ([interval = 0]: readonly number[]) => interval,
+
+  take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
+    const { previous, current, ordinal } = countsAt(state, now, interval)
+    const end = (ordinal + 1) * interval
+    const used = previous * Math.min(1, Math.max(0, (end - now) / interval)) + current
+    const allowed = used + cost <= limit && limit > 0
+    if (allowed && cost > 0) write(state, previous, sumOf(current, cost), ordinal)
+    const never = cost > limit || limit === 0
+    return {
+      allowed,
+      remaining: Math.max(0, limit - (allowed ? used + cost : used)),
+      resetAfter: Math.max(0, end - now),
+      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, limit - cost, end, now, interval),
+      delay: 0,
+    }
+  },
+
+  add(state: number[], now: number, units: number, _limit: number, [interval = 0]: readonly number[]): void {
+    const { previous, current, ordinal } = countsAt(state, now, interval)
+    write(state, previous, sumOf(current, units), ordinal)
+  },
+
+  giveBack(state: number[], at: number, units: number, now: number, _limit: number, [interval = 0]: readonly number[]): void {
+    const { previous, current, ordinal } = countsAt(state, now, interval)
+    const taken = ordinalAt(at, interval)
+    // Taken by a clock that was ahead, they count in the running interval.
+    if (taken >= ordinal) write(state, previous, Math.max(0, current - units), ordinal)
+    else if (taken === ordinal - 1) write(state, Math.max(0, previous - units), current, ordinal)
+  },
+
+  lifetime(state: readonly number[], now: number, _limit: number, [interval = 0]: readonly number[]): number {
+    const { previous, current, ordinal } = countsAt(state, now, interval)
+    return current > 0 ? (ordinal + 2) * interval - now : previous > 0 ? (ordinal + 1) * interval - now : 0
+  },
+})
+
+/** The counts at `now`. A node whose clock is a little behind counts in the interval that others are in already. */
+function countsAt(state: readonly number[], now: number, interval: number): { previous: number; current: number; ordinal: number } {
+  const [before = 0, last = 0, lastOrdinal = Number.NEGATIVE_INFINITY] = state
+  const here = ordinalAt(now, interval)
+  const ordinal = lastOrdinal === here + 1 ? lastOrdinal : here
+  if (lastOrdinal === ordinal) return { previous: before, current: last, ordinal }
+  return { previous: lastOrdinal === ordinal - 1 ? last : 0, current: 0, ordinal }
+}
+
+function write(state: number[], previous: number, current: number, ordinal: number): void {
+  state[0] = previous
+  state[1] = current
+  state[2] = ordinal
+}
+
+/**
+ * Until so much is free that `room` is not exceeded. The weighted sum falls as the previous interval fades; where that is not enough,
+ * as the running one does after its end.
+ */
+function waitOf(previous: number, current: number, room: number, end: number, now: number, interval: number): number {
+  const before = current <= room ? (room - current) / previous : room / current - 1
+  return Math.max(0, end - before * interval - now) + ROUNDING
+}

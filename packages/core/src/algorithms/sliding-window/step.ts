@@ -1,0 +1,122 @@
+import { sumOf } from '../../keys/units.ts'
+import { ordinalAt } from '../../time/intervals.ts'
+import type { MeterPolicy } from '../meter.ts'
+import type { Step, Verdict } from '../step.ts'
+import { EARLY_RELEASE } from './cells.ts'
+
+/** Times of the epoch have fractions of about this: a request that comes when it was told to must fit. Milliseconds. */
+const ROUNDING = 0.001
+
+/**
+ * A window of sub-windows. The oldest one leaves as time passes; what counts of it is all but a small part of the limit, until it has
+ * left.
+ *
+ *     state       [the running bucket's ordinal, units in it, in the one before, … in the B-th before]
+ *     parameters  [interval, B: buckets of an interval]
+ *
+ * @param buckets of an interval
+ */
+export function slidingWindowStep(buckets: number): Step {
+  return Object.freeze({
+    id: 'sliding-window',
+
+    parameters: ({ interval }: MeterPolicy) => [interval, buckets],
+
+    width: ([interval = 0]: readonly number[]) => interval / buckets,
+
+    take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
+      const width = interval / buckets
+      const cells = cellsAt(state, now, width, buckets)
+      const [ordinal] = cells as [number]
+      const units = sumIn(cells)
+      const used = units - releasedOf(cells, now, limit, width)
+      const allowed = used + cost <= limit && limit > 0
+      if (allowed && cost > 0) {
+        cells[1] = sumOf(cells[1] as number, cost)
+        write(state, cells)
+      }
+      const never = cost > limit || limit === 0
+      return {
+        allowed,
+        remaining: Math.max(0, limit - (allowed ? used + cost : used)),
+        resetAfter: resetOf(cells, now, width, buckets, interval),
+        retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(cells, ordinal, units, cost, limit, now, width),
+        delay: 0,
+      }
+    },
+
+    add(state: number[], now: number, units: number, _limit: number, [interval = 0]: readonly number[]): void {
+      const cells = cellsAt(state, now, interval / buckets, buckets)
+      cells[1] = sumOf(cells[1] as number, units)
+      write(state, cells)
+    },
+
+    giveBack(state: number[], at: number, units: number, now: number, _limit: number, [interval = 0]: readonly number[]): void {
+      const width = interval / buckets
+      const cells = cellsAt(state, now, width, buckets)
+      const [ordinal] = cells as [number]
+      // Taken by a clock that was ahead, they count in the running bucket.
+      const place = 1 + Math.max(0, ordinal - ordinalAt(at, width))
+      if (place > buckets + 1) return
+      cells[place] = Math.max(0, (cells[place] as number) - units)
+      write(state, cells)
+    },
+
+    lifetime(state: readonly number[], now: number, _limit: number, [interval = 0]: readonly number[]): number {
+      const width = interval / buckets
+      const cells = cellsAt(state, now, width, buckets)
+      const newest = cells.findIndex((units, place) => place > 0 && units > 0)
+      return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + buckets + 1) * width - now)
+    },
+  })
+}
+
+/** The state at `now`, as a copy. A node whose clock is a little behind counts in the bucket that others are in already. */
+function cellsAt(state: readonly number[], now: number, width: number, buckets: number): number[] {
+  const here = ordinalAt(now, width)
+  const last = state[0] ?? here
+  const ordinal = last > here && last - here <= buckets ? last : here
+  const cells: number[] = [ordinal]
+  const gone = ordinal - last
+  for (let place = 1; place <= buckets + 1; place++) cells.push(gone >= 0 && place > gone ? (state[place - gone] ?? 0) : 0)
+  return cells
+}
+
+function write(state: number[], cells: readonly number[]): void {
+  for (const [place, value] of cells.entries()) state[place] = value
+}
+
+function sumIn(cells: readonly number[]): number {
+  let sum = 0
+  for (let place = 1; place < cells.length; place++) sum = sumOf(sum, cells[place] as number)
+  return sum
+}
+
+/** What of the oldest bucket no longer counts, as it leaves. */
+function releasedOf(cells: readonly number[], now: number, limit: number, width: number): number {
+  const leaving = cells.at(-1) as number
+  const over = now / width - (cells[0] as number)
+  return Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
+}
+
+/** Until all units are back; of a key without any an interval. */
+function resetOf(cells: readonly number[], now: number, width: number, buckets: number, interval: number): number {
+  const first = cells.findLastIndex((units, place) => place > 0 && units > 0)
+  return first < 0 ? interval : Math.max(0, ((cells[0] as number) - (first - 1) + buckets + 1) * width - now) + ROUNDING
+}
+
+/** The buckets leave one after the other, the oldest one's first units as it does. */
+function waitOf(cells: readonly number[], ordinal: number, all: number, cost: number, limit: number, now: number, width: number): number {
+  let units = all
+  for (let place = cells.length - 1; place > 0; place--) {
+    const leaving = cells[place] as number
+    const excess = units - (limit - cost)
+    // When the bucket at this place begins to leave.
+    const begins = (ordinal - (place - 1) + cells.length - 2) * width
+    if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
+      return Math.max(0, begins + (excess > 0 ? (excess / leaving) * width : 0) - now) + ROUNDING
+    }
+    units -= leaving
+  }
+  return Math.max(0, (ordinal + cells.length - 1) * width - now) + ROUNDING
+}

@@ -1,0 +1,35 @@
+import type { Question, Verdict } from '../store/contract.ts'
+
+/**
+ * What a store says of requests, checked before anything uses it: a verdict for each question, with
+ *
+ *     allowed     a boolean
+ *     remaining   units, 0 to Infinity
+ *     resetAfter  milliseconds, 0 to MOST
+ *     retryAfter  milliseconds, 0 to Infinity; of a refusal more than 0
+ *     delay       milliseconds, 0 to MOST
+ *
+ * @returns undefined when one of them can't be used
+ */
+export function checkVerdicts(given: unknown, questions: readonly Question[]): readonly Verdict[] | undefined {
+  try {
+    if (!Array.isArray(given) || given.length !== questions.length) return undefined
+    const verdicts: Verdict[] = []
+    for (const value of given as readonly Partial<Verdict>[]) {
+      const { allowed, remaining, resetAfter, retryAfter, delay } = value
+      if (typeof allowed !== 'boolean' || !isFrom0(remaining) || !isFrom0(resetAfter) || !isFrom0(retryAfter) || !isFrom0(delay)) return
+      if (resetAfter > MOST || delay > MOST || (!allowed && retryAfter === 0)) return undefined
+      verdicts.push({ allowed, remaining, resetAfter, retryAfter, delay })
+    }
+    return verdicts
+  } catch {
+    // Somebody's object that can't even be looked at.
+    return undefined
+  }
+}
+
+const MOST: number = Number.MAX_SAFE_INTEGER
+
+function isFrom0(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0
+}

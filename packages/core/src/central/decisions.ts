@@ -1,0 +1,231 @@
+import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { Outcome, RunningCell } from '../decide/outcome.ts'
+import type { Question, Verdict } from '../store/contract.ts'
+import type { Asked, CentralLink } from './link.ts'
+import type { CentralMeter } from './meter.ts'
+
+/** What the store is asked of a request for one policy. */
+interface Part {
+  readonly limiter: Limiter
+  readonly meter: CentralMeter
+  readonly key: string
+  readonly cost: number
+  readonly question: Question
+  /** What it is counted in. */
+  readonly cell: RunningCell
+  verdict: Verdict | undefined
+  /** Whether it fits, by the verdict or without one. */
+  fits: boolean
+}
+
+/** Parts that are asked about in one step. */
+interface Group {
+  readonly parts: readonly Part[]
+  asked: Asked | undefined
+}
+
+/**
+ * Decisions of policies of which some ask the store about each request. What can be decided here is decided first, and counted: a
+ * refusal asks nobody, and a refusal of the store gives back what was counted.
+ */
+export class CentralDecisions implements Asking {
+  readonly #host: AskingHost
+  readonly #link: CentralLink
+
+  constructor(host: AskingHost, link: CentralLink) {
+    this.#host = host
+    this.#link = link
+  }
+
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+    const host = this.#host
+    const { limiters } = host
+    const now = host.clock.monotonic()
+    const asked: Part[] = []
+    const watched: Part[] = []
+    // What is decided here: of the policies that do not ask, and of all once one has refused.
+    const here: (string | undefined)[] = new Array(limiters.length).fill(undefined)
+    const all: (string | undefined)[] = new Array(limiters.length).fill(undefined)
+    let others = 0
+    let refused = false
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const given = keys[i]
+      if (given === undefined) continue
+      const limiter = limiters[i] as Limiter
+      if (now >= limiter.meter.rollAt) host.roll(limiter, now)
+      const key = host.make.bounded(given)
+      const cost = host.costOf(costs[i], i)
+      const slot = limiter.locate(key)
+      const { dryRun } = limiter.policy
+      if (slot >= 0 && isCentral(limiter)) {
+        const meter = limiter.meter as CentralMeter
+        if (meter.closedTo(slot, cost, now)) {
+          // Also where the store is away: it was closed, and is.
+          if (!dryRun) refused = true
+        } else if (this.#link.mayAsk(now)) {
+          const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.time.at(now))
+          meter.begin(now)
+          const part = { limiter, meter, key, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+          if (dryRun) watched.push(part)
+          else {
+            asked.push(part)
+            all[i] = key
+          }
+          continue
+        }
+      }
+      others++
+      here[i] = all[i] = key
+      if (!dryRun && (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, cost, now))) refused = true
+    }
+    if (refused || asked.length === 0)
+      return this.#withWatched(this.#decideHere(refused ? all : here, costs, others, watched), watched, now)
+    const held = others > 0 ? host.decide(here, costs, true) : undefined
+    if (held?.allowed === false) return this.#withWatched(held, watched, now)
+    return this.#ask(asked, held, watched, now)
+  }
+
+  #decideHere(keys: Keys, costs: readonly number[], others: number, watched: readonly Part[]): Decision | undefined {
+    // Without any policy that applies, the throttler says so.
+    return others === 0 && watched.length > 0 ? undefined : this.#host.decide(keys, costs, true)
+  }
+
+  /** Adds the policies that only watch: their part tells what is known, and the store is asked, which nobody waits for. */
+  #withWatched(decision: Decision | undefined, watched: readonly Part[], now: number): Decision {
+    if (watched.length === 0) return decision as Decision
+    const parts = [...(decision?.parts ?? [])] as PolicyDecision[]
+    for (const part of watched) parts.push(this.#watch(part, decision?.allowed !== false, now))
+    return this.#inOrder(parts)
+  }
+
+  #watch({ limiter, meter, key, cost, question }: Part, allowed: boolean, now: number): PolicyDecision {
+    const slot = limiter.locate(key)
+    const fits = meter.admits(slot, cost, now, false)
+    if (allowed) {
+      this.#link.ask([question], limiter.policy.deadline, now, (verdicts) => {
+        const [verdict] = verdicts ?? []
+        const later = this.#host.clock.monotonic()
+        const at = limiter.locate(key)
+        if (verdict === undefined || at < 0) return
+        meter.follow(at, question, verdict, verdict.remaining, later)
+        if (verdict.allowed) meter.counted(cost)
+        else this.#host.make.refuse(limiter, at, key, cost, later)
+      }).admitted = true
+    }
+    const after = Math.ceil(fits ? meter.resetAfter(slot, now) : Math.max(1, meter.explain(slot, cost, now).retryAfter))
+    const left = Math.max(0, meter.remaining(slot, now) - (fits && allowed ? cost : 0))
+    return this.#host.make.decision(limiter.outcome(slot, fits ? 'ok' : 'limit'), key, left, after, fits && allowed ? cost : 0)
+  }
+
+  #ask(parts: readonly Part[], held: Decision | undefined, watched: readonly Part[], now: number): Promise<Decision> {
+    const groups = this.#grouped(parts)
+    return new Promise((resolve, reject) => {
+      let left = groups.length
+      for (const group of groups) {
+        const deadline = Math.min(...group.parts.map(({ limiter }) => limiter.policy.deadline))
+        const questions = group.parts.map(({ question }) => question)
+        group.asked = this.#link.ask(questions, deadline, now, (verdicts) => {
+          for (const [i, part] of group.parts.entries()) part.verdict = verdicts?.[i]
+          if (--left > 0) return
+          try {
+            resolve(this.#settle(groups, held, watched))
+          } catch (error) {
+            reject(error)
+          }
+        })
+      }
+    })
+  }
+
+  /** Those whose keys lie together are asked about together: all of them count, or none. */
+  #grouped(parts: readonly Part[]): readonly Group[] {
+    if (parts.length === 1) return [{ parts, asked: undefined }]
+    const byPart = new Map<number, Part[]>()
+    for (const part of parts) {
+      const place = this.#link.partOf(part.question.key)
+      const group = byPart.get(place)
+      if (group === undefined) byPart.set(place, [part])
+      else group.push(part)
+    }
+    return [...byPart.values()].map((group) => ({ parts: group, asked: undefined }))
+  }
+
+  /** All answers are there, or overdue. */
+  #settle(groups: readonly Group[], held: Decision | undefined, watched: readonly Part[]): Decision {
+    const host = this.#host
+    const now = host.clock.monotonic()
+    let allowed = true
+    for (const { parts } of groups) {
+      for (const part of parts) {
+        const { limiter, meter, key, cost, verdict } = part
+        if (now >= meter.rollAt) host.roll(limiter, now)
+        const slot = limiter.locate(key)
+        part.fits = verdict?.allowed ?? (slot < 0 || meter.admitsAlone(slot, cost, now))
+        if (!part.fits) allowed = false
+      }
+    }
+    const decided: PolicyDecision[] = []
+    for (const { parts, asked } of groups) {
+      const unanswered = parts[0]?.verdict === undefined
+      if (unanswered && asked !== undefined) this.#link.decided(asked, allowed)
+      // The store has counted this group, and another one did not fit.
+      if (!unanswered && !allowed && parts.every(({ fits }) => fits)) {
+        for (const { question } of parts) this.#link.tell({ ...question, kind: 'give-back' })
+      }
+      for (const part of parts) decided.push(this.#partOf(part, allowed, now))
+    }
+    const heldParts = (held?.parts ?? []) as readonly PolicyDecision[]
+    decided.push(...(allowed ? heldParts : heldParts.map((part) => this.#putBack(part, now))))
+    for (const part of watched) decided.push(this.#watch(part, allowed, now))
+    return this.#inOrder(decided)
+  }
+
+  /** Gives back what a policy counted that did not ask the store. */
+  #putBack(part: PolicyDecision, now: number): PolicyDecision {
+    const limiter = this.#host.limiters.find(({ policy }) => policy === part.policy)
+    if (limiter === undefined || !(part.cost > 0)) return part
+    if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+    limiter.meter.refund(part.key, part.ordinal, part.cost, now)
+    const slot = limiter.table.find(part.key)
+    if (slot < 0) return part
+    return this.#host.make.decision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfter, 0)
+  }
+
+  /** The decision of one policy, once it is known whether the request goes on. */
+  #partOf({ limiter, meter, key, cost, question, cell, verdict, fits }: Part, allowed: boolean, now: number): PolicyDecision {
+    const { make } = this.#host
+    const slot = limiter.locate(key)
+    if (verdict !== undefined) {
+      const left = verdict.remaining + (fits && !allowed ? cost : 0)
+      if (slot >= 0) meter.follow(slot, question, verdict, left, now)
+      if (!fits) return make.refuse(limiter, slot, key, cost, now)
+      if (allowed) meter.counted(cost)
+      return make.decision(limitedTo(question.limit, cell.passed), key, left, Math.ceil(verdict.resetAfter), allowed ? cost : 0)
+    }
+    if (!fits) return make.refuse(limiter, slot, key, cost, now)
+    if (allowed && slot >= 0) meter.addAlone(slot, cost, now)
+    if (allowed) meter.counted(cost)
+    const left = slot < 0 ? 0 : meter.remaining(slot, now)
+    const after = slot < 0 ? 0 : Math.ceil(meter.resetAfter(slot, now))
+    return make.decision(limitedTo(question.limit, cell.passed), key, left, after, allowed ? cost : 0)
+  }
+
+  #inOrder(parts: PolicyDecision[]): Decision {
+    if (parts.length === 1) return parts[0] as PolicyDecision
+    const order = new Map(this.#host.limiters.map(({ policy }, i) => [policy, i]))
+    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
+    return this.#host.make.combined(parts.sort((a, b) => place(a) - place(b)))
+  }
+}
+
+function isCentral({ policy }: Limiter): boolean {
+  return policy.coordination === 'central'
+}
+
+/** Of a key with a limit of its own. */
+function limitedTo(limit: number, outcome: Outcome): Outcome {
+  return outcome.limit === limit ? outcome : { ...outcome, limit }
+}

@@ -1,0 +1,2 @@
+export { CentralDecisions } from './decisions.ts'
+export { CentralLink } from './link.ts'

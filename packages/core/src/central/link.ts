@@ -1,0 +1,294 @@
+import type { Exchange } from '../algorithms/shared/site.ts'
+import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
+import type { Clock } from '../time/clock.ts'
+import { checkVerdicts } from './check-verdicts.ts'
+import { Deadlines } from './deadlines.ts'
+
+/** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
+const PROBE = 200
+/** What the store has to be told is kept for so many requests; the oldest goes. */
+const MOST_UNTOLD = 10_000
+/** Weight of the last round trip in the usual one, and round trips after which that is known. */
+const WEIGHT = 0.05
+const ENOUGH = 20
+/** A usual round trip that takes a larger part of the deadline leaves too little for those that are not. */
+const PART = 5
+
+export interface LinkOptions {
+  readonly clock: Clock
+  readonly exchange: Exchange
+  warn(code: 'WEIR_STORE_REPLY' | 'WEIR_STORE_SLOW', message: string): void
+  /** Requests are decided about by the store again. */
+  returned(now: number): void
+}
+
+/** A request to the store. */
+export class Asked {
+  readonly request: Decide
+  readonly deadline: number
+  readonly done: (verdicts: readonly Verdict[] | undefined) => void
+  sent = 0
+  /** It was answered, or is no longer waited for. */
+  settled = false
+  /** Whether its units were admitted without the store, once that is known. */
+  admitted: boolean | undefined
+  /** What the store said after the deadline. `null`: nothing, its answer is lost. */
+  late: boolean | null | undefined
+  again = false
+
+  constructor(request: Decide, deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
+    this.request = request
+    this.deadline = deadline
+    this.done = done
+  }
+}
+
+/**
+ * Asks the store about requests, one round trip each. A request that gets no answer in time is decided without the store; and what
+ * the store did about it, or did not, is put right as soon as it is known, so that what was admitted counts there, and nothing else.
+ */
+export class CentralLink {
+  readonly #clock: Clock
+  readonly #exchange: Exchange
+  readonly #warn: LinkOptions['warn']
+  readonly #returned: (now: number) => void
+  readonly #deadlines: Deadlines<Asked>
+  #decider: Decider | undefined
+  #closed = false
+  #sequence = 0
+  /** Sent as soon as the store has answered for the first time. */
+  #early: Asked[] = []
+  /** What the store may not have heard, in the order in which it was to. */
+  #untold: Asked[] = []
+  /** The store owes an answer for too long, or has refused one. */
+  #overdue = false
+  #wasAlone = false
+  #probeAt = 0
+  #usual = 0
+  #answers = 0
+  #warned = false
+
+  constructor({ clock, exchange, warn, returned }: LinkOptions) {
+    this.#clock = clock
+    this.#exchange = exchange
+    this.#warn = warn
+    this.#returned = returned
+    this.#deadlines = new Deadlines(clock, (asked) => this.#expire(asked))
+  }
+
+  /** The way to the store is open. */
+  open(decider: Decider): void {
+    this.#decider = decider
+    this.answered()
+  }
+
+  /** Whether requests are decided about without the store now. */
+  get alone(): boolean {
+    if (!this.#closed && !this.#exchange.degraded && !this.#overdue) return false
+    this.#wasAlone = true
+    return true
+  }
+
+  /** As `alone`, the other way round, but now and then a request may ask all the same, to find out. */
+  mayAsk(now: number): boolean {
+    if (!this.#overdue || this.#exchange.degraded || this.#closed) return !this.alone
+    if (now < this.#probeAt) return false
+    this.#probeAt = now + PROBE
+    return true
+  }
+
+  partOf(key: string): number {
+    return this.#decider?.partOf(key) ?? 0
+  }
+
+  /**
+   * Asks the store.
+   *
+   * @param deadline milliseconds
+   * @param done is told the verdicts, or undefined when there was no answer in time: then `decided` must be told what became of it
+   */
+  ask(questions: readonly Question[], deadline: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
+    const asked = new Asked(this.#requestOf(questions, now), deadline, done)
+    this.#deadlines.add(asked, deadline, now)
+    this.#send(asked, now)
+    return asked
+  }
+
+  /** What became of a request that got no answer in time: whether its units were admitted. */
+  decided(asked: Asked, admitted: boolean): void {
+    asked.admitted = admitted
+    if (asked.late !== undefined) this.#putRight(asked)
+  }
+
+  /** Tells the store something; once. */
+  tell(question: Question): void {
+    const now = this.#clock.monotonic()
+    const asked = new Asked(this.#requestOf([question], now), Number.POSITIVE_INFINITY, () => {})
+    // There is nobody who could decide otherwise.
+    asked.admitted = true
+    if (this.#closed) return
+    if (this.#exchange.degraded) this.#keep(asked)
+    else this.#send(asked, now)
+  }
+
+  look(question: Question, deadline: number): Promise<Verdict | undefined> {
+    const now = this.#clock.monotonic()
+    if (this.#closed || this.#exchange.degraded) return Promise.resolve(undefined)
+    return new Promise((resolve) => {
+      const asked = this.ask([question], deadline, now, (verdicts) => {
+        resolve(verdicts?.[0])
+        if (verdicts === undefined) asked.admitted = false
+      })
+    })
+  }
+
+  /** The store has answered an exchange: it is there, and its time is known. */
+  answered(): void {
+    if (this.#decider === undefined || this.#exchange.degraded) return
+    const now = this.#clock.monotonic()
+    this.#back(now)
+    this.#tellUntold(now)
+    for (const asked of this.#early.splice(0)) if (!asked.settled || asked.admitted === true) this.#send(asked, now)
+  }
+
+  /** Tells what was admitted alone, once requests ask again. */
+  #back(now: number): void {
+    if (!this.#wasAlone || this.alone) return
+    this.#wasAlone = false
+    this.#returned(now)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#deadlines.close()
+    for (const asked of this.#early.splice(0)) if (!asked.settled) this.#settle(asked)
+  }
+
+  #requestOf(questions: readonly Question[], now: number): Decide {
+    const { time } = this.#exchange
+    return { sequence: ++this.#sequence, time: time.at(now), ...(time.stepped(now) && { stepped: true as const }), questions }
+  }
+
+  #send(asked: Asked, now: number): void {
+    if (this.#decider === undefined || !this.#exchange.time.measured) {
+      this.#early.push(asked)
+      if (this.#early.length > MOST_UNTOLD) this.#early.shift()
+      return
+    }
+    // It has to come after what was to be counted before it.
+    if (this.#untold.length > 0) this.#tellUntold(now)
+    this.#ask(this.#decider, asked, now)
+  }
+
+  #ask(decider: Decider, asked: Asked, now: number): void {
+    asked.sent = now
+    const request = asked.again ? { ...asked.request, again: true as const } : asked.request
+    let answer: Promise<readonly Verdict[]>
+    try {
+      answer = decider.decide(request)
+    } catch (error) {
+      answer = Promise.reject(error)
+    }
+    answer.then(
+      (verdicts) => this.#answered(asked, verdicts),
+      () => this.#failed(asked),
+    )
+  }
+
+  #answered(asked: Asked, given: unknown): void {
+    const verdicts = checkVerdicts(given, asked.request.questions)
+    if (verdicts === undefined) {
+      this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
+      this.#failed(asked)
+      return
+    }
+    this.#measure(asked)
+    if (this.#overdue) {
+      this.#overdue = false
+      this.#back(this.#clock.monotonic())
+    }
+    if (!asked.settled) {
+      asked.settled = true
+      asked.done(verdicts)
+      return
+    }
+    asked.late = verdicts.every(({ allowed }) => allowed)
+    if (asked.admitted !== undefined) this.#putRight(asked)
+  }
+
+  #failed(asked: Asked): void {
+    asked.late = null
+    this.#owes()
+    if (!asked.settled) this.#settle(asked)
+    else if (asked.admitted !== undefined) this.#putRight(asked)
+  }
+
+  #expire(asked: Asked): void {
+    if (asked.settled) return
+    this.#owes()
+    this.#settle(asked)
+  }
+
+  #owes(): void {
+    if (this.#overdue) return
+    this.#overdue = true
+    this.#probeAt = this.#clock.monotonic() + PROBE
+  }
+
+  #settle(asked: Asked): void {
+    asked.settled = true
+    asked.done(undefined)
+  }
+
+  /** What was decided without the store and what it did, or may have done, must come to the same. */
+  #putRight({ request, admitted, late, again }: Asked): void {
+    const { sequence, questions } = request
+    if (late === null) {
+      // Whether it was done is not known.
+      const kept = new Asked(admitted ? asAdded(request) : request, Number.POSITIVE_INFINITY, () => {})
+      kept.admitted = admitted
+      kept.again = true
+      if (admitted) this.#keep(kept)
+      else if (!again) for (const question of questions) this.#keepBack(question, sequence)
+    } else if (late && !admitted) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
+    else if (!late && admitted) for (const question of questions) this.tell({ ...question, kind: 'add' })
+  }
+
+  #keepBack(question: Question, of: number): void {
+    if (question.kind !== 'take' || question.units === 0) return
+    const request = { ...this.#requestOf([{ ...question, kind: 'give-back' as const }], this.#clock.monotonic()), of }
+    const asked = new Asked(request, Number.POSITIVE_INFINITY, () => {})
+    asked.admitted = true
+    this.#keep(asked)
+  }
+
+  #keep(asked: Asked): void {
+    this.#untold.push(asked)
+    if (this.#untold.length > MOST_UNTOLD) this.#untold.shift()
+  }
+
+  #tellUntold(now: number): void {
+    if (this.#decider === undefined) return
+    for (const asked of this.#untold.splice(0)) {
+      asked.settled = true
+      this.#ask(this.#decider, asked, now)
+    }
+  }
+
+  #measure({ sent, deadline }: Asked): void {
+    const took = this.#clock.monotonic() - sent
+    this.#answers++
+    this.#usual += (took - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
+    if (this.#warned || this.#answers < ENOUGH || !(this.#usual > deadline / PART)) return
+    this.#warned = true
+    const what = `The store usually takes ${Math.ceil(this.#usual)} ms to decide about a request, more than a fifth of the deadline of ${deadline} ms`
+    const then = 'requests that take longer are decided about by "degraded". Give a longer "deadline", or move the store nearer'
+    this.#warn('WEIR_STORE_SLOW', `${what}: ${then}.`)
+  }
+}
+
+/** The same request as one that counts whether or not it fits. */
+function asAdded(request: Decide): Decide {
+  const questions = request.questions.map((question) => (question.kind === 'take' ? { ...question, kind: 'add' as const } : question))
+  return { ...request, questions }
+}

@@ -1,0 +1,357 @@
+import type { Meter, Refusal } from '../algorithms/meter.ts'
+import type { Batch } from '../algorithms/shared/batch.ts'
+import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
+import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
+import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
+import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
+import type { Ordinal } from '../time/intervals.ts'
+
+/** The way to the store, as meters see it. */
+export interface CentralStore {
+  /** Whether requests are decided about without the store now. */
+  readonly alone: boolean
+  /** Tells the store something that nobody waits for, until it has heard it; once. */
+  tell(question: Question): void
+  /** Asks the store; undefined when it does not answer within `deadline` milliseconds. */
+  look(question: Question, deadline: number): Promise<Verdict | undefined>
+}
+
+/** What the store said last of a key that it refused. Times are of the monotonic clock. */
+interface Closed {
+  /** What the refused request cost, and the units that were left. */
+  readonly cost: number
+  readonly left: number
+  /** When a request of this cost fits if none comes before it. */
+  readonly until: number
+  /** Until when the store is not asked again: at other nodes units may come back. */
+  readonly trusted: number
+}
+
+/** For so long a refusal of the store holds without asking again, in milliseconds. */
+const TRUST = 1_000
+/** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
+const LATE = 50
+/** Of what a key may use: differences below it are rounding. */
+const ROUNDING = 1e-9
+
+/**
+ * The keys of a policy whose requests the store decides about. It does not decide; it knows what the store said last. That is kept
+ * in the algorithm's own local meter, made to agree with each reply: so it is right at any later moment, and takes over while the
+ * store is away. Then each unit of this node stands for one of each live node.
+ */
+export class CentralMeter extends GatedMeter {
+  readonly jitter: boolean = false
+  readonly decided: DecidedPolicy
+  readonly #algorithm: CentralAlgorithm
+  readonly #store: CentralStore
+  #inner: Meter
+  /** Of the epoch's cells that decisions are of; undefined where they are of milliseconds. */
+  readonly #width: number | undefined
+  #toldUntil = Number.NEGATIVE_INFINITY
+  readonly #closed = new Map<number, Closed>()
+  /** Units by key that were admitted without the store, which it has not been told of. */
+  readonly #untold = new Map<string, number>()
+
+  constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore) {
+    const { id, limit, interval } = site.policy
+    super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
+    this.#algorithm = algorithm
+    this.#store = store
+    this.#inner = this.#make()
+    const { step } = algorithm
+    this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
+    this.#width = step.width?.(this.decided.parameters)
+  }
+
+  #make(): Meter {
+    return this.#algorithm.local(this.site, Object.create(this.exchange, { localTime: { value: this.time } }) as Exchange)
+  }
+
+  /** Whether the key is known to have no room for such a request, so that the store need not be asked. */
+  closedTo(slot: number, cost: number, now: number): boolean {
+    if (this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))) return true
+    const closed = this.#closed.get(slot)
+    return closed !== undefined && closed.cost === cost && now < closed.trusted
+  }
+
+  /**
+   * Takes over what the store said of a request.
+   *
+   * @param left units that are left to the key, once it is known whether the request was counted
+   */
+  follow(slot: number, { units: cost, limit }: Question, { allowed, retryAfter }: Verdict, left: number, now: number): void {
+    if (allowed) this.#closed.delete(slot)
+    else this.#closed.set(slot, { cost, left, until: now + retryAfter, trusted: now + Math.min(retryAfter, TRUST) })
+    const most = this.site.most(limit)
+    if (most === Number.POSITIVE_INFINITY) return
+    const used = most - left
+    const more = used - this.#inner.usedOf(slot, now)
+    if (more < -ROUNDING * most) {
+      this.#inner.reset(this.site.keyOf(slot), slot, now)
+      if (used > 0) this.#inner.add(slot, used, now)
+    } else if (more > ROUNDING * most) this.#inner.add(slot, more, now)
+  }
+
+  /** Units that the store has counted, or an answer would have. */
+  counted(cost: number): void {
+    this.admitted += cost
+  }
+
+  /** A question about a key of this policy. */
+  ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question {
+    return { policy: this.decided, key, kind, units, limit: slot < 0 ? this.policy.limit : this.site.limitOf(slot), at }
+  }
+
+  /** What a unit of this node counts for while the store is away. */
+  #scaled(slot: number, cost: number): number {
+    return cost > 0 ? Math.max(cost, Math.min(cost * this.nodes, this.site.most(this.site.limitOf(slot)))) : 0
+  }
+
+  // What is decided without asking: by knowledge of the store, or alone.
+
+  override take(): boolean {
+    return false
+  }
+
+  override fits(): boolean {
+    return false
+  }
+
+  override fullBy(): SourceIndex | -1 {
+    return -1
+  }
+
+  override admits(slot: number, cost: number, now: number, count = true): boolean {
+    if (this.#store.alone) return this.admitsAlone(slot, cost, now)
+    if (this.closedTo(slot, cost, now)) return false
+    return count || this.#inner.admits(slot, cost, now, false)
+  }
+
+  /** As `admits`, by the policy's choice for times without the store. */
+  admitsAlone(slot: number, cost: number, now: number): boolean {
+    const { degraded } = this.policy
+    if (this.blockOf(slot, now) !== undefined || degraded === 'closed') return false
+    return degraded === 'open' || this.#inner.admits(slot, this.#scaled(slot, cost), now, false)
+  }
+
+  /** Counts a charge, or a request that was admitted alone. */
+  override add(slot: number, cost: number, now: number): void {
+    this.admitted += cost
+    const id = this.site.idOf(slot)
+    if (this.#store.alone) {
+      this.addAlone(slot, cost, now)
+      this.#untold.set(id, (this.#untold.get(id) ?? 0) + cost)
+      return
+    }
+    this.#inner.add(slot, cost, now)
+    this.#store.tell(this.ask('add', id, slot, cost, this.time.at(now)))
+  }
+
+  /** Counts here what the store is told of by somebody else. */
+  addAlone(slot: number, cost: number, now: number): void {
+    this.#inner.add(slot, this.#scaled(slot, cost), now)
+  }
+
+  override refuse(slot: number, cost: number, now: number): Refusal {
+    const closed = this.#closed.get(slot)
+    const alone = this.#store.alone
+    if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blockOf(slot, now) === undefined) {
+      // A request of one unit would not fit either.
+      if (closed.left < Math.min(1, closed.cost)) this.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
+    }
+    return this.explain(slot, cost, now)
+  }
+
+  override explain(slot: number, cost: number, now: number): Refusal {
+    const block = this.blockOf(slot, now)
+    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    const wait = this.#opensIn(slot, cost, now)
+    if (block !== undefined) return { reason: 'cooldown', retryAfter: Math.max(block.until - now, wait) }
+    return { reason: this.#store.alone ? 'degraded' : 'limit', retryAfter: wait }
+  }
+
+  #opensIn(slot: number, cost: number, now: number): number {
+    if (this.#store.alone) {
+      if (this.policy.degraded === 'closed') return Math.max(1, this.rollAt - now)
+      return this.#inner.explain(slot, this.#scaled(slot, cost), now).retryAfter
+    }
+    const closed = this.#closed.get(slot)
+    return closed?.cost === cost && closed.until > now ? closed.until - now : this.#inner.explain(slot, cost, now).retryAfter
+  }
+
+  override remaining(slot: number, now: number): number {
+    return this.#inner.remaining(slot, now)
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    return this.#inner.resetAfter(slot, now)
+  }
+
+  override mark(slot: number): number {
+    return this.#inner.mark(slot)
+  }
+
+  override untake(slot: number, mark: number, cost: number): void {
+    this.#inner.untake(slot, mark, cost)
+    this.admitted -= cost
+  }
+
+  override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
+    this.#inner.refund(key, ordinal, units, now)
+    const slot = this.site.table.find(key)
+    if (slot >= 0) this.#closed.delete(slot)
+    const id = slot >= 0 ? this.site.idOf(slot) : key
+    const untold = this.#untold.get(id) ?? 0
+    const back = Math.min(untold, units)
+    if (back > 0) this.#untold.set(id, untold - back)
+    if (units > back) this.#store.tell(this.ask('give-back', id, slot, units - back, this.#timeOf(ordinal, now)))
+  }
+
+  /** Has decisions know when they were asked for: refunds must. */
+  begin(now: number): void {
+    if (this.#width !== undefined || now < this.#toldUntil) return
+    const millisecond = Math.floor(now)
+    this.#toldUntil = millisecond + 1
+    this.site.movedTo(millisecond as Ordinal)
+  }
+
+  /** When units were taken, by the store's time: no later than they were, or no earlier where the step wants to know that. */
+  #timeOf(ordinal: Ordinal, now: number): number {
+    if (this.#width !== undefined) return ordinal * this.#width
+    const off = this.time.uncertainty(now)
+    return this.time.at(ordinal) + (this.decided.step.sinceStart === true ? off + LATE : -off)
+  }
+
+  override reset(key: string, slot: number, now: number): void {
+    this.#inner.reset(key, slot, now)
+    this.cleared(key, slot)
+  }
+
+  protected override cleared(_key: string, slot: number): void {
+    if (slot < 0) return
+    this.#closed.delete(slot)
+    this.#untold.delete(this.site.idOf(slot))
+  }
+
+  override tellReset(id: string, known: number, now: number): number {
+    this.#store.tell(this.ask('reset', id, -1, 0, this.time.at(now)))
+    return super.tellReset(id, known, now)
+  }
+
+  /** The store answers again: it is told what was admitted without it, as far as that still counts. */
+  tellUntold(now: number): void {
+    for (const [id, units] of this.#untold) {
+      const slot = this.site.findId(id)
+      if (slot < 0) continue
+      const counts = Math.min(units, this.#inner.usedOf(slot, now) / this.nodes)
+      if (counts > 0) this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
+    }
+    this.#untold.clear()
+  }
+
+  async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {
+    const slot = this.site.findId(id)
+    const question = this.ask('take', id, slot, 0, this.time.at(this.rollAt))
+    const verdict = await this.#store.look(question, deadline)
+    if (verdict === undefined) return undefined
+    const most = this.site.most(question.limit)
+    const taken = most === Number.POSITIVE_INFINITY ? 0 : most - verdict.remaining
+    return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0, granted: true }
+  }
+
+  override usedIn(cells: readonly Cell[]): number {
+    return cells[0]?.taken ?? 0
+  }
+
+  // The local meter looks after time and keys.
+
+  override roll(now: number): void {
+    this.#inner.roll(now)
+    this.rollAt = this.#inner.rollAt
+  }
+
+  override adoptTime(now: number): void {
+    // What it has counted by this node's own clock may be of a time that is still to come.
+    this.table.fields.fill(0)
+    this.#inner = this.#make()
+    this.roll(now)
+  }
+
+  override invalidate(now: number, away: boolean): void {
+    if (away) this.#closed.clear()
+    this.roll(now)
+  }
+
+  override adopt(now: number): void {
+    this.#closed.clear()
+    this.storePolicy = Object.freeze({ ...this.storePolicy, limit: this.policy.limit })
+    this.#inner.adopt(now)
+    this.rollAt = this.#inner.rollAt
+  }
+
+  override recheck(slot: number): void {
+    this.#closed.delete(slot)
+    this.#inner.recheck(slot)
+  }
+
+  override makeRoom(): boolean {
+    return this.#inner.makeRoom()
+  }
+
+  override scan(from: number, now: number): number {
+    return this.#inner.sweep(from, now)
+  }
+
+  override forgotten(slot: number): void {
+    this.#closed.delete(slot)
+    this.#inner.forgotten(slot)
+  }
+
+  override usedOf(slot: number, now: number): number {
+    return this.#inner.usedOf(slot, now)
+  }
+
+  override ownOf(slot: number, now: number): number {
+    return this.#inner.ownOf(slot, now)
+  }
+
+  override unsyncedOf(slot: number): number {
+    return this.#untold.get(this.site.idOf(slot)) ?? 0
+  }
+
+  override unsyncedSince(_slot: number, now: number): number {
+    return now
+  }
+
+  override wasExchanged(): boolean {
+    return false
+  }
+
+  override sourceOf(slot: number): SourceIndex {
+    return this.site.isShared(slot) ? OVERFLOWED : GLOBAL
+  }
+
+  // Nothing of it is exchanged in the background but blocks and resets.
+
+  override exceeded(): void {}
+  override tellAll(): void {}
+  override undue(): void {}
+  override collect(_slot: number, _now: number, _batch: Batch): void {}
+  override announced(): void {}
+  override settle(): void {}
+  override fail(): void {}
+  protected override reconsider(): boolean {
+    return false
+  }
+  protected override sentAt(): number {
+    return Number.NEGATIVE_INFINITY
+  }
+  protected override sendDue(): void {}
+  protected override mayForget(): boolean {
+    return false
+  }
+  protected override knownBy(): SourceIndex {
+    return GLOBAL
+  }
+  protected override lost(): void {}
+}

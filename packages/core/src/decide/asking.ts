@@ -1,0 +1,31 @@
+import type { Clock } from '../time/clock.ts'
+import type { Decision, PolicyDecision } from './decision.ts'
+import type { Limiter } from './limiter.ts'
+import type { Outcome } from './outcome.ts'
+
+export type Keys = readonly (string | undefined)[]
+
+/** What decisions that may wait need of the throttler that they are made for. */
+export interface AskingHost {
+  readonly clock: Clock
+  /** One for each policy, in their order. */
+  readonly limiters: readonly Limiter[]
+  /** Brings a limiter to the running interval; throws once the throttler is closed. */
+  roll(limiter: Limiter, now: number): void
+  costOf(cost: number | undefined, index: number): number
+  // What decisions are made of. Handed over, since whoever asks is loaded later: what it imports would be in a file of its own.
+  readonly make: {
+    refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
+    decision(outcome: Outcome, key: string, remaining: number, resetAfter: number, cost: number): PolicyDecision
+    combined(parts: readonly PolicyDecision[]): Decision
+    bounded(key: string): string
+  }
+  /** Decides by what is known here. A key that is undefined belongs to a policy that does not apply. */
+  decide(keys: Keys, costs: readonly number[], count: boolean): Decision
+}
+
+/** Decisions of policies of which some ask the store about each request. */
+export interface Asking {
+  /** As `RequestPath.decideAsync`. A promise only when the request must wait. */
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision>
+}

@@ -1,0 +1,124 @@
+import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
+import type { Clock } from '../time/clock.ts'
+
+/** What is kept of one key of a policy. */
+interface Kept {
+  readonly state: number[]
+  /** The last request of each node that changed it. */
+  readonly sequences: Map<string, number>
+  /** Until when it says more than a new one, on the monotonic clock. */
+  until: number
+}
+
+/** Requests after which what is over is looked for. */
+const SWEEP_AFTER = 10_000
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+
+/** Decides about requests in this process: each policy's step, on states in memory. */
+export class HubDecisions {
+  readonly #clock: Clock
+  readonly #policies = new Map<string, Map<string, Kept>>()
+  #asked = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** One atomic step, for a node. */
+  decide(node: string, request: Decide): readonly Verdict[] {
+    if (++this.#asked % SWEEP_AFTER === 0) this.sweep()
+    const { questions } = request
+    const [question] = questions
+    if (question !== undefined && question.kind !== 'take') return [this.#change(node, question, request)]
+    const keys = questions.map((one) => this.#keyOf(one))
+    if (request.again === true && keys.every(({ sequences }) => (sequences.get(node) ?? 0) >= request.sequence)) {
+      return questions.map((one, i) => ({ ...this.#take([...(keys[i] as Kept).state], { ...one, units: 0 }, request), allowed: true }))
+    }
+    const states = keys.map(({ state }) => [...state])
+    const verdicts = questions.map((one, i) => this.#take(states[i] as number[], one, request))
+    if (!verdicts.every(({ allowed }) => allowed)) return verdicts
+    for (const [i, kept] of keys.entries()) {
+      const one = questions[i] as Question
+      if (one.units > 0) this.#keep(kept, states[i] as number[], node, one, request)
+    }
+    return verdicts
+  }
+
+  /** Forgets all. */
+  clear(): void {
+    this.#policies.clear()
+  }
+
+  /** Forgets what is over. */
+  sweep(): void {
+    const now = this.#clock.monotonic()
+    for (const [id, keys] of this.#policies) {
+      for (const [key, { until }] of keys) if (until <= now) keys.delete(key)
+      if (keys.size === 0) this.#policies.delete(id)
+    }
+  }
+
+  get size(): number {
+    let size = 0
+    for (const keys of this.#policies.values()) size += keys.size
+    return size
+  }
+
+  #change(node: string, question: Question, request: Decide): Verdict {
+    const { policy, key, kind, units, limit, at } = question
+    const kept = this.#keyOf(question)
+    const last = kept.sequences.get(node) ?? 0
+    if (request.again === true && last >= request.sequence) return DONE
+    if (request.of !== undefined && last < request.of) return DONE
+    if (kind === 'reset') {
+      this.#policies.get(policy.id)?.delete(key)
+      return DONE
+    }
+    const state = [...kept.state]
+    const now = this.#timeOf(question, request)
+    if (kind === 'add') policy.step.add(state, now, units, limit, policy.parameters)
+    else policy.step.giveBack(state, at, units, now, limit, policy.parameters)
+    this.#keep(kept, state, node, question, request)
+    return DONE
+  }
+
+  #take(state: number[], question: Question, request: Decide): Verdict {
+    const { step, parameters } = question.policy
+    return step.take(state, this.#timeOf(question, request), question.units, question.limit, parameters)
+  }
+
+  #keep(kept: Kept, state: readonly number[], node: string, question: Question, request: Decide): void {
+    const { policy, key, limit } = question
+    const lifetime = policy.step.lifetime(state, this.#timeOf(question, request), limit, policy.parameters)
+    kept.state.splice(0, kept.state.length, ...state)
+    kept.sequences.set(node, Math.max(request.sequence, kept.sequences.get(node) ?? 0))
+    kept.until = this.#clock.monotonic() + lifetime
+    let keys = this.#policies.get(policy.id)
+    if (keys === undefined) this.#policies.set(policy.id, (keys = new Map()))
+    keys.set(key, kept)
+  }
+
+  #keyOf({ policy, key }: Question): Kept {
+    const found = this.#policies.get(policy.id)?.get(key)
+    if (found !== undefined && found.until > this.#clock.monotonic()) return found
+    return { state: [], sequences: new Map(), until: 0 }
+  }
+
+  #timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide): number {
+    return stepped === true || step.width?.(parameters) !== undefined ? time : this.#clock.now()
+  }
+}
+
+/** A node's way to ask. */
+export function deciderOf(decisions: HubDecisions, node: string): Decider {
+  return {
+    partOf: () => 0,
+    decide(request) {
+      try {
+        return Promise.resolve(decisions.decide(node, request))
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    },
+  }
+}

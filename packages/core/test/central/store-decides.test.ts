@@ -1,0 +1,208 @@
+import { expect, test, vi } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import type { Decision } from '../../src/decide/decision.ts'
+import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'
+
+const CENTRAL = { limit: 10, interval: 10_000, coordination: 'central' as const }
+
+/** Starts nodes, and waits until the store knows them. */
+async function started(it: Scene, ...nodes: Node[]): Promise<void> {
+  const ready = it.store.deciders + nodes.length
+  for (const node of nodes) node.start()
+  // What asks the store is loaded first, which takes real time.
+  await vi.waitFor(() => expect(it.store.deciders).toBe(ready), { timeout: 4_000, interval: 5 })
+  // Time for two heartbeats, so that each node knows of the others.
+  await it.world.run(1_100)
+}
+
+/** Decisions of requests made at once. */
+async function ask(it: Scene, node: Node, key: string, count: number, options?: Parameters<Node['checkAsync']>[1]): Promise<Decision[]> {
+  const all = Array.from({ length: count }, () => node.checkAsync(key, options))
+  let done = false
+  const decided = Promise.all(all).finally(() => {
+    done = true
+  })
+  for (let waited = 0; !done && waited < 200; waited++) await it.world.run(1)
+  return await decided
+}
+
+const admitted = (decisions: readonly Decision[]) => decisions.filter(({ allowed }) => allowed).length
+
+for (const algorithm of [fixedWindow(), fixedWindow({ start: 'first-request' }), tokenBucket(), slidingLog()]) {
+  test(`${algorithm.name}: nodes together admit the limit exactly, at once and in any order`, async () => {
+    const it = scene()
+    it.store.roundTrip = 2
+    const nodes = [it.node({ ...CENTRAL, algorithm }), it.node({ ...CENTRAL, algorithm }), it.node({ ...CENTRAL, algorithm })]
+    await started(it, ...nodes)
+    const decisions = await Promise.all(nodes.map((node) => ask(it, node, 'k', 7)))
+    expect(decisions.flat().filter(({ allowed }) => allowed)).toHaveLength(10)
+    const refused = decisions.flat().find(({ allowed }) => !allowed)
+    expect(refused).toMatchObject({ reason: 'limit', remaining: 0, limit: 10, cost: 0 })
+    expect(refused?.retryAfter).toBeGreaterThan(0)
+    await it.close()
+  })
+
+  test(`${algorithm.name}: a request after exactly retry-after fits`, async () => {
+    const it = scene()
+    const node = it.node({ ...CENTRAL, algorithm })
+    await started(it, node)
+    await ask(it, node, 'k', 10)
+    const [refused] = (await ask(it, node, 'k', 1)) as [Decision]
+    expect(refused.allowed).toBe(false)
+    await it.world.run(refused.retryAfter)
+    expect(admitted(await ask(it, node, 'k', 1))).toBe(1)
+    await it.close()
+  })
+
+  test(`${algorithm.name}: refunds come back, charges count, at all nodes`, async () => {
+    const it = scene()
+    const [a, b] = [it.node({ ...CENTRAL, algorithm }), it.node({ ...CENTRAL, algorithm })]
+    await started(it, a, b)
+    const [first] = (await ask(it, a, 'k', 1, 6)) as [Decision]
+    expect(first).toMatchObject({ allowed: true, cost: 6 })
+    expect(first.remaining).toBeCloseTo(4, 0)
+    a.refund(first, 4)
+    await it.world.run(1)
+    const [second] = (await ask(it, b, 'k', 1)) as [Decision]
+    expect(second.remaining).toBeCloseTo(7, 0)
+    b.charge(second, 7)
+    await it.world.run(1)
+    expect(admitted(await ask(it, a, 'k', 1, 1))).toBe(0)
+    await it.close()
+  })
+}
+
+test('check throws from the first call on, and says what to do', async () => {
+  const it = scene()
+  const node = it.node(CENTRAL)
+  const error = thrownBy(() => node.check('k'))
+  expect(error).toMatchObject({ code: 'WEIR_ASYNC_POLICY' })
+  expect(error.message).toContain('checkAsync')
+  expect(thrownBy(() => node.decide(['k'], [1]))).toMatchObject({ code: 'WEIR_ASYNC_POLICY' })
+  node.update([{ limit: 10, interval: 10_000 }])
+  expect(node.check('k').allowed).toBe(true)
+  await it.close()
+})
+
+test('a key that is known to be closed is refused without asking, for a second', async () => {
+  const it = scene()
+  const node = it.node(CENTRAL)
+  await started(it, node)
+  await ask(it, node, 'k', 11)
+  const asked = it.store.decided.length
+  expect(asked).toBe(11)
+  const refused = await ask(it, node, 'k', 20)
+  expect(admitted(refused)).toBe(0)
+  expect(it.store.decided.length).toBe(asked)
+  await it.world.run(1_000)
+  await ask(it, node, 'k', 1)
+  expect(it.store.decided.length).toBe(asked + 1)
+  await it.close()
+})
+
+test('a store that does not answer in time: the share decides after 50 ms, then at once; the store counts all once it is back', async () => {
+  const it = scene()
+  const [a, b] = [it.node(CENTRAL), it.node(CENTRAL)]
+  await started(it, a, b)
+  await ask(it, a, 'k', 2)
+  it.store.health = 'mute'
+  const begun = it.world.time
+  const waiting = ask(it, a, 'k', 3)
+  expect(admitted(await waiting)).toBe(3)
+  expect(it.world.time - begun).toBeLessThanOrEqual(51)
+  // Without asking: half of what is left is this node's.
+  const more = it.store.decided.length
+  expect(admitted(await ask(it, a, 'k', 5))).toBe(1)
+  expect(it.store.decided.length).toBeLessThanOrEqual(more + 1)
+  it.store.health = 'up'
+  await it.world.run(1_500)
+  const [last] = (await ask(it, b, 'k', 1)) as [Decision]
+  expect(last.remaining).toBe(3)
+  await it.close()
+})
+
+test('levels: a refusal here asks nobody, and one of the store gives back what was counted here', async () => {
+  const it = scene()
+  const local = { name: 'here', limit: 4, interval: 10_000, coordination: 'local' as const }
+  const node = it.node([local, { ...CENTRAL, name: 'store', limit: 2 }])
+  await started(it, node)
+  const decisions = await ask(it, node, 'k', 3)
+  expect(admitted(decisions)).toBe(2)
+  expect(decisions.map(({ parts }) => parts.map(({ allowed }) => allowed))).toEqual([
+    [true, true],
+    [true, true],
+    [true, false],
+  ])
+  expect(node.peek('k').parts[0]?.remaining).toBe(2)
+  expect(decisions[2]?.parts[0]?.remaining).toBe(2)
+  node.block('other', '1m', { policy: 'here' })
+  const asked = it.store.decided.length
+  expect(admitted(await ask(it, node, 'other', 3))).toBe(0)
+  expect(it.store.decided.length).toBe(asked)
+  await it.close()
+})
+
+test('several central policies: in one part all or nothing in one request; else a refusal gives back the others', async () => {
+  const it = scene()
+  const policies = [
+    { ...CENTRAL, name: 'big', limit: 10 },
+    { ...CENTRAL, name: 'small', limit: 3, key: 'all' as const },
+  ]
+  for (const parts of [1, 2]) {
+    it.store.parts = parts
+    const node = it.node(policies.map((policy) => ({ ...policy, name: `${policy.name}${parts}` })))
+    await started(it, node)
+    const before = it.store.decided.length
+    // Its length is another one than that of "all".
+    expect(admitted(await ask(it, node, 'kk', 5))).toBe(3)
+    expect(it.store.decided.slice(before).filter(({ request }) => request.questions.length === 2)).toHaveLength(parts === 1 ? 5 : 0)
+    await it.world.run(5)
+    const usage = node.usage('kk')
+    await it.world.run(20)
+    expect((await usage).map(({ used, source }) => [used, source])).toEqual([
+      [3, 'store'],
+      [3, 'store'],
+    ])
+  }
+  await it.close()
+})
+
+test('a dry run asks, but nobody waits; what it would have refused is counted on reply', async () => {
+  const it = scene()
+  it.store.roundTrip = 20
+  const node = it.node({ ...CENTRAL, limit: 2, dryRun: true })
+  await started(it, node)
+  for (let i = 0; i < 4; i++) expect(node.decideAsync(['k'], [1])).not.toBeInstanceOf(Promise)
+  expect(it.store.decided).toHaveLength(4)
+  await it.world.run(25)
+  expect(node.inspected.limiters[0]?.stats.refused).toBe(2)
+  expect(node.decideAsync(['k'], [1])).toMatchObject({ allowed: true, dryRun: true, reason: 'limit' })
+  await it.close()
+})
+
+test('a reset holds for the next request, at all nodes', async () => {
+  const it = scene()
+  const [a, b] = [it.node(CENTRAL), it.node(CENTRAL)]
+  await started(it, a, b)
+  await ask(it, a, 'k', 11)
+  await ask(it, b, 'k', 1)
+  a.reset('k')
+  expect(admitted(await ask(it, a, 'k', 4))).toBe(4)
+  await it.world.run(50)
+  expect(admitted(await ask(it, b, 'k', 7))).toBe(6)
+  await it.close()
+})
+
+test('a limit for one request goes with the question', async () => {
+  const it = scene()
+  const node = it.node(CENTRAL)
+  await started(it, node)
+  expect(admitted(await ask(it, node, 'k', 5, { limit: 3 }))).toBe(3)
+  const [more] = (await ask(it, node, 'k', 1, { limit: 20 })) as [Decision]
+  expect(more).toMatchObject({ allowed: true, limit: 20, remaining: 16 })
+  expect(admitted(await ask(it, node, 'k', 1, { limit: 0 }))).toBe(0)
+  expect(admitted(await ask(it, node, 'k', 1, { limit: Number.POSITIVE_INFINITY }))).toBe(1)
+  await it.close()
+})

@@ -1,0 +1,142 @@
+import type { Clock } from '@weir/core'
+import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
+import type { Link } from '../connection/link.ts'
+import type { Keys } from '../keys/keys.ts'
+import type { Script } from '../scripts/script.ts'
+import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
+import { ALGORITHMS } from './all.ts'
+import { changeScript, takeScript, takesScript } from './scripts.ts'
+
+/** The process is kept alive for so long after the last answer, in milliseconds: to hold and release it costs time. */
+const HOLD = 100
+
+/** A policy as it is asked about. */
+interface Known {
+  readonly id: string
+  readonly algorithm: ServerAlgorithm
+  /** As it stands in keys. */
+  readonly name: string
+  readonly take: Script
+}
+
+const DONE: readonly Verdict[] = Object.freeze([Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })])
+
+/** Asks Redis about requests: one command each. */
+export class RedisDecider implements Decider {
+  readonly #link: Link
+  readonly #keys: Keys
+  readonly #clock: Clock
+  readonly #node: string
+  readonly #known = new Map<DecidedPolicy, Known>()
+  #inFlight = 0
+  #held = false
+  #releasing = false
+
+  constructor(link: Link, keys: Keys, clock: Clock, nodeId: string) {
+    this.#link = link
+    this.#keys = keys
+    this.#clock = clock
+    this.#node = `@${nodeId}`
+  }
+
+  partOf(key: string): number {
+    return this.#keys.placeOf(key)
+  }
+
+  decide(request: Decide): Promise<readonly Verdict[]> {
+    if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
+    const { questions, again } = request
+    const [question] = questions as [Question]
+    this.#hold()
+    const answer =
+      question.kind !== 'take'
+        ? this.#change(question, request)
+        : questions.length > 1 || again
+          ? this.#takes(request)
+          : this.#take(question, request)
+    answer.then(this.#release, this.#release)
+    return answer
+  }
+
+  #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
+    const { algorithm, take, name } = this.#knownOf(question.policy)
+    const args = [this.#node, String(request.sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, request)]
+    const reply = this.#link.call(take, this.#keysOf(algorithm, name, question), args)
+    return reply.then((told) => [algorithm.read(told, question, request.time)])
+  }
+
+  async #takes(request: Decide): Promise<readonly Verdict[]> {
+    const { questions, sequence, time, again } = request
+    const all = questions.map((question) => ({ ...this.#knownOf(question.policy), question }))
+    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, request))
+    const keys = all.map(({ algorithm, name, question }) => this.#keysOf(algorithm, name, question))
+    const parts = all.map(({ id, algorithm }, i) => ({
+      id,
+      algorithm,
+      keys: (keys[i] as string[]).length,
+      args: (args[i] as string[]).length - 2,
+    }))
+    const script = takesScript(parts)
+    const mode = questions.every(({ units }) => units === 0) ? 'l' : again ? 'a' : ''
+    const reply = await this.#link.call(script, keys.flat(), [this.#node, String(sequence), mode, ...args.flat()])
+    const [before, replies] = reply as readonly [unknown, readonly unknown[]]
+    return all.map(({ algorithm, question }, i) => {
+      if (before !== 1) return algorithm.read(replies[i], question, time)
+      return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+    })
+  }
+
+  async #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+    const { sequence, again, of } = request
+    const { id, algorithm, name } = this.#knownOf(question.policy)
+    const script = changeScript(id, question.kind as 'add', algorithm)
+    const args = [
+      this.#node,
+      String(sequence),
+      again ? 'a' : '',
+      of === undefined ? '' : String(of),
+      ...argsOf(algorithm, question, request),
+    ]
+    await this.#link.call(script, this.#keysOf(algorithm, name, question), args)
+    return DONE
+  }
+
+  #knownOf(policy: DecidedPolicy): Known {
+    let known = this.#known.get(policy)
+    if (known === undefined) {
+      const { id } = policy.step
+      const algorithm = ALGORITHMS[id] as ServerAlgorithm
+      known = { id, algorithm, name: this.#keys.escaped(policy.id), take: takeScript(id, algorithm) }
+      this.#known.set(policy, known)
+    }
+    return known
+  }
+
+  #keysOf({ suffixes }: ServerAlgorithm, policy: string, question: Question): string[] {
+    const key = this.#keys.decided(policy, question.key)
+    return suffixes === undefined ? [key] : suffixes(question).map((suffix) => key + suffix)
+  }
+
+  #hold(): void {
+    this.#inFlight++
+    if (this.#held) return
+    this.#held = true
+    this.#link.hold()
+  }
+
+  readonly #release = (): void => {
+    if (--this.#inFlight > 0 || this.#releasing) return
+    this.#releasing = true
+    this.#clock.setTimeout(() => {
+      this.#releasing = false
+      if (this.#inFlight > 0) return
+      this.#held = false
+      this.#link.release()
+    }, HOLD)
+  }
+}
+
+function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
+  const { units, limit } = question
+  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, request)]
+}

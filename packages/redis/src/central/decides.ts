@@ -1,0 +1,14 @@
+/** The steps by which a server can decide about requests; a file of its own, so that what does it is loaded once it is needed. */
+const STEPS: readonly string[] = [
+  'fixed-window',
+  'fixed-window-first-request',
+  'sliding-window',
+  'sliding-counter',
+  'sliding-log',
+  'bucket',
+  'bucket-warm-up',
+]
+
+export function decides(step: string): boolean {
+  return STEPS.includes(step)
+}

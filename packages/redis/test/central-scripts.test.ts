@@ -1,0 +1,183 @@
+import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, systemClock, tokenBucket } from '@weir/core'
+import type { Decide, DecidedPolicy, Decider, Question, StoreConnection, Verdict } from '@weir/core/sync'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RedisTarget } from '../src/connection/template.ts'
+import { redisStore } from '../src/index.ts'
+import { freshNamespace, SEED } from './fixtures.ts'
+
+/**
+ * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
+ * had been lost, some after the server forgot all scripts.
+ */
+
+const INTERVAL = 1_000_000
+const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[] = [
+  { algorithm: fixedWindow() },
+  // It goes by how long its key lives, so time passes by shortening that.
+  { algorithm: fixedWindow({ start: 'first-request' }), by: 'ttl' },
+  { algorithm: slidingWindow({ buckets: 6 }) },
+  { algorithm: slidingCounter() },
+  { algorithm: slidingLog() },
+  { algorithm: tokenBucket() },
+  { algorithm: tokenBucket({ burst: 3 }) },
+  { algorithm: tokenBucket({ burst: 4, warmUp: INTERVAL }) },
+  { algorithm: leakyBucket({ burst: 5, immediate: 2 }) },
+]
+
+interface Act {
+  readonly kind: 'take' | 'look' | 'add' | 'give-back' | 'reset'
+  readonly key: number
+  readonly units: number
+  readonly limit: number
+  /** Part of an interval that passes before it. */
+  readonly pass: number
+  readonly twice: boolean
+  readonly forget: boolean
+}
+
+const units = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 }), fc.double({ min: 0.01, max: 12, noNaN: true }))
+const act: fc.Arbitrary<Act> = fc.record({
+  kind: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('take' as const) },
+    fc.constantFrom('look', 'add', 'give-back', 'reset') as fc.Arbitrary<Act['kind']>,
+  ),
+  key: fc.integer({ min: 0, max: 1 }),
+  units,
+  limit: fc.constantFrom(10, 10, 10, 7.5, 0, Number.POSITIVE_INFINITY),
+  pass: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.3, noNaN: true }), fc.double({ min: 0, max: 3, noNaN: true })),
+  twice: fc.boolean(),
+  forget: fc.integer({ min: 0, max: 19 }).map((one) => one === 0),
+})
+
+let server: RedisServer
+let cluster: ClusterSetup
+beforeAll(async () => {
+  ;[server, cluster] = await Promise.all([RedisServer.start(), startCluster()])
+}, 60_000)
+afterAll(() => Promise.all([server.stop(), cluster.stop()]))
+
+const places: readonly (readonly [name: string, target: () => RedisTarget, runs: number])[] = [
+  ['a server', () => server.url, 60],
+  ['a Cluster', () => ({ cluster: cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port })) }), 15],
+]
+
+for (const [place, target, runs] of places) {
+  describe(`scripts of ${place} do what their steps do`, () => {
+    for (const { algorithm, by } of SUBJECTS) {
+      test(algorithm.name, async () => {
+        const namespace = freshNamespace()
+        const node = await connected(target(), namespace)
+        let run = 0
+        try {
+          await fc.assert(
+            fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
+              await new Both(algorithm, node.decider, `run${++run}`, by === 'ttl' ? new Lives(place, namespace) : undefined).run(acts)
+            }),
+            { seed: SEED, numRuns: runs },
+          )
+        } finally {
+          await node.connection.close()
+        }
+      }, 60_000)
+    }
+  })
+}
+
+async function connected(target: RedisTarget, namespace: string): Promise<{ connection: StoreConnection; decider: Decider }> {
+  const connection = redisStore(target, { namespace }).open({ id: `node-${namespace}`, clock: systemClock, announced: () => {} })
+  await connection.sync({ entries: [], blocks: [] })
+  const decider = await (connection.decider as () => Promise<Decider>)()
+  return { connection, decider }
+}
+
+/** Shortens the lives of keys. */
+class Lives {
+  readonly #servers: readonly RedisServer[]
+  readonly #namespace: string
+
+  constructor(place: string, namespace: string) {
+    this.#servers = place === 'a server' ? [server] : cluster.servers.slice(0, 3)
+    this.#namespace = namespace
+  }
+
+  async pass(milliseconds: number): Promise<void> {
+    if (milliseconds < 1) return
+    for (const one of this.#servers) {
+      const client = new Redis({ port: one.port })
+      for (const key of await client.keys(`${this.#namespace}:*:d:*`)) {
+        const left = (await client.pttl(key)) - milliseconds
+        await (left > 0 ? client.pexpire(key, Math.round(left)) : client.del(key))
+      }
+      client.disconnect()
+    }
+  }
+}
+
+/** A server and the model beside it. */
+class Both {
+  readonly #policy: DecidedPolicy
+  readonly #decider: Decider
+  readonly #lives: Lives | undefined
+  readonly #states: number[][] = [[], []]
+  readonly #taken: { at: number; units: number }[][] = [[], []]
+  #now = 1_800_000_000_000
+  #sequence = 0
+
+  constructor(algorithm: Algorithm, decider: Decider, id: string, lives: Lives | undefined) {
+    const step = (algorithm as Required<Algorithm>).step
+    const policy = { name: id, id, limit: 10, interval: INTERVAL } as Parameters<typeof step.parameters>[0]
+    this.#policy = { id, step, parameters: step.parameters(policy) }
+    this.#decider = decider
+    this.#lives = lives
+  }
+
+  async run(acts: readonly Act[]): Promise<void> {
+    for (const one of acts) await this.#act(one)
+  }
+
+  async #act({ kind, key, units, limit, pass, twice, forget }: Act): Promise<void> {
+    const passed = Math.round(pass * INTERVAL)
+    this.#now += passed
+    await this.#lives?.pass(passed)
+    if (forget) for (const one of [server, ...cluster.servers.slice(0, 3)]) await one.cli('script', 'flush')
+    const { step, parameters } = this.#policy
+    const state = this.#states[key] as number[]
+    const taken = this.#taken[key] as { at: number; units: number }[]
+    const back = kind === 'give-back' ? taken.pop() : undefined
+    if (kind === 'give-back' && back === undefined) return
+    const cost = kind === 'look' || kind === 'reset' ? 0 : back === undefined ? units : Math.min(units, back.units)
+    const at = back?.at ?? this.#now
+    const question: Question = { policy: this.#policy, key: `key ${key}`, kind: kind === 'look' ? 'take' : kind, units: cost, limit, at }
+    const request: Decide = { sequence: ++this.#sequence, time: this.#now, stepped: true, questions: [question] }
+    const [told] = (await this.#decider.decide(request)) as [Verdict]
+    let model: Verdict | undefined
+    if (question.kind === 'take') model = step.take(state, this.#now, cost, limit, parameters)
+    else if (question.kind === 'add') step.add(state, this.#now, cost, limit, parameters)
+    else if (question.kind === 'reset') state.length = 0
+    else step.giveBack(state, at, cost, this.#now, limit, parameters)
+    if (model !== undefined) agree(told, model, limit)
+    if (question.kind === 'take' && told.allowed && cost > 0) taken.push({ at: this.#now, units: cost })
+    // Looks and resets leave no trace, and a refusal is decided anew.
+    if (!twice || cost === 0 || (model !== undefined && !model.allowed)) return
+    const [again] = (await this.#decider.decide({ ...request, again: true })) as [Verdict]
+    expect(again.allowed).toBe(true)
+    if (model !== undefined) expect(again.remaining).toBeCloseTo(model.remaining, 6)
+  }
+}
+
+/** Milliseconds that a server's clock goes on while a test runs, and rounds. */
+const LATE = 2_000
+
+function agree(told: Verdict, model: Verdict, limit: number): void {
+  expect(told.allowed).toBe(model.allowed)
+  if (limit === Number.POSITIVE_INFINITY) expect(told.remaining).toBe(model.remaining)
+  else expect(told.remaining).toBeCloseTo(model.remaining, 6)
+  for (const time of ['resetAfter', 'retryAfter', 'delay'] as const) {
+    if (Number.isFinite(model[time])) expect(Math.abs(told[time] - model[time]), time).toBeLessThanOrEqual(LATE)
+    else expect(told[time]).toBe(model[time])
+  }
+}
