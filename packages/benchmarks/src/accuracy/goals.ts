@@ -1,3 +1,5 @@
+import { bucketFaultGoals } from './bucket-faults.ts'
+import { bucketSteadyGoals } from './bucket-steady.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
@@ -8,7 +10,7 @@ import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, then those of leases, L1 to L7. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, of buckets, B2 to B17, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -17,11 +19,14 @@ export const GOALS: readonly Goal[] = [
   ...slidingAttackGoals,
   ...weightGoals,
   ...hangAndKillGoals,
+  ...bucketSteadyGoals,
+  ...bucketFaultGoals,
   ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
-  if (id.startsWith('L')) return 3000 + Number(id.slice(1))
+  if (id.startsWith('B')) return 3000 + Number(id.slice(1))
+  if (id.startsWith('L')) return 4000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

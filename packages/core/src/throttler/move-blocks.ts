@@ -11,7 +11,7 @@ export function moveBlocks(from: Limiter, to: Limiter, now: number): void {
     const key = from.keyOf(slot)
     const next = manual ? to.locateAlways(key) : to.locate(key)
     from.blocks.clear(slot)
-    if (next < 0 || to.isShared(next) || (to.blocks.of(next, now)?.until ?? 0) >= until) continue
+    if (next < 0 || to.isShared(next)) continue
     to.meter.admits(next, 1, now, false)
     to.blocks.set(next, until, manual, source, UNANSWERED)
     if (manual) to.meter.tellBlock?.(to.idOf(next), 'set', until - now, until)

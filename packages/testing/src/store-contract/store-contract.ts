@@ -1,5 +1,6 @@
 import { systemClock } from '@weir/core'
 import { blockCases } from './blocks.ts'
+import { bucketCases } from './buckets.ts'
 import type { ContractCase } from './case.ts'
 import { ContractContext } from './context.ts'
 import { countCases } from './counts.ts'
@@ -43,7 +44,8 @@ export function storeContract(
   factory: () => StoreContractFixture | Promise<StoreContractFixture>,
   { describe, test, without = {} }: StoreContractOptions,
 ): void {
-  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...blockCases, ...resetCases, ...leaseCases, ...nodeCases]
+  const counts = [...countCases, ...windowCases, ...bucketCases, ...leaseCases]
+  const cases: readonly ContractCase[] = [...counts, ...blockCases, ...resetCases, ...nodeCases]
   describe(`${name} keeps the store contract`, () => {
     for (const { title, needs, run } of cases) {
       if (needs?.some((need) => without[need] !== undefined)) continue
