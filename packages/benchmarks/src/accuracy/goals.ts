@@ -4,13 +4,15 @@ import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
+import { partitionGoals } from './half-cut-off.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { leaseGoals } from './leases.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
+import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, of buckets, B2 to B17, and of leases, L1 to L7. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B17, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -19,6 +21,8 @@ export const GOALS: readonly Goal[] = [
   ...slidingAttackGoals,
   ...weightGoals,
   ...hangAndKillGoals,
+  ...partitionGoals,
+  ...volleyGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
   ...leaseGoals,

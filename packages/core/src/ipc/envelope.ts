@@ -55,6 +55,7 @@ export interface PackedRequest {
     readonly policies: readonly number[]
     readonly status?: string
     readonly leases?: true
+    readonly rules?: string
     readonly watch?: true
   } | null
 }

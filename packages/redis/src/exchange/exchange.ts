@@ -4,6 +4,7 @@ import type {
   HeartbeatReply,
   HeartbeatRequest,
   LeaseNotice,
+  RulesReport,
   StatusReport,
   SyncEntry,
   SyncReply,
@@ -25,6 +26,7 @@ import {
   parseNumber,
   parseRemaining,
   parseResult,
+  parseRules,
   parseStatuses,
   parseWhole,
   replyError,
@@ -84,6 +86,7 @@ export class Exchange {
   #watched = false
   #ahead: number | undefined
   #statuses: readonly StatusReport[] | undefined
+  #rules: readonly RulesReport[] | undefined
   #answers = 0
   #moment: Moment | undefined
   #error: unknown
@@ -243,6 +246,7 @@ export class Exchange {
       watched: this.#watched,
       ...(this.#ahead !== undefined && { ahead: this.#ahead }),
       ...(this.#statuses && { statuses: this.#statuses }),
+      ...(this.#rules && { rules: this.#rules }),
     }
   }
 
@@ -255,15 +259,15 @@ export class Exchange {
     news: LeaseNotice[],
   ): Promise<BlockState[]> {
     const states: BlockState[] = []
-    const { ttl, status, watch } = request
+    const { ttl, status, watch, rules } = request
     let wantsHot = hot !== undefined
     let wantsNews = request.leases === true
     for (let page = 0; page < MOST_PAGES; page++) {
       const { cursor } = bucket
-      const { nodes: registryKey, status: statusKey, ahead: aheadKey, leases: newsKey } = bucket.keys
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey, rules: rulesKey, leases: newsKey } = bucket.keys
       const { moment, rest, setBack } = await bucket.call(
         heartbeatScript,
-        [registryKey, statusKey, aheadKey, newsKey],
+        [registryKey, statusKey, aheadKey, rulesKey, newsKey],
         (common) =>
           JSON.stringify({
             ...common,
@@ -273,11 +277,11 @@ export class Exchange {
             page: PAGE,
             hot: wantsHot,
             leases: wantsNews,
-            ...(registry && { status, watch }),
+            ...(registry && { status, watch, rules }),
           }),
         this.#nodesTime,
       )
-      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, leaseNews, lost] = rest
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, leaseNews, lost] = rest
       // What the heartbeat can't do without.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
@@ -289,6 +293,7 @@ export class Exchange {
         this.#watched = watched === 1
         this.#ahead = ahead === '' || ahead === undefined ? undefined : understood(() => parseNumber(ahead))
         if (watch) this.#statuses = parseStatuses(statuses)
+        if (rules !== undefined && page === 0) this.#rules = parseRules(otherRules)
       }
       if (wantsHot && Array.isArray(hotMembers)) {
         for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))

@@ -1,0 +1,47 @@
+import { bursts, type Scenario } from '@weir/testing'
+import { mostAdmitted, reactionTime } from './attack/bound.ts'
+import { atMost, type Goal, type Size } from './goal.ts'
+
+/** Milliseconds. */
+const INTERVAL = 10_000
+/** Requests of a volley, within so many milliseconds. */
+const VOLLEY = 1_000
+const WIDTH = 10
+/** Of them within the reaction time to a store that is a round trip of 1 ms away. */
+const PEAK = Math.ceil((VOLLEY * reactionTime(1)) / WIDTH)
+
+/** Many requests at the same moment, where few are allowed. */
+export const volleyGoals: readonly Goal[] = [
+  {
+    id: 'N5',
+    title: 'A thousand requests within 10 ms, on small limits',
+    cases: (size) =>
+      [1, 5, 20, 100].flatMap((limit) =>
+        [3, 12, 50].flatMap((nodes) =>
+          [false, true].map((leased) => ({
+            name: `${limit} per 10 s, ${nodes} nodes${leased ? ', leases' : ''}`,
+            scenarios: [volleys(limit, nodes, leased, size)],
+            judge: (results) => [
+              atMost(
+                'admitted',
+                Math.max(...results.flatMap(({ measured }) => measured.map(({ admitted }) => admitted))),
+                leased ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK }),
+                'units',
+              ),
+            ],
+          })),
+        ),
+      ),
+  },
+]
+
+/** One in every other interval, so that each finds an idle key. */
+function volleys(limit: number, nodes: number, leased: boolean, { intervals }: Size): Scenario {
+  return {
+    policy: { limit, interval: INTERVAL, ...(leased && { coordination: 'leases', degraded: 'closed' }) },
+    nodes,
+    warmup: 0,
+    intervals,
+    load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),
+  }
+}
