@@ -2,6 +2,7 @@ import type { Store } from '@weir/core'
 import type { TestRunner } from '../store-contract/store-contract.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
+import { centralCases } from './central.ts'
 import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
@@ -43,6 +44,7 @@ export function adapterContract<Req>(
   const cases: readonly AdapterCase[] = [
     ...limitCases,
     ...timeCases,
+    ...centralCases,
     ...keyCases,
     ...answerCases,
     ...refundCases,
