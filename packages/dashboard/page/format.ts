@@ -32,6 +32,13 @@ export function rule(limit: number, interval: number): string {
   return `${count(limit)} per ${span(interval).replace(/^1\s/, '')}`
 }
 
+/** What a limit means over time, where that is not the plain window: `, token bucket, 20 at once`. */
+export function means({ algorithm, limit, capacity }: { algorithm: string; limit: number; capacity: number }): string {
+  // What stands behind an algorithm's name are its numbers.
+  const name = algorithm === 'fixed-window' ? '' : `, ${algorithm.replace(/[-\d]+$/, '').replaceAll('-', ' ')}`
+  return capacity === limit ? name : `${name}, ${count(capacity)} at once`
+}
+
 export function clock(time: number): string {
   return new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 }

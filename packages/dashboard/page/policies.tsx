@@ -1,6 +1,6 @@
 import type { PolicyView, View } from '../src/protocol.ts'
 import { Bar } from './bar.tsx'
-import { count, keyName, percent, rate, rule } from './format.ts'
+import { count, keyName, means, percent, rate, rule } from './format.ts'
 
 export function Policies({ view }: { view: View }) {
   return (
@@ -51,7 +51,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         {policy.dryRun === true && <span class="tag">dry run</span>}
         <span class="rule">
           {rule(policy.limit, policy.interval)}
-          {policy.algorithm.startsWith('sliding') && ', sliding'}
+          {means(policy)}
         </span>
       </th>
       <td>
@@ -62,7 +62,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
             <span class="key small" title={hottest.key}>
               {keyName(hottest.key)}
             </span>
-            <Bar used={hottest.used} limit={policy.limit} />
+            <Bar used={hottest.used} limit={hottest.limit} />
           </>
         )}
       </td>

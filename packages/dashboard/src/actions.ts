@@ -67,9 +67,10 @@ export function act(throttler: DashboardThrottler, name: ActionName, { key, poli
 
 function find(throttler: DashboardThrottler, key: string): Found {
   const decision = throttler.peek(key, 1)
-  const parts = decision.parts.flatMap(({ policy, key: counted, limit, remaining, reason, retryAfter }) =>
+  const parts = decision.parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfter }) => {
     // A policy with one key for all has nothing to do with what was looked for.
-    policy === undefined || counted !== key ? [] : [{ policy: policy.name, key, limit, remaining, reason, retryAfter }],
-  )
+    if (policy === undefined || counted !== key) return []
+    return [{ policy: policy.name, key, limit: policy.algorithm.most?.(own) ?? own, remaining, reason, retryAfter }]
+  })
   return { parts, blocked: key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked }
 }

@@ -7,6 +7,8 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   readonly interval: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
+  /** Units that a key may take at once after rest: the limit, or what a bucket holds. */
+  readonly capacity: number
   readonly blocked: number
   /** Units of all nodes that their store does not know of yet. */
   readonly unsynced: number
@@ -69,6 +71,7 @@ export interface Found {
   readonly parts: readonly {
     readonly policy: string
     readonly key: string
+    /** What the key may use: the limit, or what a bucket holds. */
     readonly limit: number
     readonly remaining: number
     readonly reason: string

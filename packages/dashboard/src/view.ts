@@ -36,7 +36,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   const views = new Map<string, PolicyView>()
   for (const { policies } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, algorithm, blocked, unsynced, overshoot } = policy
+      const { name, limit, interval, algorithm, capacity, blocked, unsynced, overshoot } = policy
       const before = views.get(name)
       const { admitted, refused } = rates.ofPolicy(name)
       views.set(name, {
@@ -45,6 +45,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
         limit: before?.limit ?? limit,
         interval,
         algorithm,
+        capacity: before?.capacity ?? capacity,
         blocked: Math.max(before?.blocked ?? 0, blocked),
         unsynced: (before?.unsynced ?? 0) + unsynced,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),
@@ -87,7 +88,8 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
  * of them knows where that is more. Both are lower bounds of the truth.
  */
 function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: readonly PolicyView[]): TopKey[] {
-  const limits = new Map(policies.map(({ name, limit }) => [name, limit]))
+  const capacities = new Map(policies.map(({ name, capacity }) => [name, capacity]))
+  const limits = new Map(snapshot.top.map(({ policy, key, limit }) => [JSON.stringify([policy, key]), limit]))
   const found = new Map<string, { policy: string; key: string; known: number; own: number }>()
   const others = nodes.filter(({ self }) => !self).flatMap(({ top }) => top)
   for (const { policy, key, used, own } of [...snapshot.top, ...others]) {
@@ -95,8 +97,10 @@ function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: re
     const before = found.get(id)
     found.set(id, { policy, key, known: Math.max(used, before?.known ?? 0), own: own + (before?.own ?? 0) })
   }
-  const keys = [...found.values()]
-    .map(({ policy, key, known, own }) => ({ policy, key, used: Math.max(known, own), limit: limits.get(policy) ?? Number.NaN }))
+  const keys = [...found]
+    .map(([id, { policy, key, known, own }]) => {
+      return { policy, key, used: Math.max(known, own), limit: limits.get(id) ?? capacities.get(policy) ?? Number.NaN }
+    })
     .sort((a, b) => b.used / b.limit - a.used / a.limit)
   const left = new Map<string, number>()
   return keys.filter(({ policy }) => {

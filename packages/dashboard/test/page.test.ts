@@ -1,4 +1,14 @@
 import type { Server } from 'node:http'
+import {
+  createThrottler,
+  fixedWindow,
+  leakyBucket,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  type Throttler,
+  tokenBucket,
+} from '@weir/core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type DashboardOptions, dashboard } from '../src/index.ts'
@@ -15,8 +25,11 @@ describe.skipIf(CHROMIUM === undefined)(
     }, 60_000)
     afterAll(() => browser.close())
 
-    async function open(options: DashboardOptions = { authorize: () => true, actions: true }, path = '/deep/mount/weir') {
-      const throttler = throttlerFor()
+    function open(options: DashboardOptions = { authorize: () => true, actions: true }, path = '/deep/mount/weir') {
+      return show(throttlerFor(), options, path)
+    }
+
+    async function show(throttler: Throttler, options: DashboardOptions = { authorize: 'none' }, path = '/weir') {
       const handler = dashboard(throttler, options)
       onTestFinished(() => handler.close())
       const { url, port, server } = await serve(handler)
@@ -89,6 +102,53 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
       await page.getByText('would be admitted').first().waitFor()
       await page.getByText('7 of 100').first().waitFor()
+    })
+
+    test('says what each limit means, and how much a key has used of what it may take', async () => {
+      const limit = { limit: 60, interval: '1h', coordination: 'local' } as const
+      const ROWS = [
+        { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
+        {
+          says: /fixed window first request$/,
+          used: '3 of 60',
+          policy: { name: 'first', algorithm: fixedWindow({ start: 'first-request' }) },
+        },
+        { says: /, sliding window$/, used: '3 of 60', policy: { name: 'window', algorithm: slidingWindow() } },
+        { says: /, sliding counter$/, used: '3 of 60', policy: { name: 'counter', algorithm: slidingCounter() } },
+        { says: /, sliding log$/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
+        { says: /, token bucket, 4 at once$/, used: '3 of 4', policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) } },
+        {
+          says: /, token bucket warm up, 100 at once$/,
+          used: '9 of 100',
+          policy: { name: 'warm', algorithm: tokenBucket({ burst: 100, warmUp: '10h' }) },
+        },
+        {
+          says: /, leaky bucket, 5 at once$/,
+          used: '3 of 5',
+          policy: { name: 'leaky', algorithm: leakyBucket({ burst: 4, immediate: 4 }) },
+        },
+      ]
+      const throttler = createThrottler({ policies: ROWS.map(({ policy }) => ({ ...limit, ...policy })) })
+      onTestFinished(() => throttler.close())
+      const { page, heard } = await show(throttler)
+      throttler.check('needle', 3)
+      await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
+      for (const { says, used, policy } of ROWS) {
+        const row = page
+          .getByRole('region', { name: 'Limits' })
+          .getByRole('row')
+          .filter({ hasText: 'needle' })
+          .filter({ hasText: policy.name })
+        await row.first().waitFor()
+        const rules = await page.getByRole('region', { name: 'Limits' }).getByRole('rowheader').allTextContents()
+        expect(
+          rules.some((text) => text.startsWith(policy.name) && says.test(text)),
+          `${policy.name} in ${rules.join('; ')}`,
+        ).toBe(true)
+        await row.getByText(used).first().waitFor()
+        await page.getByRole('listitem').filter({ hasText: policy.name }).filter({ hasText: used }).first().waitFor()
+      }
+      expect(heard).toEqual([])
     })
 
     test('a key is text, whatever it holds', async () => {

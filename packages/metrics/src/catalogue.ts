@@ -145,6 +145,15 @@ export const METRICS: readonly Metric[] = Object.freeze([
     read: perPolicy(({ limit }) => limit),
   },
   {
+    name: 'weir.policy.capacity',
+    prometheus: 'weir_policy_capacity_units',
+    kind: 'gauge',
+    unit: '{unit}',
+    description: 'Cost units that a key may take at once after rest: the limit, or what a bucket holds',
+    labels: ['policy'],
+    read: perPolicy(({ capacity }) => capacity),
+  },
+  {
     name: 'weir.policy.interval',
     prometheus: 'weir_policy_interval_seconds',
     kind: 'gauge',

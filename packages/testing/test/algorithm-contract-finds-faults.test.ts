@@ -139,6 +139,32 @@ describe('the algorithm contract finds a meter that', () => {
         }
       },
     ],
+    [
+      'is broken by a charge beyond all numbers',
+      'whatever it is given, what it tells is possible, and a reset key is as new',
+      (meter, whole) => {
+        meter.remaining = (slot, now) => (whole.usedOf(slot, now) >= 1e9 ? Number.NaN : whole.remaining(slot, now))
+      },
+    ],
+    [
+      "compares each request with its policy's limit",
+      'a limit that is given with a request is compared with what was used',
+      (meter, whole) => {
+        meter.allows = (slot, cost, _limit, now) => whole.allows(slot, cost, meter.site.policy.limit, now)
+      },
+    ],
+    [
+      'saves up what a sleeping process did not use',
+      'after a long sleep of the process a key has all that a new one has, and no more',
+      (meter, whole) => {
+        let last = 0
+        meter.allows = (slot, cost, limit, now) => {
+          const slept = now - last > 15 * meter.site.policy.interval
+          if (!slept) last = now
+          return whole.allows(slot, cost, slept ? 2 * limit : limit, now)
+        }
+      },
+    ],
   ])('%s', async (_, title, spoil) => {
     const failures = await failuresOf(broken(spoil))
     expect([...failures.keys()]).toContain(title)

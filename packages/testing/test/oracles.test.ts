@@ -122,6 +122,18 @@ describe('published tables', () => {
     expect(check(2).delay).toBe(100)
   })
 
+  // The same; Go takes from what is given back what was reserved after it, so there the last request waits until t5.
+  test('token bucket, reserved and cancelled: what is given back is free for whoever comes', async () => {
+    const { throttler, to, check } = limiter(leakyBucket({ burst: 100, immediate: 3 }), 10, 1000)
+    const given = [check(4), check(3), check(1), check(1)] as const
+    expect(given.map(({ delay }) => delay)).toEqual([0, 300, 400, 500])
+    await to(100)
+    throttler.refund(given[3])
+    throttler.refund(given[1])
+    // From t1 on.
+    expect(check(3).delay).toBe(300)
+  })
+
   test('token bucket, unused time saved, the next request pays', async () => {
     const five = limiter(tokenBucket({ burst: 6 }), 5, 1000)
     five.check(5)
@@ -174,6 +186,22 @@ describe('published tables', () => {
       // Rounded up to milliseconds, and then to hundredths.
       for (const wait of [0, 1.75, 1.26, 0.76, 0.3, 0.2]) expect(await warm.acquire()).toBeCloseTo(wait, 1.8)
     })
+  })
+
+  // alibaba/Sentinel, WarmUpController: 10 a second, warm in 10 s, three times as slow when cold. The same line as Guava's.
+  test('warm-up by count', async () => {
+    const warm = limiter(tokenBucket({ burst: 1, warmUp: '10s' }), 10, 1000)
+    const waits: number[] = []
+    for (let i = 0; i < 110; i++) waits.push(await warm.acquire())
+    const stored = (permits: number) => Math.max(0, permits - 50) * 0.004 + 1 / 10
+    // 100 are stored, 50 of them slow: the first comes at 3.33 a second, and after 10 s the pace is 10 a second.
+    for (let i = 0; i < 100; i++) {
+      const between = i < 50 ? (stored(100 - i) + stored(99 - i)) / 2 : 1 / 10
+      expect([i, Math.abs((waits[i + 1] as number) - between) < 0.002]).toEqual([i, true])
+    }
+    const slow = waits.slice(0, 51).reduce((sum, wait) => sum + wait, 0)
+    expect(slow).toBeCloseTo(10, 1)
+    expect(1 / stored(100)).toBeCloseTo(3.33, 2)
   })
 
   // alibaba/Sentinel, ThrottlingControllerTest: 10 a second, none waits for more than 500 ms.

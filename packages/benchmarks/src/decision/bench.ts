@@ -2,6 +2,7 @@ import type { Bench } from '../harness/bench.ts'
 import { inTurn, printed, runProgram } from '../harness/programs.ts'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { spread } from '../harness/statistics.ts'
+import { instructionsOf } from './instructions.ts'
 import type { DecisionInput, DecisionResult } from './program.ts'
 
 const SIZES = [1, 1000, 100_000, 1_000_000]
@@ -23,7 +24,8 @@ const ALGORITHMS = [
   'weir, leakyBucket()',
   'weir, slidingLog()',
 ]
-const BUCKETS = ['limiter', 'rate-limiter-flexible, burst']
+/** A log written as plainly as the floor: what the algorithm itself takes. And buckets of others. */
+const BESIDE = ['plain log', 'limiter', 'rate-limiter-flexible, burst']
 const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible']
 
 /** Nanoseconds for a decision, and how many times the plain window in the same process that is. */
@@ -42,7 +44,7 @@ export const decision: Bench = async ({ rounds, quick }) => {
     add('weir with a store', keys, 'cached', 'allow', 100_000)
   }
   for (const algorithm of ALGORITHMS) add(algorithm, 1000, 'cached', 'allow', 50_000)
-  for (const peer of BUCKETS) add(peer, 1000, 'cached', 'allow', 20_000)
+  for (const peer of BESIDE) add(peer, 1000, 'cached', 'allow', 20_000)
   for (const peer of PEERS) add(peer, 1000, 'cached', 'allow', 20_000)
   for (const peer of PEERS) add(peer, 1000, 'cached', 'refuse', 20_000)
 
@@ -67,7 +69,8 @@ export const decision: Bench = async ({ rounds, quick }) => {
     const most = contender === 'weir' ? 1.1 : contender === 'weir, three levels' ? 2.5 : ALGORITHMS.includes(contender) ? 1.5 : undefined
     if (most !== undefined) goals.push({ what: `${contender}, ${keys} keys, ${strings}, ${outcome}`, value: ratio.median, most })
   }
-  return [{ title: 'One decision', rows, goals }, await heard(rounds, slices), await retained(), await deoptimised()]
+  const counted = quick ? [] : await instructionsOf(ALGORITHMS, 1.5, [...BESIDE, ...PEERS])
+  return [{ title: 'One decision', rows, goals }, ...counted, await heard(rounds, slices), await retained(), await deoptimised()]
 }
 
 /** What listeners cost: each beside a throttler in the same process that nobody listens to. */

@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Bench } from '../harness/bench.ts'
+import { CALLGRIND, collected, hasValgrind, REPEATABLE } from '../harness/callgrind.ts'
 import { startProgram } from '../harness/programs.ts'
 import { type Report, type Row, round } from '../harness/report.ts'
 import { Load } from './load.ts'
@@ -10,19 +10,12 @@ import type { ServerInput } from './server.ts'
 
 const CONTENDERS = ['bare', 'fields alone', 'weir', 'peer'] as const
 
-/** The same program on every run: one thread, the same hashes, and compiled at the same requests. */
-const REPEATABLE = ['--predictable', '--hash-seed=1', '--random-seed=1']
-const CALLGRIND = ['valgrind', '--tool=callgrind', '--smc-check=all-non-file', '--callgrind-out-file=/dev/null']
-
 /**
  * Instructions that a server's process takes for each request, without those of the kernel: counted, not timed, so they are the
  * same on a busy machine. Needs valgrind.
  */
 export const instructions: Bench = async ({ quick }) => {
-  if (spawnSync('valgrind', ['--version']).status !== 0) {
-    console.log('instructions: skipped, as valgrind is not installed (Debian: apt-get install valgrind)')
-    return []
-  }
+  if (!hasValgrind('instructions')) return []
   const reports: Report[] = []
   for (const framework of ['express', 'fastify', 'koa'] as const) {
     const bare = await perRequest({ framework, contender: 'bare', limit: 1 }, quick)
@@ -66,7 +59,5 @@ async function total(input: ServerInput, requests: number): Promise<number> {
   await ended
   const expected = input.limit === 1 && input.contender !== 'bare' ? '429' : '200'
   if ((statuses[expected] ?? 0) < requests - 1) throw new Error(`${input.contender} answered ${JSON.stringify(statuses)}, not ${expected}`)
-  const collected = /Collected : (\d+)/.exec(said)?.[1]
-  if (collected === undefined) throw new Error(`valgrind told no count:\n${said.slice(-2000)}`)
-  return Number(collected)
+  return collected(said)
 }

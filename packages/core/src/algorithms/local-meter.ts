@@ -194,7 +194,9 @@ export abstract class LocalMeter implements Meter {
   }
 
   usedOf(slot: number, now: number): number {
-    const limit = this.site.limitOf(slot)
+    const own = this.site.limitOf(slot)
+    // Of a key without a limit everything is left: so much as one with the policy's limit would have used.
+    const limit = own === Number.POSITIVE_INFINITY ? this.site.policy.limit : own
     return Math.max(0, this.site.most(limit) - this.left(slot, limit, now))
   }
 

@@ -9,7 +9,18 @@ export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `
 /** One policy at one node, as it is told to the others. Sums are since the node's start. */
 export type PolicyStatus = Pick<
   PolicySnapshot,
-  'name' | 'limit' | 'interval' | 'algorithm' | 'keys' | 'blocked' | 'admitted' | 'refused' | 'unsynced' | 'overshoot' | 'share'
+  | 'name'
+  | 'limit'
+  | 'interval'
+  | 'algorithm'
+  | 'capacity'
+  | 'keys'
+  | 'blocked'
+  | 'admitted'
+  | 'refused'
+  | 'unsynced'
+  | 'overshoot'
+  | 'share'
 >
 
 /** What a node tells the others of itself while somebody watches the cluster. */
@@ -58,11 +69,12 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     failures: sync.failures,
     clockOffset: rounded(sync.clockOffset),
     policies: snapshot.policies.map(
-      ({ name, limit, interval, algorithm, keys, blocked, admitted, refused, unsynced, overshoot, share }) => ({
+      ({ name, limit, interval, algorithm, capacity, keys, blocked, admitted, refused, unsynced, overshoot, share }) => ({
         name,
         limit,
         interval,
         algorithm,
+        capacity,
         keys,
         blocked,
         admitted,
@@ -131,7 +143,7 @@ export function parseStatus(text: string): NodeStatus | undefined {
 
 function isPolicyStatus(value: unknown): boolean {
   if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['algorithm'] !== 'string') return false
-  return ['limit', 'interval', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'overshoot', 'share'].every((name) =>
+  return ['limit', 'interval', 'capacity', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'overshoot', 'share'].every((name) =>
     Number.isFinite(value[name]),
   )
 }

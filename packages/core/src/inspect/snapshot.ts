@@ -34,8 +34,10 @@ export interface PolicySnapshot {
   /** Units per `interval` (milliseconds) for each key. */
   readonly limit: number
   readonly interval: number
-  /** The algorithm's name, e.g. `'fixed-window'`. */
+  /** The algorithm's id, e.g. `'fixed-window'`. */
   readonly algorithm: string
+  /** Units that a key which was not used for long may take at once: the limit, or what a bucket holds. */
+  readonly capacity: number
   readonly coordination: Coordination
   /** Refusals are counted, but nothing was refused. */
   readonly dryRun: boolean
@@ -149,6 +151,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       limit,
       interval,
       algorithm: algorithm.id,
+      capacity: limiter.most(limit),
       coordination,
       dryRun,
       keys: limiter.table.size,

@@ -3,6 +3,7 @@ import type { CentralAlgorithm, Exchange, Exchanging, SharedSite, StoreExchange 
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Emitter } from '../report/events.ts'
+import { moveBlocks } from './move-blocks.ts'
 import type { ThrottlerSettings } from './options.ts'
 
 /** So long, in intervals, the store may have counts of a policy that was taken out. */
@@ -61,6 +62,10 @@ export class LimiterSet {
       return kept
     })
     const gone = before.filter((limiter) => !all.includes(limiter)).map((limiter) => ({ limiter, at: now }))
+    for (const { limiter } of gone) {
+      const next = all.find(({ policy }) => policy.name === limiter.policy.name)
+      if (next !== undefined && limiter.blocks.size > 0) moveBlocks(limiter, next, now)
+    }
     this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone]
     const shared = all.filter(({ policy }) => policy.coordination !== 'local')
     this.all = all

@@ -1,5 +1,6 @@
 import type { Store } from '@weir/core'
 import type { TestRunner } from '../store-contract/store-contract.ts'
+import { algorithmCases } from './algorithms.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
 import { centralCases } from './central.ts'
@@ -43,6 +44,7 @@ export function adapterContract<Req>(
 ): void {
   const cases: readonly AdapterCase[] = [
     ...limitCases,
+    ...algorithmCases,
     ...timeCases,
     ...centralCases,
     ...keyCases,

@@ -4,6 +4,7 @@ import type { AlgorithmCase } from './case.ts'
 import { circumstanceCases } from './circumstances.ts'
 import { correctionCases } from './corrections.ts'
 import { decisionCases } from './decisions.ts'
+import { hostileCases } from './hostile.ts'
 import type { AlgorithmUnderTest } from './model.ts'
 import { AlgorithmRun } from './run.ts'
 import { stepCases } from './steps.ts'
@@ -45,6 +46,7 @@ export function algorithmContract(
     ...decisionCases,
     ...correctionCases,
     ...circumstanceCases,
+    ...hostileCases,
     ...(subject.algorithm.step === undefined ? [] : stepCases),
   ]
   const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))

@@ -92,6 +92,13 @@ export class AlgorithmRun {
     await this.clock.advance(milliseconds)
   }
 
+  /** The process is suspended: time passes, and no timer fires until it is over. */
+  async sleep(milliseconds: number): Promise<void> {
+    this.note(`sleep ${milliseconds}`)
+    this.clock.stall(this.clock.time.now + milliseconds)
+    await this.clock.advance(milliseconds)
+  }
+
   note(step: string): void {
     this.#steps.push(step)
   }
@@ -114,6 +121,8 @@ export class KeyUnderTest {
   readonly throttler: Throttler
   readonly key: string
   readonly model: AlgorithmModel
+  /** Whether each request is given the run's limit of the moment. */
+  tellsLimit = false
   #taken = 0
 
   constructor(run: AlgorithmRun, throttler: Throttler, key: string) {
@@ -146,7 +155,9 @@ export class KeyUnderTest {
   check(cost: number): Decision {
     const most = this.most()
     const least = this.least()
-    const decision = this.throttler.check(this.key, cost)
+    const { limit } = this.run
+    const decision = this.throttler.check(this.key, this.tellsLimit ? { cost, limit } : cost)
+    if (this.tellsLimit) this.note(`limit ${limit}`)
     this.note(`${this.key} ${cost} ${decision.allowed ? '✓' : `✗ ${decision.reason}`}`)
     if (decision.allowed) {
       assert.ok(cost <= most + this.slack, `${cost} units were admitted, and the definition has room for ${most}`)

@@ -15,23 +15,56 @@ import { ROUNDING } from './step.ts'
  */
 export class LocalSlidingCounter extends LocalMeter {
   readonly #time: StoreTime
-  #ordinal = 0 as Ordinal
+  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected ordinal = 0 as Ordinal
+  /** The limit; less than 0 while some key has one of its own. */
+  protected limit: number
 
   /** @param time the clock whose epoch the intervals are of */
   constructor(site: MeterSite, time: StoreTime) {
     super(site)
     this.#time = time
+    this.limit = site.policy.limit
+  }
+
+  override adopt(now: number): void {
+    this.recheck()
+    super.adopt(now)
+  }
+
+  override recheck(): void {
+    this.limit = this.site.limited ? -1 : this.site.policy.limit
+  }
+
+  /** A request to a key that was in use in this interval, and that fits even were the one before it to count in full. */
+  override take(slot: number, cost: number, now: number): boolean {
+    const { fields, flags } = this.site.table
+    const base = slot * 3
+    const units = (fields[base + 1] as number) + cost
+    if (fields[base + 2] !== this.ordinal || !((fields[base] as number) + units <= this.limit) || ((flags[slot] as number) & 4) !== 0) {
+      return super.take(slot, cost, now)
+    }
+    fields[base + 1] = units
+    this.admitted += cost
+    return true
+  }
+
+  override remaining(slot: number, now: number): number {
+    const { fields } = this.site.table
+    const base = slot * 3
+    if (this.limit < 0 || fields[base + 2] !== this.ordinal || fields[base] !== 0) return super.remaining(slot, now)
+    return Math.max(0, this.limit - (fields[base + 1] as number))
   }
 
   override roll(now: number): void {
     const { interval } = this.site.policy
     const ordinal = ordinalAt(this.#time.at(now), interval)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
-    if (ordinal > this.#ordinal) {
-      this.#ordinal = ordinal
+    if (ordinal > this.ordinal) {
+      this.ordinal = ordinal
       this.site.movedTo(ordinal)
     }
-    this.rollAt = nextRoll(this.#time, this.#ordinal, interval, now)
+    this.rollAt = nextRoll(this.#time, this.ordinal, interval, now)
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
@@ -53,7 +86,7 @@ export class LocalSlidingCounter extends LocalMeter {
     const current = this.#current(slot)
     const room = limit - cost
     const before = current <= room ? (room - current) / previous : room / current - 1
-    const opens = endOf(this.#ordinal, interval) - before * interval
+    const opens = endOf(this.ordinal, interval) - before * interval
     return Math.max(0, this.#time.monotonicAt(opens) - now) + ROUNDING
   }
 
@@ -62,38 +95,38 @@ export class LocalSlidingCounter extends LocalMeter {
   }
 
   protected override idle(slot: number): boolean {
-    return this.#ordinal - (this.fields[slot * 3 + 2] as number) >= 2
+    return this.ordinal - (this.fields[slot * 3 + 2] as number) >= 2
   }
 
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
     const previous = this.#previous(slot)
     const current = this.#current(slot)
     // Taken by a clock that was ahead, they count in the running interval.
-    if (ordinal >= this.#ordinal) this.#write(slot, previous, Math.max(0, current - units))
-    else if (ordinal === this.#ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
+    if (ordinal >= this.ordinal) this.#write(slot, previous, Math.max(0, current - units))
+    else if (ordinal === this.ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
   }
 
   /** previous · (1 − elapsed) + current */
   #used(slot: number, now: number): number {
     const { interval } = this.site.policy
-    const ahead = (endOf(this.#ordinal, interval) - this.#time.at(now)) / interval
+    const ahead = (endOf(this.ordinal, interval) - this.#time.at(now)) / interval
     return this.#previous(slot) * Math.min(1, Math.max(0, ahead)) + this.#current(slot)
   }
 
   #current(slot: number): number {
-    return this.fields[slot * 3 + 2] === this.#ordinal ? (this.fields[slot * 3 + 1] as number) : 0
+    return this.fields[slot * 3 + 2] === this.ordinal ? (this.fields[slot * 3 + 1] as number) : 0
   }
 
   #previous(slot: number): number {
     const last = this.fields[slot * 3 + 2] as number
-    if (last === this.#ordinal) return this.fields[slot * 3] as number
-    return last === this.#ordinal - 1 ? (this.fields[slot * 3 + 1] as number) : 0
+    if (last === this.ordinal) return this.fields[slot * 3] as number
+    return last === this.ordinal - 1 ? (this.fields[slot * 3 + 1] as number) : 0
   }
 
   #write(slot: number, previous: number, current: number): void {
     const { fields } = this
     fields[slot * 3] = previous
     fields[slot * 3 + 1] = current
-    fields[slot * 3 + 2] = this.#ordinal
+    fields[slot * 3 + 2] = this.ordinal
   }
 }

@@ -1,19 +1,20 @@
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { MOST_UNITS } from '../../keys/units.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import { mostTimes, ROUNDING } from './step.ts'
+import { WeightedLog } from './weighted-log.ts'
 
-/** Numbers of a ring that has room for a few times. A power of 2, as all sizes of rings. */
-const SMALLEST = 8
+/** Times that the first ring of a key has room for. A power of 2, as all sizes of rings. */
+const SMALLEST = 4
 
 /**
- * Logs of this process alone: `SLIDING_LOG_STEP` of many keys. Of each key:
+ * Logs of this process alone: `SLIDING_LOG_STEP` of many keys. A key whose requests took one unit each keeps their times alone; one
+ * that was counted anything else keeps the units beside them, in `weighted`, until its log is empty. Of each key:
  *
- *     fields[slot * 3]      units in its log
- *     fields[slot * 3 + 1]  where the oldest time stands in its ring
- *     fields[slot * 3 + 2]  numbers in its ring, two for each time
- *     rings[slot]           time, units, time, units, … round and round
+ *     fields[slot * 2]      where the oldest time stands in its ring
+ *     fields[slot * 2 + 1]  times in its ring; 0 where `weighted` has its log
+ *     rings[slot]           times, round and round
  */
 export class LocalSlidingLog extends LocalMeter {
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
@@ -21,24 +22,18 @@ export class LocalSlidingLog extends LocalMeter {
   protected readonly rings: (number[] | undefined)[] = []
   /** The limit; less than 0 while some key has one of its own. */
   protected limit: number
-  /** Numbers that a key keeps at most at that limit. */
-  protected most: number
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
-  /** For `untake`: units of the key before the last request that was counted, and whether that has a time of its own. */
-  protected usedBefore = 0
-  protected pushed = false
-  /** Else it was added to the newest time, which was so before. */
-  #timeBefore = 0
-  #unitsBefore = 0
-  /** Keys that were counted fractions, or more than can be added exactly: their sums must not be made by differences. */
-  readonly #inexact = new Set<number>()
+  /** The last request that `take` counted, as long as nothing has changed since, and what it left: asked for at once. */
+  protected lastSlot = -1
+  protected lastAt = 0
+  protected lastLeft = 0
+  readonly #weighted = new Map<number, WeightedLog>()
 
   constructor(site: MeterSite) {
     super(site)
     this.interval = site.policy.interval
     this.limit = site.policy.limit
-    this.most = 2 * mostTimes(this.limit)
   }
 
   override adopt(now: number): void {
@@ -47,39 +42,48 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   override recheck(): void {
-    const { limited, policy } = this.site
-    this.limit = limited ? -1 : policy.limit
-    this.most = 2 * mostTimes(policy.limit)
+    this.limit = this.site.limited ? -1 : this.site.policy.limit
+    this.lastSlot = -1
   }
 
-  /** A request of whole units that gets a time of its own; a number stands for an imported constant, as in `GatedMeter`. */
+  /** A request of one unit to a key with a ring that has room; a number stands for an imported constant, as in `GatedMeter`. */
   override take(slot: number, cost: number, now: number): boolean {
-    const { fields, flags } = this.site.table
     const ring = this.rings[slot]
-    if (ring === undefined || cost !== Math.floor(cost)) return false
-    const base = slot * 3
+    if (ring === undefined || cost !== 1) return super.take(slot, cost, now)
+    const { fields, flags } = this.site.table
+    const { interval } = this
     const mask = ring.length - 1
-    let used = fields[base] as number
-    if (now - (ring[fields[base + 1] as number] as number) >= this.interval) used = this.forget(slot, now)
-    const size = fields[base + 2] as number
-    const place = ((fields[base + 1] as number) + size) & mask
-    if (size === 0 || size > mask || size >= this.most || ring[(place - 2) & mask] === now) return false
-    if (!(used + cost <= this.limit) || ((flags[slot] as number) & 4) !== 0) return false
-    ring[place] = now
-    ring[place + 1] = cost
-    this.usedBefore = used
-    this.pushed = true
-    fields[base] = used + cost
-    fields[base + 2] = size + 2
-    this.admitted += cost
+    const base = slot * 2
+    let head = fields[base] as number
+    let size = fields[base + 1] as number
+    while (size > 0 && now - (ring[head] as number) >= interval) {
+      head = (head + 1) & mask
+      size--
+    }
+    if (size > mask || !(size + 1 <= this.limit) || ((flags[slot] as number) & 4) !== 0) return super.take(slot, cost, now)
+    ring[(head + size) & mask] = now
+    fields[base] = head
+    fields[base + 1] = size + 1
+    this.lastSlot = slot
+    this.lastAt = now
+    this.lastLeft = this.limit - size - 1
+    this.admitted++
     if (now >= this.toldUntil) this.tell(now)
     return true
   }
 
   override remaining(slot: number, now: number): number {
-    if (this.limit < 0) return this.left(slot, this.site.limitOf(slot), now)
-    const left = this.limit - this.#used(slot, now)
-    return Math.max(0, left)
+    return slot === this.lastSlot && now === this.lastAt ? this.lastLeft : super.remaining(slot, now)
+  }
+
+  override resetAfter(slot: number, now: number): number {
+    return slot === this.lastSlot && now === this.lastAt ? this.interval : this.#newestLeaves(slot, now)
+  }
+
+  #newestLeaves(slot: number, now: number): number {
+    const used = this.#used(slot, now)
+    if (used === 0) return 0
+    return (this.#weighted.get(slot)?.newest ?? this.#timeAt(slot, used - 1)) + this.interval - now
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
@@ -87,27 +91,10 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   protected override count(slot: number, cost: number, limit: number, now: number): void {
+    this.lastSlot = -1
     const used = this.#used(slot, now)
-    const { fields } = this
-    const base = slot * 3
-    const ring = this.#roomOf(slot)
-    const size = fields[base + 2] as number
-    const newest = ((fields[base + 1] as number) + size - 2) & (ring.length - 1)
-    this.usedBefore = used
-    this.pushed = size === 0 || (ring[newest] !== now && size < 2 * mostTimes(limit))
-    if (this.pushed) {
-      const place = (newest + 2) & (ring.length - 1)
-      ring[place] = now
-      ring[place + 1] = Math.min(MOST_UNITS, cost)
-      fields[base + 2] = size + 2
-    } else {
-      this.#timeBefore = ring[newest] as number
-      this.#unitsBefore = ring[newest + 1] as number
-      ring[newest] = now
-      ring[newest + 1] = sumOf(this.#unitsBefore, cost)
-    }
-    fields[base] = sumOf(used, cost)
-    if (!Number.isInteger(cost) || fields[base] === MOST_UNITS) this.#inexact.add(slot)
+    if (cost === 1 && used < mostTimes(limit) && !this.#weighted.has(slot)) this.#push(slot, now)
+    else this.#weightedOf(slot).push(now, Math.min(MOST_UNITS, cost), mostTimes(limit))
     if (now >= this.toldUntil) this.tell(now)
   }
 
@@ -117,16 +104,10 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   protected override restore(slot: number): void {
-    const { fields } = this
-    const base = slot * 3
-    const ring = this.#ringOf(slot)
-    fields[base] = this.usedBefore
-    if (this.pushed) fields[base + 2] = (fields[base + 2] as number) - 2
-    else {
-      const newest = this.#place(slot, (fields[base + 2] as number) - 2)
-      ring[newest] = this.#timeBefore
-      ring[newest + 1] = this.#unitsBefore
-    }
+    this.lastSlot = -1
+    const log = this.#weighted.get(slot)
+    if (log !== undefined) log.undo()
+    else this.fields[slot * 2 + 1] = (this.fields[slot * 2 + 1] as number) - 1
   }
 
   protected override left(slot: number, limit: number, now: number): number {
@@ -135,22 +116,12 @@ export class LocalSlidingLog extends LocalMeter {
 
   /** Until enough of the oldest units have left. */
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
-    const excess = this.#used(slot, now) + cost - limit - (limit * ROUNDING) / 2
-    const ring = this.#ringOf(slot)
-    const size = this.fields[slot * 3 + 2] as number
-    let units = 0
-    for (let at = 0; at < size; at += 2) {
-      const place = this.#place(slot, at)
-      units = sumOf(units, ring[place + 1] as number)
-      if (units >= excess) return (ring[place] as number) + this.interval - now
-    }
-    return 0
-  }
-
-  override resetAfter(slot: number, now: number): number {
-    this.#used(slot, now)
-    const size = this.fields[slot * 3 + 2] as number
-    return size === 0 ? 0 : (this.#ringOf(slot)[this.#place(slot, size - 2)] as number) + this.interval - now
+    const used = this.#used(slot, now)
+    if (used === 0) return 0
+    const excess = used + cost - limit - (limit * ROUNDING) / 2
+    const log = this.#weighted.get(slot)
+    const leaves = log === undefined ? this.#timeAt(slot, Math.min(used, Math.max(1, Math.ceil(excess))) - 1) : log.leaves(excess)
+    return leaves + this.interval - now
   }
 
   protected override idle(slot: number, now: number): boolean {
@@ -159,29 +130,14 @@ export class LocalSlidingLog extends LocalMeter {
 
   /** @param takenAt the millisecond that they were taken in */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, _limit: number, now: number): void {
-    this.#used(slot, now)
-    if (now - takenAt >= this.interval) return
-    const { fields } = this
-    const base = slot * 3
-    const ring = this.#ringOf(slot)
-    const size = fields[base + 2] as number
-    let left = units
-    let kept = 0
-    for (let at = 0; at < size; at += 2) {
-      const place = this.#place(slot, at)
-      const time = ring[place] as number
-      const back = time >= takenAt ? Math.min(left, ring[place + 1] as number) : 0
-      const rest = (ring[place + 1] as number) - back
-      left -= back
-      if (rest <= 0) continue
-      const to = this.#place(slot, kept)
-      ring[to] = time
-      ring[to + 1] = rest
-      kept += 2
-    }
-    fields[base + 2] = kept
-    if (!Number.isInteger(units)) this.#inexact.add(slot)
-    fields[base] = this.#sum(slot)
+    this.lastSlot = -1
+    const used = this.#used(slot, now)
+    if (used === 0 || now - takenAt >= this.interval) return
+    if (this.#weighted.has(slot) || !Number.isInteger(units)) {
+      const log = this.#weightedOf(slot)
+      log.giveBack(takenAt, units)
+      if (log.size === 0) this.#weighted.delete(slot)
+    } else this.#remove(slot, takenAt, units)
   }
 
   protected override cleared(slot: number): void {
@@ -189,8 +145,9 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   override forgotten(slot: number): void {
+    this.lastSlot = -1
     this.rings[slot] = undefined
-    this.#inexact.delete(slot)
+    this.#weighted.delete(slot)
   }
 
   /** Has decisions know in which millisecond they were made: a refund must. */
@@ -202,63 +159,81 @@ export class LocalSlidingLog extends LocalMeter {
 
   /** Units in the log, once what has left the interval is forgotten. */
   #used(slot: number, now: number): number {
-    const { fields } = this
-    const base = slot * 3
-    if (fields[base + 2] === 0 || now - (this.#ringOf(slot)[fields[base + 1] as number] as number) < this.interval) {
-      return fields[base] as number
-    }
-    return this.forget(slot, now)
+    const { fields } = this.site.table
+    const size = fields[slot * 2 + 1] as number
+    if (size === 0) return this.#weighted.size === 0 ? 0 : this.#usedOfWeighted(slot, now)
+    return now - this.#timeAt(slot, 0) < this.interval ? size : this.#forget(slot, now)
   }
 
-  /** Forgets what has left the interval; returns the units that are left. */
-  protected forget(slot: number, now: number): number {
+  #usedOfWeighted(slot: number, now: number): number {
+    const log = this.#weighted.get(slot)
+    if (log === undefined) return 0
+    log.forget(now, this.interval)
+    if (log.size === 0) this.#weighted.delete(slot)
+    return log.used
+  }
+
+  /** Forgets what has left the interval; returns the times that are left. */
+  #forget(slot: number, now: number): number {
     const { fields } = this
-    const base = slot * 3
-    const ring = this.#ringOf(slot)
-    let size = fields[base + 2] as number
-    let head = fields[base + 1] as number
-    let used = fields[base] as number
+    const ring = this.rings[slot] as number[]
+    let head = fields[slot * 2] as number
+    let size = fields[slot * 2 + 1] as number
     while (size > 0 && now - (ring[head] as number) >= this.interval) {
-      used -= ring[head + 1] as number
-      head = (head + 2) & (ring.length - 1)
-      size -= 2
+      head = (head + 1) & (ring.length - 1)
+      size--
     }
-    fields[base + 1] = head
-    fields[base + 2] = size
-    if (size === 0) this.#inexact.delete(slot)
-    return (fields[base] = size === 0 ? 0 : this.#inexact.has(slot) ? this.#sum(slot) : used)
+    fields[slot * 2] = head
+    return (fields[slot * 2 + 1] = size)
   }
 
-  #sum(slot: number): number {
-    const ring = this.#ringOf(slot)
-    const size = this.fields[slot * 3 + 2] as number
-    let units = 0
-    for (let at = 0; at < size; at += 2) units = sumOf(units, ring[this.#place(slot, at) + 1] as number)
-    return units
+  /** The `place`th time of a ring, the oldest first. */
+  #timeAt(slot: number, place: number): number {
+    const ring = this.rings[slot] as number[]
+    return ring[((this.fields[slot * 2] as number) + place) & (ring.length - 1)] as number
   }
 
-  /** Where in its ring a number of the log stands. */
-  #place(slot: number, at: number): number {
-    return ((this.fields[slot * 3 + 1] as number) + at) & (this.#ringOf(slot).length - 1)
+  #push(slot: number, now: number): void {
+    const { fields, rings } = this
+    const size = fields[slot * 2 + 1] as number
+    let ring = rings[slot]
+    if (ring === undefined || size === ring.length) {
+      // Of the kind that holds fractions from the start.
+      const wider: number[] = new Array(Math.max(SMALLEST, 2 * size)).fill(0.5)
+      for (let place = 0; place < size; place++) wider[place] = this.#timeAt(slot, place)
+      while (rings.length < slot) rings.push(undefined)
+      rings[slot] = ring = wider
+      fields[slot * 2] = 0
+    }
+    ring[((fields[slot * 2] as number) + size) & (ring.length - 1)] = now
+    fields[slot * 2 + 1] = size + 1
   }
 
-  #ringOf(slot: number): number[] {
-    return this.rings[slot] ?? NO_RING
-  }
-
-  /** The ring with room for one more time. */
-  #roomOf(slot: number): number[] {
-    const ring = this.#ringOf(slot)
+  /** Takes so many times out, from `takenAt` on. What is given back is new, mostly: only what came after it is moved. */
+  #remove(slot: number, takenAt: number, units: number): void {
     const { fields } = this
-    const size = fields[slot * 3 + 2] as number
-    if (size < ring.length) return ring
-    const wider: number[] = new Array(Math.max(SMALLEST, 2 * ring.length)).fill(0)
-    for (let at = 0; at < size; at++) wider[at] = ring[this.#place(slot, at)] as number
-    while (this.rings.length < slot) this.rings.push(undefined)
-    this.rings[slot] = wider
-    fields[slot * 3 + 1] = 0
-    return wider
+    const ring = this.rings[slot] as number[]
+    const head = fields[slot * 2] as number
+    const size = fields[slot * 2 + 1] as number
+    let first = size
+    while (first > 0 && this.#timeAt(slot, first - 1) >= takenAt) first--
+    const gone = Math.min(units, size - first)
+    for (let place = first; place + gone < size; place++) {
+      ring[(head + place) & (ring.length - 1)] = ring[(head + place + gone) & (ring.length - 1)] as number
+    }
+    fields[slot * 2 + 1] = size - gone
+  }
+
+  /** The log of a key whose requests take any units; it takes over what the key's ring has. */
+  #weightedOf(slot: number): WeightedLog {
+    const found = this.#weighted.get(slot)
+    if (found !== undefined) return found
+    const log = new WeightedLog()
+    const size = this.fields[slot * 2 + 1] as number
+    for (let place = 0; place < size; place++) log.push(this.#timeAt(slot, place), 1, Number.POSITIVE_INFINITY)
+    this.#weighted.set(slot, log)
+    this.rings[slot] = undefined
+    this.fields[slot * 2 + 1] = 0
+    return log
   }
 }
-
-const NO_RING: number[] = []

@@ -23,9 +23,18 @@ const HEAD = 3
  */
 export class LocalSlidingWindow extends LocalMeter {
   readonly #time: StoreTime
-  readonly #buckets: number
-  readonly #width: number
-  #ordinal = 0 as Ordinal
+  // Not `#`: of a private name more bytecode is made, and these are read on the request path.
+  protected readonly stride: number
+  protected readonly buckets: number
+  protected readonly width: number
+  protected ordinal = 0 as Ordinal
+  /** Where the units of the running bucket, and of the one that is leaving, stand among a key's numbers. */
+  protected running: number = HEAD
+  protected leaving: number = HEAD
+  /** When the running bucket ends, on the monotonic clock. */
+  protected ends = 0
+  /** The limit; less than 0 while some key has one of its own. */
+  protected limit: number
 
   /**
    * @param time the clock whose epoch the buckets are of
@@ -34,8 +43,10 @@ export class LocalSlidingWindow extends LocalMeter {
   constructor(site: MeterSite, time: StoreTime, buckets: number) {
     super(site)
     this.#time = time
-    this.#buckets = buckets
-    this.#width = site.policy.interval / buckets
+    this.stride = site.table.stride
+    this.buckets = buckets
+    this.width = site.policy.interval / buckets
+    this.limit = site.policy.limit
   }
 
   static fieldsFor(buckets: number): number {
@@ -43,13 +54,47 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   override roll(now: number): void {
-    const ordinal = ordinalAt(this.#time.at(now), this.#width)
+    const ordinal = ordinalAt(this.#time.at(now), this.width)
     // A node's ordinal never goes back: what is counted stays in the bucket that it was counted in.
-    if (ordinal > this.#ordinal) {
-      this.#ordinal = ordinal
+    if (ordinal > this.ordinal) {
+      this.ordinal = ordinal
+      this.running = this.#indexOf(0, ordinal)
+      this.leaving = this.#indexOf(0, ordinal - this.buckets)
       this.site.movedTo(ordinal)
     }
-    this.rollAt = nextRoll(this.#time, this.#ordinal, this.#width, now)
+    this.rollAt = nextRoll(this.#time, this.ordinal, this.width, now)
+    this.ends = this.rollAt
+  }
+
+  override adopt(now: number): void {
+    this.recheck()
+    super.adopt(now)
+  }
+
+  override recheck(): void {
+    this.limit = this.site.limited ? -1 : this.site.policy.limit
+  }
+
+  /** A request to a key that was in use in the running bucket, and that fits even where nothing is released; numbers stand for imported constants. */
+  override take(slot: number, cost: number, now: number): boolean {
+    const { fields, flags } = this.site.table
+    const base = slot * this.stride
+    const units = fields[base + 1] as number
+    if (fields[base] !== this.ordinal || units === 0 || !(units + cost <= this.limit) || ((flags[slot] as number) & 4) !== 0) {
+      return super.take(slot, cost, now)
+    }
+    const at = base + this.running
+    fields[at] = (fields[at] as number) + cost
+    fields[base + 1] = units + cost
+    this.admitted += cost
+    return true
+  }
+
+  override remaining(slot: number, now: number): number {
+    const { fields } = this.site.table
+    const base = slot * this.stride
+    if (this.limit < 0 || fields[base] !== this.ordinal || fields[base + this.leaving] !== 0) return super.remaining(slot, now)
+    return Math.max(0, this.limit - (fields[base + 1] as number))
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
@@ -76,34 +121,36 @@ export class LocalSlidingWindow extends LocalMeter {
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const base = this.#advance(slot)
     let units = this.fields[base + 1] as number
-    for (let oldest = this.#ordinal - this.#buckets; oldest <= this.#ordinal; oldest++) {
+    for (let oldest = this.ordinal - this.buckets; oldest <= this.ordinal; oldest++) {
       const leaving = this.fields[this.#indexOf(base, oldest)] as number
       const excess = units - (limit - cost)
       if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
-        const opens = startOf((oldest + this.#buckets) as Ordinal, this.#width) + (excess > 0 ? (excess / leaving) * this.#width : 0)
+        const opens = startOf((oldest + this.buckets) as Ordinal, this.width) + (excess > 0 ? (excess / leaving) * this.width : 0)
         return this.#until(opens, now)
       }
       units -= leaving
     }
-    return this.#until(startOf((this.#ordinal + this.#buckets + 1) as Ordinal, this.#width), now)
+    return this.#until(startOf((this.ordinal + this.buckets + 1) as Ordinal, this.width), now)
   }
 
   override resetAfter(slot: number, now: number): number {
-    const base = this.#advance(slot)
-    if (this.fields[base + 1] === 0) return this.site.policy.interval
-    const first = this.fields[base + 2] as number
-    return this.#until(startOf((first + this.#buckets + 1) as Ordinal, this.#width), now)
+    const { fields } = this.site.table
+    const base = slot * this.stride
+    if (fields[base] !== this.ordinal) this.#advance(slot)
+    if (fields[base + 1] === 0) return this.site.policy.interval
+    const after = this.ends - now + ((fields[base + 2] as number) - this.ordinal + this.buckets) * this.width
+    return Math.max(0, after) + ROUNDING
   }
 
   protected override idle(slot: number): boolean {
-    return this.#ordinal - (this.fields[slot * this.site.table.stride] as number) > this.#buckets
+    return this.ordinal - (this.fields[slot * this.stride] as number) > this.buckets
   }
 
   protected override giveBack(slot: number, takenIn: Ordinal, units: number): void {
     const base = this.#advance(slot)
     // Taken by a clock that was ahead, they count in the running bucket.
-    const ordinal = Math.min(takenIn, this.#ordinal)
-    if (ordinal < this.#ordinal - this.#buckets) return
+    const ordinal = Math.min(takenIn, this.ordinal)
+    if (ordinal < this.ordinal - this.buckets) return
     const index = this.#indexOf(base, ordinal)
     this.fields[index] = Math.max(0, (this.fields[index] as number) - units)
     this.#sum(base)
@@ -116,30 +163,30 @@ export class LocalSlidingWindow extends LocalMeter {
   /** What counts at a moment: all buckets, less what is released of the oldest one while it leaves. */
   #used(slot: number, limit: number, now: number): number {
     const base = this.#advance(slot)
-    const leaving = this.fields[this.#indexOf(base, this.#ordinal - this.#buckets)] as number
+    const leaving = this.fields[this.#indexOf(base, this.ordinal - this.buckets)] as number
     const units = this.fields[base + 1] as number
     if (leaving === 0) return units
-    const over = (this.#time.at(now) - startOf(this.#ordinal, this.#width)) / this.#width
+    const over = (this.#time.at(now) - startOf(this.ordinal, this.width)) / this.width
     return units - Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
   }
 
   /** Empties the buckets that the window has left. Returns where the key's numbers begin. */
   #advance(slot: number): number {
-    const base = slot * this.site.table.stride
+    const base = slot * this.stride
     const last = this.fields[base] as number
-    if (last === this.#ordinal) return base
-    for (let ordinal = Math.max(last, this.#ordinal - this.#buckets - 1) + 1; ordinal <= this.#ordinal; ordinal++) {
+    if (last === this.ordinal) return base
+    for (let ordinal = Math.max(last, this.ordinal - this.buckets - 1) + 1; ordinal <= this.ordinal; ordinal++) {
       this.fields[this.#indexOf(base, ordinal)] = 0
     }
-    this.fields[base] = this.#ordinal
+    this.fields[base] = this.ordinal
     this.#sum(base)
     return base
   }
 
   #count(base: number, units: number): void {
     const { fields } = this
-    const index = this.#indexOf(base, this.#ordinal)
-    if (fields[base + 1] === 0) fields[base + 2] = this.#ordinal
+    const index = this.#indexOf(base, this.ordinal)
+    if (fields[base + 1] === 0) fields[base + 2] = this.ordinal
     fields[index] = sumOf(fields[index] as number, units)
     fields[base + 1] = sumOf(fields[base + 1] as number, units)
   }
@@ -148,7 +195,7 @@ export class LocalSlidingWindow extends LocalMeter {
   #sum(base: number): void {
     const { fields } = this
     let sum = 0
-    for (let ordinal: number = this.#ordinal; ordinal >= this.#ordinal - this.#buckets; ordinal--) {
+    for (let ordinal: number = this.ordinal; ordinal >= this.ordinal - this.buckets; ordinal--) {
       const units = fields[this.#indexOf(base, ordinal)] as number
       if (units === 0) continue
       sum = sumOf(sum, units)
@@ -158,6 +205,8 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   #indexOf(base: number, ordinal: number): number {
-    return base + HEAD + (ordinal % (this.#buckets + 1))
+    const most = this.buckets + 1
+    // Buckets of before the epoch have numbers below 0.
+    return base + HEAD + (((ordinal % most) + most) % most)
   }
 }

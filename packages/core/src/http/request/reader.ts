@@ -20,8 +20,9 @@ export interface RequestReader<Req> {
   /**
    * The paths that the framework's router might take a target for, where requests without a known route are to have route keys:
    * `parseurlReadings`, or `anyReadings` for a router of which nothing is known. Without it, odd targets share one key.
+   * `whole` is the target with its query.
    */
-  readonly readings?: (target: string) => ReadonlySet<string> | undefined
+  readonly readings?: (target: string, whole: string) => ReadonlySet<string> | undefined
   /**
    * The pattern of the matched route, for frameworks that have matched it in ways of their own; undefined where none was
    * matched. A policy whose `match` covers the pattern applies, whatever the target looked like.

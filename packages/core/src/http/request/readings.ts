@@ -1,10 +1,12 @@
 /** The longest path that is read in every way; see `readings`. Reading takes time that grows with the length. */
 export const LONGEST_READ: number = 1024
 
-/** Scheme and host as proxies and honest clients send them: no user, nothing that parsers disagree about. */
-const ORIGIN = /^https?:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
-/** What `url.parse` of Node.js, by which Express and Koa go, takes for an origin: any scheme but one that has no host. */
-const ANY_ORIGIN = /^(?!javascript:)[a-z][\w.+-]*:\/\/(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)/i
+/** A host, perhaps with a user before it, as no two parsers read them differently. */
+const AUTHORITY = String.raw`:\/\/(?:[\w.~%:-]*@)?(?:[\w.-]+|\[[\da-f:.]+\])(?::\d*)?(?=\/)`
+/** What parsers take for an origin: any scheme but one that has paths, or no hosts, of its own. */
+const ORIGIN = new RegExp(`^(?!javascript:|file:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
+/** The same for `url.parse` of Node.js, by which Express and Koa go. */
+const LEGACY_ORIGIN = new RegExp(`^(?!javascript:)[a-z][\\w.+-]*${AUTHORITY}`, 'i')
 /** Escapes that become delimiters where a router decodes a whole path before it takes it apart: tab, line break, `#%/;?\`. */
 const ESCAPED_DELIMITER = /%(?:0[9ad]|2[35f]|3[bf]|5c)/i
 /** What the legacy `url.parse` of Node.js drops at both ends; with HTTP/2, targets may hold any of them. */
@@ -41,16 +43,21 @@ export function anyReadings(target: string): Readings | undefined {
   return all
 }
 
+/** With one of these in a target, or without a slash at its begin, `parseurl` reads it by `url.parse`. */
+const PARSED = /^[^/]|[\t\n\f\r #\u00a0\ufeff]/
+
 /**
- * The paths that a router which reads targets by `parseurl`, as those of Express and Koa do, might take one for.
+ * The path that a router which reads targets by `parseurl`, as those of Express and Koa do, takes one for.
  *
  * @param target without its query
+ * @param whole with its query, which has a say in how the path is read
  * @returns as `anyReadings`
  */
-export function parseurlReadings(target: string): Readings | undefined {
+export function parseurlReadings(target: string, whole: string = target): Readings | undefined {
   if (target.length > LONGEST_READ) return undefined
-  const path = target === '*' ? '/*' : target.replace(ANY_ORIGIN, '')
-  return path.charCodeAt(0) === 47 ? new Set([before(path, '#'), legacy(path)]) : undefined
+  const path = target === '*' ? '/*' : target.replace(LEGACY_ORIGIN, '')
+  if (path.charCodeAt(0) !== 47) return undefined
+  return new Set([PARSED.test(whole) ? legacy(path) : path])
 }
 
 function read(path: string, found: Set<string>): void {

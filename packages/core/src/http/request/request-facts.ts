@@ -177,21 +177,22 @@ export class RequestFacts<Req> implements KeyFacts {
     // The query is cut off first: it would make every target a new one.
     const query = target.indexOf('?')
     const raw = query === -1 ? target : target.slice(0, query)
-    if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, pattern, undefined)
+    if (raw.length > LONGEST_REMEMBERED) return this.#work(method, raw, target, pattern, undefined)
     const first = this.#paths.get(raw)
     let places = 0
     for (let place = first; place !== undefined; place = place.next) {
       if (place.method === method && place.pattern === pattern) return place
       places++
     }
-    const place = this.#work(method, raw, pattern, first)
-    if (places < PLACES_REMEMBERED) this.#paths.set(raw, place)
+    const place = this.#work(method, raw, target, pattern, first)
+    // What a router makes of a backslash may depend on the query.
+    if (places < PLACES_REMEMBERED && !raw.includes('\\')) this.#paths.set(raw, place)
     return place
   }
 
-  #work(method: string, raw: string, pattern: string | undefined, next: Place | undefined): Place {
+  #work(method: string, raw: string, whole: string, pattern: string | undefined, next: Place | undefined): Place {
     const plain = isPlain(raw)
-    const own = plain ? undefined : this.#reader.readings?.(raw)
+    const own = plain ? undefined : this.#reader.readings?.(raw, whole)
     const route = plain ? this.#foldPlain(raw) : this.#agreed(own)
     const key = copied(bounded(`${method} ${route}`))
     if (this.#index === undefined) return { method, pattern, key, policies: this.#everywhere, next }

@@ -43,7 +43,13 @@ describe('where the framework goes by parseurl, a route keeps its key', () => {
     ['/cars;color=red', 'GET /cars;color=red'],
     ['//users/1', 'GET /users/:id'],
     ['http://example.org/login', 'GET /login'],
-    ['/login\\', UNCLEAR],
+    ['/login\\', 'GET /login%5c'],
+    ['/login\\#', 'GET /login'],
+    ['/login\\?#', 'GET /login'],
+    ['/login\\?x', 'GET /login%5c'],
+    ['http://example.org/login\\', 'GET /login'],
+    ['http://me:secret@example.org:80/login', 'GET /login'],
+    ['http://example.org\\login', UNCLEAR],
   ])('%s: %s', (target, key) => {
     expect(read(target, [], parseurl).key).toBe(key)
   })
@@ -53,9 +59,9 @@ describe('a target that cannot be read is counted by every policy with a path', 
   test.each([
     'http://h?/login',
     'http://h;x/login',
-    'http://user@h/login',
+    'http://us@er@h/login',
     'http:///login',
-    'foo://h/login',
+    'file://h/login',
     'login',
     '*/login',
     '',

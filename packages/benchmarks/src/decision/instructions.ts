@@ -1,0 +1,49 @@
+import { once } from 'node:events'
+import { CALLGRIND, collected, hasValgrind, REPEATABLE } from '../harness/callgrind.ts'
+import { startProgram } from '../harness/programs.ts'
+import { type Report, type Row, round } from '../harness/report.ts'
+import type { DecisionInput } from './program.ts'
+
+const FLOOR = 'plain window'
+const WEIR = 'weir'
+
+/**
+ * Instructions for each decision, and how many times those of the plain window and of `fixedWindow()` that is: counted, not timed,
+ * so they are nearly the same on a busy machine. Needs valgrind.
+ *
+ * @param most times the instructions of `fixedWindow()`, of each of the algorithms
+ */
+export async function instructionsOf(algorithms: readonly string[], most: number, others: readonly string[]): Promise<Report[]> {
+  if (!hasValgrind('instructions of a decision')) return []
+  const floor = await perDecision(FLOOR)
+  const weir = await perDecision(WEIR)
+  const rows: Row[] = []
+  const reached: { what: string; value: number; most: number }[] = []
+  for (const contender of [FLOOR, WEIR, ...algorithms, ...others]) {
+    const count = contender === FLOOR ? floor : contender === WEIR ? weir : await perDecision(contender)
+    const times = { 'times the plain window': round(count / floor), 'times fixedWindow()': round(count / weir) }
+    rows.push({ contender, instructions: Math.round(count), ...times })
+    if (algorithms.includes(contender))
+      reached.push({ what: `instructions of ${contender}, times fixedWindow()`, value: count / weir, most })
+  }
+  return [{ title: 'One decision, instructions: 1,000 keys, cached strings, allowed', rows, goals: reached }]
+}
+
+/** What a longer run takes more than a shorter one: the start, and the compiler's work on what runs often, are in both. */
+async function perDecision(contender: string): Promise<number> {
+  const [fewer, more] = [200_000, 300_000]
+  const [short, long] = await Promise.all([total(contender, fewer), total(contender, more)])
+  return (long - short) / (more - fewer)
+}
+
+async function total(contender: string, alone: number): Promise<number> {
+  const input: DecisionInput = { contender, keys: 1000, strings: 'cached', outcome: 'allow', slice: 5_000, slices: 0, alone }
+  const child = await startProgram('decision', input, { under: CALLGRIND, execArgv: REPEATABLE })
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    said += part
+  })
+  const [status] = (await once(child, 'close')) as [number | null]
+  if (status !== 0) throw new Error(`The count of ${contender} ended with ${status}:\n${said.slice(-2000)}`)
+  return collected(said)
+}

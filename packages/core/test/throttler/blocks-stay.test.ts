@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { createThrottler } from '../../src/throttler/throttler.ts'
+import { ManualTime } from '../http/manual-time.ts'
+import { offer, scene } from '../support/nodes.ts'
+
+const RULE: PolicyOptions = { name: 'user', limit: 3, interval: '1m', cooldown: '10m' }
+
+function started() {
+  const clock = new ManualTime(600_000_000)
+  const throttler = createThrottler({ policies: [{ ...RULE, coordination: 'local' }], clock })
+  const update = (more: object) => throttler.update([{ ...RULE, coordination: 'local', ...more }])
+  return { clock, throttler, update }
+}
+
+test.each<[what: string, more: object]>([
+  ['interval', { interval: '2m' }],
+  ['algorithm', { algorithm: slidingLog() }],
+])('blocks stay over another %s, with their ends and causes; counts do not', (_, more) => {
+  const { clock, throttler, update } = started()
+  const ended: string[] = []
+  throttler.on('unblocked', ({ key, cause }) => ended.push(`${key} ${cause}`))
+  throttler.block('by hand', '1h')
+  for (let i = 0; i < 4; i++) throttler.check('over')
+  throttler.check('counted')
+  clock.advance(1000)
+  update(more)
+  expect(throttler.check('by hand')).toMatchObject({ reason: 'blocked', retryAfter: 3_599_000 })
+  expect(throttler.check('over')).toMatchObject({ reason: 'cooldown', retryAfter: 599_000 })
+  expect(throttler.peek('counted').remaining).toBe(3)
+  clock.advance(599_000)
+  expect(throttler.check('over').allowed).toBe(true)
+  throttler.unblock('by hand')
+  expect(throttler.check('by hand').allowed).toBe(true)
+  expect(ended).toEqual(['over expired', 'by hand manual'])
+  // Back to the rule of before, whose limiter is still there: what was unblocked stays so.
+  update({})
+  expect(throttler.check('by hand').allowed).toBe(true)
+})
+
+test('a block that was lifted or has ended does not come back, a longer one is kept', () => {
+  const { clock, throttler, update } = started()
+  throttler.block('a', '1m')
+  throttler.block('b', '1m')
+  update({ interval: '2m' })
+  throttler.block('b', '1h')
+  clock.advance(60_000)
+  update({})
+  expect([throttler.check('a').allowed, throttler.check('b').reason]).toEqual([true, 'blocked'])
+  expect(throttler.peek('b').retryAfter).toBe(3_540_000)
+})
+
+test('with a store too, and another coordination; a node that starts later hears of a block by hand', async () => {
+  const { world, node } = scene()
+  const rule: PolicyOptions = { name: 'user', limit: 30, interval: '1m' }
+  const one = node(rule)
+  one.start()
+  await world.run(500)
+  one.block('mallory', '1h')
+  offer(one, 'ann', 5)
+  await world.run(500)
+  one.update([{ ...rule, interval: '2m', algorithm: fixedWindow(), coordination: 'spans' }])
+  expect(one.check('mallory').reason).toBe('blocked')
+  expect(one.peek('ann').remaining).toBe(30)
+  await world.run(3_000)
+  const later = node({ ...rule, interval: '2m', coordination: 'spans' })
+  later.start()
+  await world.run(3_000)
+  expect(later.check('mallory').reason).toBe('blocked')
+})

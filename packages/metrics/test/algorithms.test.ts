@@ -1,0 +1,52 @@
+import {
+  type Algorithm,
+  createThrottler,
+  fixedWindow,
+  leakyBucket,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@weir/core'
+import { Registry } from 'prom-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { prometheusMetrics } from '../src/prometheus.ts'
+
+/** Units at once after rest, and how many of eight requests pass: a cold bucket that warms up takes more of a unit for each. */
+const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, admitted: number][] = [
+  ['fixed', fixedWindow(), 5, 5],
+  ['first request', fixedWindow({ start: 'first-request' }), 5, 5],
+  ['sliding', slidingWindow(), 5, 5],
+  ['counter', slidingCounter(), 5, 5],
+  ['log', slidingLog(), 5, 5],
+  ['tokens', tokenBucket(), 5, 5],
+  ['tokens, burst', tokenBucket({ burst: 3 }), 3, 3],
+  ['tokens, large burst', tokenBucket({ burst: 7 }), 7, 7],
+  ['tokens, warm-up', tokenBucket({ warmUp: '4h', burst: 4 }), 4, 2],
+  ['leaky', leakyBucket({ burst: 2, immediate: 2 }), 3, 3],
+]
+
+test('every algorithm counts, refuses and tells what a key may take', async () => {
+  const register = new Registry()
+  for (const [name, algorithm] of ROWS) {
+    const throttler = createThrottler({ policies: [{ name, limit: 5, interval: '1h', algorithm, coordination: 'local' }] })
+    onTestFinished(() => throttler.close())
+    for (let i = 0; i < 8; i++) throttler.check('somebody')
+    prometheusMetrics(throttler, { register, labels: { of: name } })
+  }
+  const families = await register.getMetricsAsJSON()
+  const read = (metric: string, policy: string, reason?: string) =>
+    families
+      .find(({ name }) => name === metric)
+      ?.values.find(({ labels }) => labels['policy'] === policy && (reason === undefined || labels['reason'] === reason))?.value
+  for (const [name, , capacity, admitted] of ROWS) {
+    expect({
+      name,
+      limit: read('weir_policy_limit_units', name),
+      capacity: read('weir_policy_capacity_units', name),
+      admitted: read('weir_admitted_units_total', name),
+      refused: read('weir_refused_requests_total', name, 'limit'),
+      keys: read('weir_tracked_keys', name),
+    }).toEqual({ name, limit: 5, capacity, admitted, refused: 8 - admitted, keys: 1 })
+  }
+})

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import {
+  type Algorithm,
+  fixedWindow,
+  leakyBucket,
+  type PolicyOptions,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@weir/core'
+import { type AdapterCase, type AdapterClient, type AdapterContext, type Answer, eventually } from './context.ts'
+
+/** An algorithm as an adapter is given it. */
+interface Row {
+  readonly name: string
+  readonly algorithm: Algorithm
+  /** What is told of the burst, of a limit of 6. */
+  readonly burst?: number
+  /** Its units take longer while a key is cold, so more than their number is used. */
+  readonly warms?: true
+}
+
+const ROWS: readonly Row[] = [
+  { name: 'fixedWindow()', algorithm: fixedWindow() },
+  { name: "fixedWindow({ start: 'first-request' })", algorithm: fixedWindow({ start: 'first-request' }) },
+  { name: 'slidingWindow()', algorithm: slidingWindow() },
+  { name: 'slidingCounter()', algorithm: slidingCounter() },
+  { name: 'slidingLog()', algorithm: slidingLog() },
+  { name: 'tokenBucket()', algorithm: tokenBucket(), burst: 6 },
+  { name: 'tokenBucket({ warmUp })', algorithm: tokenBucket({ warmUp: '60d' }), burst: 6, warms: true },
+  { name: 'leakyBucket()', algorithm: leakyBucket({ burst: 5, immediate: 5 }), burst: 5 },
+]
+
+/** Units that a key which was not used has, of a limit of 6. */
+const MOST = 6
+/** What buckets lose of a year's units while a case runs. */
+const NEARLY = 0.01
+
+type Rule = PolicyOptions<never> & { readonly limit: number }
+
+function rule(context: AdapterContext, algorithm: Algorithm, more: object = {}): Rule {
+  return { name: 'user', key: 'all', ...context.limit(MOST), algorithm, coordination: 'local', ...more }
+}
+
+/** Units left to everybody. */
+function left({ throttlers }: AdapterClient): number {
+  return throttlers[0]?.peek('all').remaining ?? Number.NaN
+}
+
+/** Sends requests until one is refused; how many were not, and the refusal. */
+async function fill(client: AdapterClient): Promise<{ admitted: number; refused: Answer }> {
+  for (let admitted = 0; admitted < 20; admitted++) {
+    const answer = await client.send('/')
+    if (answer.status === 429) return { admitted, refused: answer }
+  }
+  throw new Error('No request was refused.')
+}
+
+function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
+  const full = Math.ceil(MOST / (warms === undefined ? 1 : 3))
+  return [
+    {
+      title: `tells limit, window and burst of ${name}, and admits what it tells`,
+      async run(context) {
+        const client = await context.start(rule(context, algorithm))
+        const { headers } = await client.send('/')
+        assert.equal(headers['ratelimit-policy'], `"user";q=6;w=31536000${burst === undefined ? '' : `;weir-burst=${burst}`}`)
+        assert.match(String(headers['ratelimit']), warms === undefined ? /^"user";r=5;t=\d+$/ : /^"user";r=[345];t=\d+$/)
+        const { admitted, refused } = await fill(client)
+        assert.ok(warms === undefined ? admitted === MOST - 1 : admitted >= 1 && admitted < MOST - 1, `${admitted} more were admitted`)
+        assert.match(String(refused.headers['ratelimit']), /^"user";r=0;t=\d+$/)
+        assert.deepEqual(JSON.parse(refused.body)['violated-policies'], ['user'])
+      },
+    },
+    {
+      title: `refunds, charges and resets with ${name}; a block is a block`,
+      async run(context) {
+        const client = await context.start(rule(context, algorithm, { skipFailedRequests: true }))
+        const throttler = client.throttlers[0]
+        const about = (units: number) => Math.abs(left(client) - units) < NEARLY
+        await client.send('/status/500')
+        await eventually(() => about(MOST), 'a failed request is refunded')
+        await client.send('/')
+        const after = left(client)
+        assert.ok(warms === undefined ? about(MOST - 1) : after < MOST - 1 && after > MOST - 3 - NEARLY, `${after} are left`)
+        await client.send('/bytes/2')
+        await eventually(() => (warms === undefined ? about(after - 3) : left(client) < after - 3 + NEARLY), 'its bytes are charged')
+        throttler?.block('all', '1h')
+        const blocked = await client.send('/')
+        assert.deepEqual([blocked.status, blocked.headers['retry-after']], [429, '3600'])
+        throttler?.unblock('all')
+        throttler?.reset('all')
+        assert.ok(about(MOST), `${left(client)} are left after a reset`)
+        assert.equal((await client.send('/')).status, 200)
+      },
+    },
+    {
+      title: `keeps the counts of ${name} over another limit and cooldown, and the block over any other rule`,
+      async run(context) {
+        const client = await context.start(rule(context, algorithm))
+        const throttler = client.throttlers[0]
+        const update = (algorithmNow: Algorithm, more: object) => throttler?.update([rule(context, algorithmNow, more) as PolicyOptions])
+        await client.statuses(['/', '/'])
+        const used = MOST - left(client)
+        update(algorithm, { limit: 8, cooldown: '1h' })
+        const most = algorithm.most?.(8) ?? 8
+        // Of a bucket that warms up the time stays that was owed, which is more units of a larger limit.
+        const kept = warms === undefined ? used : (used * 8) / MOST
+        assert.ok(Math.abs(left(client) - (most - kept)) < NEARLY, `${left(client)} of ${most} are left, ${kept} were used`)
+        throttler?.block('all', '1h')
+        const interval = context.limit(1).interval / 2
+        update(algorithm, { interval })
+        assert.equal((await client.send('/')).headers['retry-after'], '3600')
+        throttler?.unblock('all')
+        assert.ok(Math.abs(left(client) - MOST) < NEARLY, 'another interval starts from zero')
+        await client.statuses(['/', '/'])
+        throttler?.block('all', '1h')
+        update(name.startsWith('slidingLog') ? fixedWindow() : slidingLog(), { interval })
+        assert.equal((await client.send('/')).status, 429)
+        throttler?.unblock('all')
+        assert.ok(Math.abs(left(client) - MOST) < NEARLY, 'another algorithm starts from zero')
+      },
+    },
+    {
+      title: `refuses nobody in a dry run of ${name}, and tells whom it would have refused`,
+      async run(context) {
+        const throttled: unknown[] = []
+        const onThrottled = (_: unknown, decision: unknown) => throttled.push(decision)
+        const client = await context.start(rule(context, algorithm, { dryRun: true, onThrottled }))
+        const answers: Answer[] = []
+        for (let i = 0; i < MOST + 3; i++) answers.push(await client.send('/'))
+        assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+        assert.ok(answers.every(({ headers }) => headers['retry-after'] === undefined))
+        assert.ok(warms === undefined ? throttled.length === 3 : throttled.length >= 3 && throttled.length <= 3 + MOST - full)
+      },
+    },
+    {
+      title: `tells by ${name} in Retry-After the first second in which a request is admitted`,
+      needs: 'clock',
+      async run(context) {
+        const client = await context.start({ ...rule(context, algorithm), interval: '100s' })
+        await fill(client)
+        for (let turn = 0; turn < 3; turn++) {
+          await context.pass(7_000 * turn)
+          if (left(client) >= 1) await fill(client)
+          const wait = Number((await client.send('/')).headers['retry-after'])
+          // Times are told in whole milliseconds, and errors of clocks are rounded up with them.
+          const early = Math.max(0, (wait - 1) * 1_000 - 2)
+          await context.pass(early)
+          assert.equal(client.throttlers[0]?.peek('all').allowed, false, `admitted more than a second before its time of ${wait} s`)
+          await context.pass(wait * 1_000 - early)
+          assert.equal((await client.send('/')).status, 200, `refused after ${wait} s`)
+          await fill(client)
+        }
+      },
+    },
+  ]
+}
+
+/** What an adapter does with each algorithm, in one process. */
+export const algorithmCases: readonly AdapterCase[] = [
+  ...ROWS.flatMap(casesOf),
+  {
+    title: 'has levels of all algorithms on one request: what one refuses costs nothing at the others',
+    async run(context) {
+      const policies = ROWS.map(({ name, algorithm }) => ({ ...rule(context, algorithm), name }))
+      const tight = { ...rule(context, slidingLog()), name: 'tight', limit: 1 }
+      const client = await context.start({ policies: [...policies, tight] })
+      const first = await client.send('/')
+      assert.equal(first.status, 200)
+      const items = ROWS.map(({ name, burst }) => `"${name}";q=6;w=31536000${burst === undefined ? '' : `;weir-burst=${burst}`}`)
+      assert.equal(first.headers['ratelimit-policy'], [...items, '"tight";q=1;w=31536000'].join(', '))
+      const second = await client.send('/')
+      assert.equal(second.status, 429)
+      assert.deepEqual(JSON.parse(second.body)['violated-policies'], ['tight'])
+      const amounts = (answer: Answer) => String(answer.headers['ratelimit']).match(/r=\d+/g)
+      assert.deepEqual(amounts(second), amounts(first))
+      assert.deepEqual(
+        amounts(first)?.filter((_, place) => ROWS[place]?.warms === undefined),
+        [...Array(ROWS.length - 1).fill('r=5'), 'r=0'],
+      )
+    },
+  },
+]
