@@ -243,10 +243,17 @@ export class CentralMeter extends GatedMeter {
     for (const [id, units] of this.#untold) {
       const slot = this.site.findId(id)
       if (slot < 0) continue
-      const counts = Math.min(units, this.#inner.usedOf(slot, now) / this.nodes)
+      const counts = Math.min(units, this.#stillUsed(slot, now))
       if (counts > 0) this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
     }
     this.#untold.clear()
+  }
+
+  /** Units of this node that have not run out: of a key without room, which may have more, as many as fit. */
+  #stillUsed(slot: number, now: number): number {
+    const most = this.site.most(this.site.limitOf(slot))
+    if (this.policy.degraded === 'open' && this.#inner.remaining(slot, now) < 1) return most
+    return Math.max(1, Math.min(most, this.#inner.usedOf(slot, now)) / this.nodes)
   }
 
   async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {
