@@ -8,6 +8,7 @@ import type { Bench } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
 import { http } from './http/bench.ts'
 import { instructions } from './http/instructions.ts'
+import { local } from './local/bench.ts'
 import { memory } from './memory/bench.ts'
 import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
@@ -18,6 +19,7 @@ import { worst } from './worst/bench.ts'
 
 const BENCHES: Readonly<Record<string, Bench>> = {
   decision,
+  local,
   memory,
   http,
   instructions,
@@ -44,8 +46,9 @@ const program = new Command('pnpm bench')
   .option('--json <file>', 'write all figures, with versions')
   .option('--rounds <n>', 'rounds of fresh processes', wholeNumber, 3)
   .option('--quick', 'smaller sizes', false)
+  .option('--against <checkout>', 'local: compare with the packages of another checkout, as they were built there')
   .option('--no-build', 'measure the packages as they were built last')
-  .action(async (names: string[], options: { json?: string; rounds: number; quick: boolean; build: boolean }) => {
+  .action(async (names: string[], options: { json?: string; rounds: number; quick: boolean; build: boolean; against?: string }) => {
     const wanted = names.length === 0 ? Object.keys(BENCHES) : names
     const unknown = wanted.filter((name) => BENCHES[name] === undefined)
     if (unknown.length > 0) program.error(`No bench is named ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)

@@ -18,6 +18,7 @@ const WIDTH = 86_400_000_000
 const RUNNING = Math.floor(Date.now() / WIDTH)
 const fixed: StorePolicy = { id: 'fixed', width: WIDTH, cells: 1, limit: 10, hot: 3, ttl: WIDTH }
 const sliding: StorePolicy = { id: 'sliding', width: WIDTH, cells: 4, limit: 10, hot: 3, ttl: 8 * WIDTH }
+const bucket: StorePolicy = { id: 'bucket', width: WIDTH, cells: 60, limit: 10, hot: 3, ttl: 8 * WIDTH, drain: 2 }
 
 /** One of a few moments of resets, in different cells; 0 for none. */
 function epochAt(place: number): number {
@@ -30,7 +31,7 @@ const units = fc.oneof(
 )
 const entry = fc.record(
   {
-    policy: fc.constantFrom(fixed, sliding),
+    policy: fc.constantFrom(fixed, sliding, bucket),
     key: fc.constantFrom('x', 'y:1', '__proto__', 'z'.repeat(300)),
     cells: fc.uniqueArray(
       fc.record({
@@ -47,7 +48,7 @@ const entry = fc.record(
 )
 const block = fc
   .record({
-    policy: fc.constantFrom(fixed, sliding),
+    policy: fc.constantFrom(fixed, sliding, bucket),
     key: fc.constantFrom('x', 'y:1', 'z'.repeat(300)),
     kind: fc.constantFrom('exceeded', 'set', 'restore', 'lift', 'reset'),
     remaining: fc.constantFrom(600_000, 1_200_000),
@@ -78,7 +79,7 @@ test('random requests bring from Redis what they bring from the hub', { timeout:
       try {
         let cursors: [string | undefined, string | undefined] = [undefined, undefined]
         for (const { node, ...request } of steps) {
-          const heartbeat = (cursor: string | undefined): HeartbeatRequest => ({ ttl: 600_000, cursor, policies: [fixed, sliding] })
+          const heartbeat = (cursor: string | undefined): HeartbeatRequest => ({ ttl: 600_000, cursor, policies: [fixed, sliding, bucket] })
           const actual = await connections[node]?.sync({ ...request, heartbeat: heartbeat(cursors[0]) })
           const wanted = hub.exchange(`node-${node}`, { ...request, heartbeat: heartbeat(cursors[1]) })
           const plain = (reply: typeof wanted | undefined): unknown => ({

@@ -1,3 +1,5 @@
+import { bucketFaultGoals } from './bucket-faults.ts'
+import { bucketSteadyGoals } from './bucket-steady.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
@@ -7,7 +9,7 @@ import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, and of buckets, B2 to B17. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -16,9 +18,12 @@ export const GOALS: readonly Goal[] = [
   ...slidingAttackGoals,
   ...weightGoals,
   ...hangAndKillGoals,
+  ...bucketSteadyGoals,
+  ...bucketFaultGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
+  if (id.startsWith('B')) return 3000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

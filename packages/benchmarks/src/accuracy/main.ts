@@ -12,7 +12,7 @@ const USAGE = `Measures what Weir promises of its accuracy, by simulated cluster
 
   pnpm accuracy [--case ID]... [--seeds N] [--intervals N] [--json FILE] [--quick] [--jobs N]
 
-  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N8, or "fixed" or "sliding"; may be repeated
+  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N8, B2 to B17, or "fixed", "sliding" or "bucket"; may be repeated
   --seeds N      runs of each scenario, with the seeds 1 to N (default 1)
   --intervals N  measured intervals of each run (default 80)
   --json FILE    writes all figures
@@ -101,6 +101,7 @@ function chosen(ids: readonly string[] | undefined): readonly Goal[] {
   return ids.flatMap((id) => {
     if (id === 'fixed') return GOALS.filter((goal) => /^\d/.test(goal.id))
     if (id === 'sliding') return GOALS.filter((goal) => goal.id.startsWith('S'))
+    if (id === 'bucket') return GOALS.filter((goal) => goal.id.startsWith('B'))
     return [goalOf(id)]
   })
 }

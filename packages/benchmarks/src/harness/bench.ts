@@ -5,6 +5,8 @@ export interface BenchOptions {
   readonly rounds: number
   /** Smaller sizes, for a quick look. */
   readonly quick: boolean
+  /** The folder of another checkout, built, that this one is compared with. */
+  readonly against?: string
 }
 
 /** Measures one subject. */

@@ -98,3 +98,22 @@ export const BOTH: readonly Pick[] = [
   { goal: 'N7', intervals: 9 },
   { goal: 'N8', intervals: 20 },
 ]
+
+export const BUCKETS: readonly Pick[] = [
+  { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
+  { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },
+  { goal: 'B4', intervals: 2 },
+  { goal: 'B5', cases: MIDDLE, intervals: 12 },
+  { goal: 'B6', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
+  { goal: 'B6', cases: /x2, uniform, 10000/, intervals: 4 },
+  { goal: 'B8', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'B9', cases: /x2/, intervals: 4 },
+  { goal: 'B10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
+  { goal: 'B11', cases: MIDDLE, intervals: 13 },
+  { goal: 'B12', intervals: 30 },
+  { goal: 'B13', cases: MIDDLE, intervals: 4 },
+  { goal: 'B14', intervals: 6 },
+  { goal: 'B15', intervals: 8 },
+  { goal: 'B16', intervals: 8 },
+  { goal: 'B17', intervals: 14 },
+]

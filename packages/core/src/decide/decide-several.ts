@@ -1,4 +1,4 @@
-import { bounded, boundedOnce, LONGEST_KEY } from '../keys/key-text.ts'
+import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { SourceIndex } from '../report/stats.ts'
@@ -38,15 +38,18 @@ export interface CheckOptions {
 
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
 export class RequestPath<Name extends string> {
-  readonly #host: RequestPathHost
-  readonly #clock: Clock
+  protected readonly host: RequestPathHost
+  protected readonly clock: Clock
   readonly #strictly: StrictDecisions | undefined
   readonly #centrally: Asking | undefined
   #limiters: readonly Limiter[] = []
-  /** The only policy's limiter, unless all requests share one key. */
-  #single: Limiter | undefined
+  // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
+  /** The only policy's limiter, unless all requests share one key or some key has a limit of its own. */
+  protected single: Limiter | undefined
   /** The only policy's cost. */
-  #fixedCost = 1
+  protected fixedCost = 1
+  /** Whether some key has a limit of its own. */
+  #limited = false
   /** Whether some policy may make a request wait: it is `strict`, or the store decides about each request. */
   strict = false
   #central = false
@@ -62,8 +65,8 @@ export class RequestPath<Name extends string> {
   #levels: (Levels | undefined)[] = []
 
   constructor(host: RequestPathHost) {
-    this.#host = host
-    this.#clock = host.clock
+    this.host = host
+    this.clock = host.clock
     const self = this
     const asking: AskingHost = {
       clock: host.clock,
@@ -82,7 +85,6 @@ export class RequestPath<Name extends string> {
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    this.#single = limiters.length === 1 && rules[0]?.key !== ALL_KEY ? limiters[0] : undefined
     this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
     const waits = limiters.find(({ policy }) => policy.coordination === 'central' && !policy.dryRun)?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
@@ -95,19 +97,18 @@ export class RequestPath<Name extends string> {
     this.strict = this.#central || limiters.some(({ policy }) => policy.strict)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
-    this.#fixedCost = this.#costs[0] ?? 1
+    this.fixedCost = this.#costs[0] ?? 1
+    this.#findLimited()
   }
 
   /** As the throttler's. */
   check(key: string, asked?: number | CheckOptions): Decision<Name> {
-    const limiter = this.#single
-    if (limiter === undefined || limiter.limited || typeof key !== 'string' || key.length > LONGEST_KEY || typeof asked === 'object') {
-      return this.#checkEach(key, asked)
-    }
-    const cost = asked
-    const now = this.#clock.monotonic()
-    if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
-    return decideOne(limiter, key, cost === undefined ? this.#fixedCost : this.#costOf(cost, 0), now) as Decision<Name>
+    const limiter = this.single
+    // 256 is `LONGEST_KEY`; numbers stand for imported constants, as in `GatedMeter`.
+    if (limiter === undefined || asked !== undefined || typeof key !== 'string' || key.length > 256) return this.#checkEach(key, asked)
+    const now = this.clock.monotonic()
+    if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
+    return decideOne(limiter, key, this.fixedCost, now) as Decision<Name>
   }
 
   /** As the throttler's. */
@@ -116,9 +117,9 @@ export class RequestPath<Name extends string> {
     const key = boundedOnce(given)
     const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const parts = this.#limiters.map((limiter, place) => {
-      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       const units = cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place)
       return peekOne(limiter, this.#shared[place] === true ? ALL_KEY : key, units, own, now)
     })
@@ -127,14 +128,14 @@ export class RequestPath<Name extends string> {
 
   /** As the throttler's. */
   decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
-    for (let i = 0; i < this.#limiters.length; i++) if ((this.#limiters[i] as Limiter).limited) this.#unlimit(keys)
+    if (this.#limited) this.#unlimit(keys)
     if (applied === 1 && applying !== undefined) {
       const place = applying[0] as number
       const key = keys[place]
       const limiter = this.#limiters[place]
-      if (key !== undefined && limiter !== undefined) {
-        const now = this.#clock.monotonic()
-        if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (key !== undefined && limiter !== undefined && !limiter.limited) {
+        const now = this.clock.monotonic()
+        if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
         return decideOne(limiter, key, this.#costOf(costs[place], place), now) as Decision<Name>
       }
     }
@@ -174,20 +175,27 @@ export class RequestPath<Name extends string> {
   #checkEach(given: string, asked: number | CheckOptions | undefined): Decision<Name> {
     checkKey(given)
     const key = bounded(given)
-    return this.#decideAll(key, this.#costsOf(this.#limitTo(key, asked)), true)
+    const limiter = this.single
+    if (limiter !== undefined && typeof asked !== 'object') {
+      const now = this.clock.monotonic()
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
+      return decideOne(limiter, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>
+    }
+    return this.#decideAll(key, asked === undefined && !this.#limited ? this.#costs : this.#costsOf(this.#limitTo(key, asked)), true)
   }
 
   /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
-    if (limit === undefined && !this.#limiters.some(({ limited }) => limited)) return cost
+    if (limit === undefined && !this.#limited) return cost
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     for (const [place, limiter] of this.#limiters.entries()) {
       const name = this.#shared[place] === true ? ALL_KEY : key
       const slot = own !== undefined ? limiter.locate(name) : limiter.table.find(name)
       if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
     }
+    this.#findLimited()
     return cost
   }
 
@@ -198,11 +206,18 @@ export class RequestPath<Name extends string> {
       const slot = key === undefined || !limiter.limited ? NO_SLOT : limiter.table.find(key)
       if (slot >= 0) limiter.limitTo(slot, undefined)
     }
+    this.#findLimited()
+  }
+
+  /** Notes whether some key has a limit of its own. */
+  #findLimited(): void {
+    this.#limited = this.#limiters.some(({ limited }) => limited)
+    this.single = this.#limited || this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
   }
 
   #noLimit(limit: unknown): undefined {
     const allowed = 'it must be 0, Infinity, or a number of at least 1'
-    this.#host.warn(
+    this.host.warn(
       new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
       'limit',
     )
@@ -225,8 +240,9 @@ export class RequestPath<Name extends string> {
     places: readonly number[] = this.#places,
     applied: number = places.length,
   ): Decision<Name> {
-    const now = this.#clock.monotonic()
-    const decided = count && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
+    const now = this.clock.monotonic()
+    const decided =
+      count && !this.#limited && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
     return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
   }
 
@@ -255,19 +271,19 @@ export class RequestPath<Name extends string> {
       const limiter = limiters[i] as Limiter
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      if (key === undefined || limiter.limited || now >= limiter.meter.rollAt || (!checked && !isCost(cost)))
-        return this.#takeBack(costs, places, counted)
+      const { meter } = limiter
+      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
       const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
       if (slot < 0) return this.#takeBack(costs, places, counted)
       found[at] = slot
-      before[at] = limiter.meter.mark(slot)
-      if (refused === 0 && limiter.meter.take(slot, cost, now)) counted++
-      else if (refused === 0 || !limiter.meter.fits(slot, cost, now)) {
-        if (limiter.policy.dryRun || limiter.meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
+      before[at] = meter.mark(slot)
+      if (refused === 0 && meter.take(slot, cost, now)) counted++
+      else if (refused === 0 || !meter.fits(slot, cost, now)) {
+        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
         refused |= 1 << at
       }
-      numbers[3 * at] = limiter.meter.remaining(slot, now)
-      numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
+      numbers[3 * at] = meter.remaining(slot, now)
+      numbers[3 * at + 1] = meter.resetAfter(slot, now)
       numbers[3 * at + 2] = cost
       if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
     }
@@ -328,7 +344,7 @@ export class RequestPath<Name extends string> {
       if (key === undefined) continue
       applying++
       const limiter = limiters[i] as Limiter
-      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       const slot = limiter.locate(key)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
@@ -338,7 +354,7 @@ export class RequestPath<Name extends string> {
       }
     }
     if (applying === 0) {
-      if (this.#host.closed) throw closedError()
+      if (this.host.closed) throw closedError()
       return NO_POLICY
     }
     const parts: PolicyDecision[] = []
@@ -359,7 +375,7 @@ export class RequestPath<Name extends string> {
 
   #costOf(cost: number | undefined, index: number): number {
     if (isCost(cost)) return cost
-    this.#host.warn(
+    this.host.warn(
       new WeirError('WEIR_INVALID_COST', `A cost of ${show(cost)} counts as 1; it must be a finite number > 0.`),
       this.#limiters[index]?.policy.name,
     )

@@ -6,7 +6,7 @@ import { nearest } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT } from '../report/user-function.ts'
-import type { ThrottlerOptions } from '../throttler/options.ts'
+import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import type { HeaderStyle } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
@@ -89,38 +89,32 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
 /** Longest `callbackTimeout`, in milliseconds. */
 const LONGEST_TIMEOUT = 60_000
 
-// Written as records so that the compiler finds a missing name.
-const OWN: Record<keyof AdapterOptions<never, []>, true> = {
-  skip: true,
-  skipOptions: true,
-  enabled: true,
-  allow: true,
-  deny: true,
-  headers: true,
-  statusCode: true,
-  message: true,
-  handler: true,
-  onRefused: true,
-  onThrottled: true,
-  dryRun: true,
-  skipFailedRequests: true,
-  skipSuccessfulRequests: true,
-  requestWasSuccessful: true,
-  ipv6Subnet: true,
-  caseSensitive: true,
-  callbackTimeout: true,
-}
-const THROTTLER: Record<keyof ThrottlerOptions, true> = {
-  policies: true,
-  store: true,
-  clock: true,
-  random: true,
-  maxKeys: true,
-  overflow: true,
-  heartbeat: true,
-  closeTimeout: true,
-  logger: true,
-}
+/** What an option may be: of one of these types, an access list, or what is checked by itself. */
+type Kind = 'function' | 'boolean' | 'list' | 'other'
+
+// Written as a record so that the compiler finds a missing name.
+const OWN: Readonly<Record<string, Kind>> = {
+  skip: 'function',
+  skipOptions: 'boolean',
+  enabled: 'function',
+  allow: 'list',
+  deny: 'list',
+  headers: 'other',
+  statusCode: 'other',
+  message: 'other',
+  handler: 'function',
+  onRefused: 'other',
+  onThrottled: 'function',
+  dryRun: 'boolean',
+  skipFailedRequests: 'boolean',
+  skipSuccessfulRequests: 'boolean',
+  requestWasSuccessful: 'function',
+  ipv6Subnet: 'other',
+  caseSensitive: 'boolean',
+  callbackTimeout: 'other',
+} satisfies Record<keyof AdapterOptions<never, []>, Kind>
+
+const LIST = 'addresses("10.0.0.0/8", "2001:db8::1"), with addresses imported beside throttle, or a function of the request'
 
 /** An adapter's options apart from those of its throttler. */
 export interface SplitOptions<Req, Args extends readonly unknown[], Name extends string> {
@@ -149,7 +143,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   for (const [option, value] of Object.entries(input)) {
     if (option === 'throttler' || value === undefined) continue
     if (Object.hasOwn(OWN, option)) own[option] = value
-    else if (Object.hasOwn(THROTTLER, option)) shared[option] = value
+    else if (THROTTLER_OPTIONS.includes(option)) shared[option] = value
     else policy[option] = value
   }
   checkOwn(own)
@@ -163,7 +157,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
-    const near = nearest(option, [...Object.keys(OWN), ...Object.keys(THROTTLER), ...ofPolicy])
+    const near = nearest(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
     throw unknown(
       option,
       near === undefined
@@ -195,25 +189,16 @@ function unknown(option: string, hint: string): WeirError {
 }
 
 function checkOwn(own: Record<string, unknown>): void {
-  const need = (option: string, types: readonly string[], allowed: string) => {
-    if (own[option] !== undefined && !types.includes(typeof own[option])) throw invalidOption(option, own[option], allowed)
+  for (const [option, value] of Object.entries(own)) {
+    const kind = OWN[option]
+    const type = typeof value
+    if (kind === 'function' && type !== 'function') throw invalidOption(option, value, 'a function')
+    if (kind === 'boolean' && type !== 'boolean') throw invalidOption(option, value, 'true or false')
+    const made = typeof (value as Partial<AddressList> | null)?.includes === 'function' && type === 'object' && !Array.isArray(value)
+    if (kind === 'list' && type !== 'function' && !made) throw invalidOption(option, value, LIST)
+    if (option === 'message' && !['string', 'object', 'function'].includes(type))
+      throw invalidOption(option, value, 'a string, an object, or a function that returns one')
   }
-  for (const option of ['skip', 'enabled', 'handler', 'onThrottled', 'requestWasSuccessful']) need(option, ['function'], 'a function')
-  for (const option of ['allow', 'deny']) {
-    const list = own[option] as Partial<AddressList> | undefined
-    const made = typeof list === 'object' && typeof list?.includes === 'function' && !Array.isArray(list)
-    if (list !== undefined && typeof list !== 'function' && !made) {
-      throw invalidOption(
-        option,
-        list,
-        'addresses("10.0.0.0/8", "2001:db8::1"), with addresses imported beside throttle, or a function of the request',
-      )
-    }
-  }
-  for (const option of ['skipOptions', 'dryRun', 'skipFailedRequests', 'skipSuccessfulRequests', 'caseSensitive']) {
-    need(option, ['boolean'], 'true or false')
-  }
-  need('message', ['string', 'object', 'function'], 'a string, an object, or a function that returns one')
   const { statusCode, onRefused } = own
   if (statusCode !== undefined && !(Number.isInteger(statusCode) && Number(statusCode) >= 400 && Number(statusCode) <= 599)) {
     throw invalidOption('statusCode', statusCode, 'a whole number from 400 to 599')

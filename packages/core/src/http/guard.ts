@@ -1,22 +1,20 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
-import { finished } from 'node:stream'
 import { type Decision, summary } from '../decide/decision.ts'
 import { WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
 import { reasonOf, show } from '../report/show.ts'
-import { ask, askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
-import type { Names } from '../throttler/names.ts'
+import { askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
-import { noteCounted, uncounted } from './counted.ts'
-import type { AccessList } from './request/address-list.ts'
+import { Gates } from './gates.ts'
 import type { Reading } from './request/read-later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
+import { Settlement } from './settlement.ts'
 
 /** What a request on the deny list gets. */
 const DENIED: Decision<never> = Object.freeze({
@@ -33,16 +31,6 @@ const DENIED: Decision<never> = Object.freeze({
   parts: [],
   dryRun: false,
 })
-
-/** One of the options that are asked before a throttler is. */
-interface Gate<Req> {
-  readonly option: string
-  readonly question: (request: Req) => unknown
-  /** The answer that settles the request; whatever else is answered, the next gate is asked. */
-  readonly settles: boolean
-  /** What then becomes of the request: it passes uncounted, or it is denied. */
-  readonly passes: boolean
-}
 
 /**
  * What became of a refused request that the `handler` of the options was called for: `'answered'`, or it will be;
@@ -80,8 +68,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   #rules: Rules<Req>
   #headers: HeaderWriter
   #version: number
-  readonly #gates: readonly Gate<Req>[]
-  readonly #settles: boolean
+  /** Absent where no request is let past or denied by the options alone. */
+  readonly #gates: Gates<Req> | undefined
+  /** Absent where no request is refunded by its response. */
+  readonly #settlement: Settlement<Args, Name> | undefined
   readonly #patience: Patience
   readonly #answers: Answers<Req, Name>
   readonly #reported = new Once()
@@ -100,7 +90,10 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.throttler = throttler
     this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
-    this.#settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
+    const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
+    this.#settlement = settles
+      ? new Settlement(own, throttler, this.#patience, (cause, what, why) => this.report(cause, what, why))
+      : undefined
     this.throws = own.onRefused === 'throw'
     this.#options = own
     this.#reader = reader
@@ -111,7 +104,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     if (waiting !== undefined) throw waiting
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(throttler.policies, own.headers)
-    this.#gates = gatesOf(own, reader)
+    const gates = new Gates(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
+    this.#gates = gates.none ? undefined : gates
   }
 
   /**
@@ -123,8 +117,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    */
   check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
     try {
-      if (this.#gates.length > 0) {
-        const passes = this.#gate(request, 0)
+      if (this.#gates !== undefined) {
+        const passes = this.#gates.ask(request)
         if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier)
         if (passes !== undefined) return this.#passed(request, passes)
       }
@@ -182,12 +176,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * @param args what the framework called the middleware with
    */
   watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
-    if (!this.#settles) return
-    finished(response, (error) => {
-      // HTTP/2 has no error for a stream that the client has reset before its answer was complete.
-      const complete = (error === undefined || error === null) && response.writableEnded
-      this.#settle(decision, response.statusCode, complete, args)
-    })
+    this.#settlement?.watch(decision, response, args)
   }
 
   /**
@@ -226,35 +215,19 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     applied: number,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
     const { throttler } = this
-    if (throttler.names?.sharing === true) return this.#askOnce(request, keys, costs, applying.slice(0, applied), throttler.names)
-    if (!throttler.strict) return this.#after(request, throttler.decide(keys, costs, applying, applied))
-    const decision = throttler.decideAsync(keys, costs, applying, applied)
+    const { names } = throttler
+    const decision =
+      names?.sharing === true
+        ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied))
+        : throttler.strict
+          ? throttler.decideAsync(keys, costs, applying, applied)
+          : throttler.decide(keys, costs, applying, applied)
+    if (decision === undefined) return undefined
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(
       (decided) => this.#after(request, decided),
       (error: unknown) => this.#pass(error),
     )
-  }
-
-  /** As `#ask` where other throttlers have rules of this one: what one of them has counted already counts no more. */
-  #askOnce(
-    request: Req,
-    keys: readonly (string | undefined)[],
-    costs: readonly number[],
-    applying: readonly number[],
-    names: Names,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
-    const { throttler } = this
-    const ids = throttler.policies.map(({ id }) => id)
-    const places = uncounted(request as object, names, ids, keys, applying)
-    if (places.length === 0 && applying.length > 0) return undefined
-    const decision = throttler.decideAsync(keys, costs, places, places.length)
-    const note = (decided: Decision<Name>): Decision<Name> => {
-      if (decided.allowed) noteCounted(request as object, names, decided)
-      return this.#after(request, decided)
-    }
-    if (!(decision instanceof Promise)) return note(decision)
-    return decision.then(note, (error: unknown) => this.#pass(error))
   }
 
   /** As `#decide`, once it is known what the request is counted by. */
@@ -317,35 +290,6 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     return new Rules(throttler.rules, this.#reader, { ...this.#options, report, patience: this.#patience }, only)
   }
 
-  /**
-   * Asks the gates, from one on. True: the request passes uncounted; false: it is denied; undefined: it is decided about. A
-   * promise only when one of them answers later.
-   */
-  #gate(request: Req, from: number): boolean | undefined | Promise<boolean | undefined> {
-    for (let at = from; at < this.#gates.length; at++) {
-      const gate = this.#gates[at] as Gate<Req>
-      const answer = ask(gate.question, request)
-      if (isThenable(answer)) return this.#gateLater(request, at, answer)
-      if (this.#opens(gate, answer)) return gate.passes
-    }
-    return undefined
-  }
-
-  async #gateLater(request: Req, at: number, answer: object): Promise<boolean | undefined> {
-    const gate = this.#gates[at] as Gate<Req>
-    const { value } = await settle(answer, this.#patience)
-    return this.#opens(gate, value) ? gate.passes : this.#gate(request, at + 1)
-  }
-
-  /** Whether an answer is exactly the one that settles a request. */
-  #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
-    if (typeof answer === 'boolean') return answer === settles
-    if (answer instanceof NoAnswer) this.report(option, `Option "${option}"`, answer)
-    // What counts as false elsewhere is a "no" here too.
-    else if (answer) this.report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
-    return false
-  }
-
   /** A handler has failed, or is late. */
   #unhandled(failure: NoAnswer, response: ServerResponse | Http2ServerResponse): Handled {
     const late = failure.error === undefined
@@ -357,30 +301,6 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     // A handler that threw will not go on, so the client has to see that its answer is broken.
     if (!late && !response.writableEnded) response.destroy()
     return 'left'
-  }
-
-  #settle(decision: Decision<Name>, status: number, complete: boolean, args: Args): void {
-    const { requestWasSuccessful } = this.#options
-    if (!complete || requestWasSuccessful === undefined) {
-      this.#refund(decision, complete && status < 400)
-      return
-    }
-    const answer = askAll(requestWasSuccessful, ...args)
-    if (isThenable(answer)) void settle(answer, this.#patience).then(({ value }) => this.#refund(decision, value))
-    else this.#refund(decision, answer)
-  }
-
-  /** @param success true or false; whatever else it is, nothing is refunded */
-  #refund(decision: Decision<Name>, success: unknown): void {
-    try {
-      const { skipFailedRequests, skipSuccessfulRequests } = this.#options
-      if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.throttler.refund(decision)
-      else if (success instanceof NoAnswer) this.report('settle', 'Nothing is refunded, as option "requestWasSuccessful"', success)
-      else if (typeof success !== 'boolean')
-        this.report('settle', 'Option "requestWasSuccessful" must answer true or false, so nothing is refunded; it answered', show(success))
-    } catch (error) {
-      this.report('settle', 'A request could not be refunded', error)
-    }
   }
 
   /** Whether a decision was made by the same throttler. */
@@ -399,27 +319,6 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.report(isWeirError(error) ? error.code : 'check', 'A request could not be decided about and passes', error)
     return undefined
   }
-}
-
-function gatesOf<Req>(
-  options: Pick<AdapterOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
-  reader: RequestReader<Req>,
-): readonly Gate<Req>[] {
-  const { enabled, skip, skipOptions, allow, deny } = options
-  const on = (list: AccessList<Req>) => (typeof list === 'function' ? list : (request: Req) => list.includes(reader.ip(request)))
-  const gates: (Gate<Req> | false)[] = [
-    enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },
-    skipOptions === true && {
-      option: 'skipOptions',
-      question: (request) => reader.method(request) === 'OPTIONS',
-      settles: true,
-      passes: true,
-    },
-    skip !== undefined && { option: 'skip', question: skip, settles: true, passes: true },
-    allow !== undefined && { option: 'allow', question: on(allow), settles: true, passes: true },
-    deny !== undefined && { option: 'deny', question: on(deny), settles: true, passes: false },
-  ]
-  return gates.filter((gate) => gate !== false)
 }
 
 /** Whatever was thrown: that of a proxy may throw when it is asked what it is. */

@@ -16,6 +16,8 @@ import type { Clock } from '../time/clock.ts'
 import { ordinalAt } from '../time/intervals.ts'
 import { type Account, POLICY_BYTES } from './account.ts'
 import { BlockList } from './blocks.ts'
+import { BucketCounts } from './bucket-counts.ts'
+import type { Applied, Times } from './cell.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
@@ -37,6 +39,7 @@ export class Hub {
   readonly #listeners = new Set<(announcement: Announcement) => void>()
   readonly #fixed = new Shapes<FixedCounts>()
   readonly #sliding = new Shapes<SlidingCounts>()
+  readonly #buckets = new Shapes<BucketCounts>()
   readonly #blocks = new BlockList()
   /** Node id to the monotonic time until which it counts as live. */
   readonly #nodes = new Map<string, number>()
@@ -115,6 +118,7 @@ export class Hub {
   lose(): void {
     this.#fixed.clear()
     this.#sliding.clear()
+    this.#buckets.clear()
     this.#decisions?.clear()
     this.#blocks.clear()
     this.#nodes.clear()
@@ -127,7 +131,8 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    return this.#blocks.size + this.#nodes.size + this.#fixed.size + this.#sliding.size + (this.#decisions?.size ?? 0)
+    const counts = this.#fixed.size + this.#sliding.size + this.#buckets.size
+    return this.#blocks.size + this.#nodes.size + counts + (this.#decisions?.size ?? 0)
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
@@ -138,14 +143,19 @@ export class Hub {
     if (epoch > counted) return this.#ofBefore(nodeId, entry, epoch, wall, monotonic, account)
     // It knows of a reset that this hub has lost.
     if (epoch < counted) this.#reset(policy, key, counted, monotonic, wall, account)
-    const applied =
-      policy.cells === 1
-        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
-        : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, entry, { wall, monotonic }, account)
+    const applied = this.#count(nodeId, entry, { wall, monotonic }, account)
     if (applied === undefined) return undefined
     const { cells, granted, announce } = applied
     if (announce) this.#announce({ type: 'total', policyId: policy.id, key, cells, ...(counted > 0 && { epoch: counted }) })
     return { cells, granted, ...this.#blockedOf(policy.id, key, monotonic) }
+  }
+
+  #count(nodeId: string, entry: SyncEntry, times: Times, account: Account | undefined): Applied | undefined {
+    const { policy } = entry
+    if (policy.drain !== undefined)
+      return this.#buckets.of(policy, newBuckets, times.monotonic, account)?.apply(nodeId, entry, times, account)
+    if (policy.cells === 1) return this.#fixed.of(policy, newFixed, times.monotonic, account)?.apply(nodeId, entry, times, account)
+    return this.#sliding.of(policy, newSliding, times.monotonic, account)?.apply(nodeId, entry, times, account)
   }
 
   /** Counts of before a reset: nothing of them is written, and their node is told. */
@@ -159,10 +169,7 @@ export class Hub {
   ): SyncResult | undefined {
     const { policy, key } = entry
     const asking = { policy, key, cells: entry.cells.map(({ ordinal }) => ({ ordinal, taken: 0, given: 0 })) }
-    const total =
-      policy.cells === 1
-        ? this.#fixed.of(policy, newFixed, monotonic, account)?.apply(nodeId, asking, { wall, monotonic })
-        : this.#sliding.of(policy, newSliding, monotonic, account)?.apply(nodeId, asking, { wall, monotonic })
+    const total = this.#count(nodeId, asking, { wall, monotonic }, account)
     return total && { cells: total.cells, granted: entry.atMost === undefined, epoch, ...this.#blockedOf(policy.id, key, monotonic) }
   }
 
@@ -177,6 +184,7 @@ export class Hub {
     if (changed !== true) return changed
     this.#fixed.find(policy)?.reset(key, lastCellOf(epoch, policy.width))
     this.#sliding.find(policy)?.reset(key)
+    this.#buckets.find(policy)?.reset(key)
     return true
   }
 
@@ -220,7 +228,10 @@ export class Hub {
     return policies.flatMap((policy) => {
       const running = ordinalAt(wall, policy.width)
       const found =
-        policy.cells === 1 ? this.#fixed.find(policy)?.hot(running) : this.#sliding.find(policy)?.hot(running, policy, { wall, monotonic })
+        this.#buckets.find(policy)?.hot(running, policy) ??
+        (policy.cells === 1
+          ? this.#fixed.find(policy)?.hot(running)
+          : this.#sliding.find(policy)?.hot(running, policy, { wall, monotonic }))
       return Array.from(found ?? [], ({ key, cells }) => {
         const epoch = this.#epochOf({ policy, key, cells }, monotonic)
         return { type: 'total' as const, policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
@@ -243,6 +254,7 @@ export class Hub {
     this.#sweptAt = monotonic
     this.#fixed.sweep(monotonic)
     this.#sliding.sweep(monotonic)
+    this.#buckets.sweep(monotonic)
     this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
@@ -251,6 +263,10 @@ export class Hub {
 
 function newFixed(): FixedCounts {
   return new FixedCounts()
+}
+
+function newBuckets(monotonic: number): BucketCounts {
+  return new BucketCounts(monotonic)
 }
 
 function newSliding(monotonic: number): SlidingCounts {

@@ -1,7 +1,7 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Block } from '../keys/blocks.ts'
-import { EXCHANGES, type ExchangeReason, REFUSALS, type RefusalReason, type RefusalSource } from '../report/stats.ts'
+import type { ExchangeReason, RefusalReason, RefusalSource } from '../report/stats.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
 import { Survey } from './survey.ts'
 
@@ -160,8 +160,10 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       blocked: limiter.blocks.size,
       admitted: limiter.meter.admitted,
       refused: stats.refused,
-      refusals: REFUSALS.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
-      exchanges: Object.fromEntries(EXCHANGES.map((reason, i) => [reason, stats.exchanges[i] as number])) as PolicySnapshot['exchanges'],
+      refusals: stats.kinds.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
+      exchanges: Object.fromEntries(
+        stats.reasons.map((reason, i) => [reason, stats.exchanges[i] as number]),
+      ) as PolicySnapshot['exchanges'],
       blocks: { ...stats.blocks },
       unsynced: found.unsynced,
       unsyncedAge: found.age,

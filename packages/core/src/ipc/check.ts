@@ -10,7 +10,7 @@ import { type IpcMessage, MARK, VERSION } from './envelope.ts'
  *
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
- *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl]; a cell lives for some windows at most
+ *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
  *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?]; cells are three numbers each
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
@@ -173,12 +173,23 @@ class RequestReader {
 }
 
 function readPolicy(value: unknown): StorePolicy | undefined {
-  if (!isList(value, 6)) return undefined
-  const [id, width, cells, limit, hot, ttl] = value
+  if (!isList(value, 8)) return undefined
+  const [id, width, cells, limit, hot, ttl, drain, maxDebt = null] = value
   if (typeof id !== 'string' || id.length > LONGEST_ID || !isNumber(width, 1, MOST) || !isNumber(cells, 1, MOST_CELLS)) return undefined
   if (!Number.isInteger(cells) || !isNumber(ttl, 0, MOST_LIVES * cells * width)) return undefined
   if (!(limit === null || isNumber(limit, 0, Number.MAX_VALUE)) || !(hot === null || isNumber(hot, 0, Number.MAX_VALUE))) return undefined
-  return { id, width, cells, limit: limit ?? Number.POSITIVE_INFINITY, hot: hot ?? Number.POSITIVE_INFINITY, ttl }
+  const policy: StorePolicy = {
+    id,
+    width,
+    cells,
+    limit: limit ?? Number.POSITIVE_INFINITY,
+    hot: hot ?? Number.POSITIVE_INFINITY,
+    ttl,
+  }
+  if (drain === undefined) return policy
+  if (!(drain === null || isNumber(drain, 0, Number.MAX_VALUE)) || !(maxDebt === null || isNumber(maxDebt, 0, Number.MAX_VALUE)))
+    return undefined
+  return { ...policy, drain: drain ?? Number.POSITIVE_INFINITY, ...(maxDebt !== null && { maxDebt }) }
 }
 
 function readCells(flat: unknown): Cell[] | undefined {

@@ -88,7 +88,16 @@ export function unpackVerdicts(given: unknown): readonly Verdict[] {
   })
 }
 
-type PackedPolicy = readonly [id: string, width: number, cells: number, limit: number | null, hot: number | null, ttl: number]
+type PackedPolicy = readonly [
+  id: string,
+  width: number,
+  cells: number,
+  limit: number | null,
+  hot: number | null,
+  ttl: number,
+  drain?: number | null,
+  maxDebt?: number | null,
+]
 
 export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedRequest {
   const places = new Map<StorePolicy, number>()
@@ -96,8 +105,9 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   const place = (policy: StorePolicy): number => {
     let found = places.get(policy)
     if (found === undefined) {
-      const { id, width, cells, limit, hot, ttl } = policy
-      found = policies.push([id, width, cells, finite(limit), finite(hot), ttl]) - 1
+      const { id, width, cells, limit, hot, ttl, drain, maxDebt = Number.POSITIVE_INFINITY } = policy
+      const bucket: [] | [number | null, number | null] = drain === undefined ? [] : [finite(drain), finite(maxDebt)]
+      found = policies.push([id, width, cells, finite(limit), finite(hot), ttl, ...bucket]) - 1
       places.set(policy, found)
     }
     return found

@@ -5,7 +5,7 @@
 export function nearest(option: string, options: Iterable<string>): string | undefined {
   const wanted = option.toLowerCase()
   const known = [...options].map((name) => ({ name, have: name.toLowerCase() }))
-  const meant = MEANT.get(wanted)
+  const meant = Object.keys(ELSEWHERE).find((name) => ELSEWHERE[name]?.split(' ').includes(wanted))
   const found =
     known.find(({ have }) => have === wanted || have === `${wanted}s` || `${have}s` === wanted) ??
     known.find(({ name }) => name === meant) ??
@@ -32,36 +32,18 @@ function slips(a: string, b: string): number {
   return before[b.length] as number
 }
 
-/** What other libraries call ours. */
-const MEANT: ReadonlyMap<string, string> = new Map([
-  ['max', 'limit'],
-  ['points', 'limit'],
-  ['windowms', 'interval'],
-  ['duration', 'interval'],
-  ['period', 'interval'],
-  ['timewindow', 'interval'],
-  ['ttl', 'interval'],
-  ['blockduration', 'cooldown'],
-  ['ban', 'cooldown'],
-  ['keygenerator', 'key'],
-  ['gettracker', 'key'],
-  ['id', 'key'],
-  ['identifier', 'name'],
-  ['allowlist', 'allow'],
-  ['whitelist', 'allow'],
-  ['blacklist', 'deny'],
-  ['denylist', 'deny'],
-  ['skipif', 'skip'],
-  ['standardheaders', 'headers'],
-  ['legacyheaders', 'headers'],
-  ['addheaders', 'headers'],
-  ['disableheader', 'headers'],
-  ['errormessage', 'message'],
-  ['errorresponsebuilder', 'message'],
-  ['onexceeded', 'onThrottled'],
-  ['onlimitreached', 'onThrottled'],
-  ['storeclient', 'store'],
-  ['redis', 'store'],
-  ['client', 'store'],
-  ['db', 'store'],
-])
+/** What other libraries call ours, in lower case. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  limit: 'max points',
+  interval: 'windowms duration period timewindow ttl',
+  cooldown: 'blockduration ban',
+  key: 'keygenerator gettracker id',
+  name: 'identifier',
+  allow: 'allowlist whitelist',
+  deny: 'blacklist denylist',
+  skip: 'skipif',
+  headers: 'standardheaders legacyheaders addheaders disableheader',
+  message: 'errormessage errorresponsebuilder',
+  onThrottled: 'onexceeded onlimitreached',
+  store: 'storeclient redis client db',
+}

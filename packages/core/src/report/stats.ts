@@ -74,7 +74,7 @@ export const REFUSALS: readonly { readonly reason: RefusalReason; readonly sourc
 ])
 
 /** What each place of `Stats.exchanges` counts. */
-export const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
+const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
   'countdown',
   'hello',
   'refund',
@@ -97,6 +97,9 @@ export const ASKED = 8
 
 /** Sums of one policy since the start. Numbers in typed arrays: to count is one addition, and allocates nothing. */
 export class Stats {
+  /** What each place of `refusals` and of `exchanges` counts. Here, so that who looks at sums later needs nothing else of this file. */
+  readonly kinds: typeof REFUSALS = REFUSALS
+  readonly reasons: typeof EXCHANGES = EXCHANGES
   /** Refused requests, by place in `REFUSALS`. */
   readonly refusals: Float64Array = new Float64Array(REFUSALS.length)
   /** Sent counts of keys, by place in `EXCHANGES`. */

@@ -78,12 +78,37 @@ export interface StorePolicy {
   readonly limit: number
   /**
    * Announce a key once per cell (fixed) when its total passes this many units, and from then on also each write of a twentieth
-   * of the limit (and of at least 2 units) or more; `Infinity` for never.
+   * of the limit (and of at least 2 units) or more; `Infinity` for never. Of a bucket: when its level passes it, and again after it
+   * was below half of that.
    */
   readonly hot: number
   /** How long cells live in the store after they were last written, in milliseconds. */
   readonly ttl: number
+  /**
+   * Of a bucket: units that it loses in the time of a cell. Then `limit` is what it holds, and the store keeps its level: see
+   * `BUCKET_PARTS`. Nodes may differ in it. Absent for windows.
+   */
+  readonly drain?: number
+  /** Of a bucket: units beyond `limit` that its level remembers at most. Absent: all of them. */
+  readonly maxDebt?: number
 }
+
+/**
+ * A store keeps a bucket as one level and the units that came after it, and answers with the level that they make now. Units are
+ * taken to have come when their cell began, or earlier: then a level is never above that of what was really admitted, in
+ * whatever order, however late and however often the nodes send.
+ *
+ *     span    the cells that a full bucket takes to run out, `limit / drain` rounded up, at most `cells`
+ *     group   units of cells that begin within `span / BUCKET_PARTS` of the first one (at least one cell), all taken to have come with
+ *             that one; cells from the future count as the running one
+ *     level   0 at the beginning; each group that is more than `span` cells old is added to it, once it has run down by `drain` for
+ *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
+ *
+ * Where nobody has written for half a span, or ever, the nodes may bring what is older: for a span from then on nothing is added to the
+ * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two that are closest become one.
+ */
+export const BUCKET_PARTS = 8
+export const BUCKET_GROUPS = 32
 
 /** Units of one cell. Both numbers only grow while the cell lives; what counts is `taken - given`. */
 export interface Cell {
@@ -93,6 +118,11 @@ export interface Cell {
   readonly taken: number
   /** Units refunded. */
   readonly given: number
+  /**
+   * In what a store says of a bucket: units in it when the cell began, those of the cell included. Then the cell is the running one,
+   * and `taken` and `given` are all units that the store has heard of.
+   */
+  readonly level?: number
 }
 
 /** The counts of one key that a node sends. */
@@ -116,7 +146,7 @@ export interface SyncEntry {
 export interface SyncResult {
   /**
    * The cluster's totals: for a fixed window the cells that were sent, in that order; for a sliding one every cell of
-   * the window that is not empty (those up to `cells` behind the newest sent one), oldest first.
+   * the window that is not empty (those up to `cells` behind the newest sent one), oldest first; for a bucket one cell with its `level`.
    */
   readonly cells: readonly Cell[]
   /** Milliseconds for which the key is still blocked; 0 when it is not. */

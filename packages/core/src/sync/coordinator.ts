@@ -5,6 +5,7 @@ import { StrictDecisions } from '../decide/strict.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
+import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
@@ -37,11 +38,15 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
 
 /** A coordinator of this store's value that can serve the throttler, or a new one. */
 export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coordinator {
+  const { throttler, rules, policies } = options
+  const names = namesAt(this)
+  names.claim(throttler, rules, policies)
+  const ids = policies.map(({ id }) => id)
   let all = running.get(this)
   if (all === undefined) running.set(this, (all = new Set()))
-  for (const one of all) if (one.fits(options) && one.serves(options.throttler, options.policyIds)) return one
-  const made = new BackgroundCoordinator(options, this, all)
-  made.serves(options.throttler, options.policyIds)
+  for (const one of all) if (one.fits(options) && one.serves(throttler, ids)) return one
+  const made = new BackgroundCoordinator(options, this, names, all)
+  made.serves(throttler, ids)
   all.add(made)
   return made
 }
@@ -49,6 +54,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
+  readonly names: Names
   readonly exchange: StoreExchange
   readonly strictly: (host: AskingHost) => StrictDecisions = (host) => new StrictDecisions(host)
   readonly centrally: (host: AskingHost) => Asking = (host) => this.#central.decisions(host)
@@ -71,7 +77,8 @@ class BackgroundCoordinator implements Coordinator {
   readonly startedAt: number
   throttlers: readonly Coordinated[] = []
 
-  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
+  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, names: Names, all: Set<BackgroundCoordinator>) {
+    this.names = names
     this.nodeId = newNodeId(random)
     this.startedAt = clock.monotonic()
     this.#point = point

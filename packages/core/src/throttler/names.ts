@@ -1,7 +1,9 @@
+import type { Decision } from '../decide/decision.ts'
 import { isPlanMatch } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { MeetingPoint } from '../store/contract.ts'
+import { type CountedThrottler, decideUncounted } from './counted.ts'
 
 /** A rule under its name, as far as throttlers of one process must agree on it. */
 interface Claim {
@@ -35,8 +37,9 @@ export class Names {
    * @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names; then nothing
    * has changed
    */
-  claim(owner: object, rules: readonly PolicyOptions<never>[], policies: readonly Policy[], place: string): void {
+  claim(owner: object, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
     const others = this.#othersThan(owner)
+    const place = this.#claims.find((claim) => claim.owner.deref() === owner)?.place ?? placeOfCall()
     const ref = new WeakRef(owner)
     const mine: Claim[] = []
     for (const [i, policy] of policies.entries()) {
@@ -46,6 +49,17 @@ export class Names {
       mine.push(claim)
     }
     this.#keep([...others, ...mine])
+  }
+
+  /** As `decideAsync` of the throttler, where others have some of its rules: what one of them has counted already counts no more. */
+  decide<Name extends string>(
+    throttler: CountedThrottler<Name>,
+    request: object,
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    places: readonly number[],
+  ): Decision<Name> | Promise<Decision<Name>> | undefined {
+    return decideUncounted(this, throttler, request, keys, costs, places)
   }
 
   release(owner: object): void {
@@ -83,7 +97,7 @@ export function namesAt(store: MeetingPoint): Names {
 }
 
 /** Where a throttler is being made: the nearest caller that is not of Weir. */
-export function placeOfCall(): string {
+function placeOfCall(): string {
   const frames = (new Error().stack ?? '').split('\n').slice(1)
   // Beside this package stand the adapters, in a checkout as well.
   const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]

@@ -34,7 +34,18 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   readonly logger?: Logger
 }
 
-const OPTIONS = ['policies', 'store', 'clock', 'random', 'maxKeys', 'overflow', 'heartbeat', 'closeTimeout', 'logger'] as const
+/** The names of a throttler's options. */
+export const THROTTLER_OPTIONS: readonly string[] = [
+  'policies',
+  'store',
+  'clock',
+  'random',
+  'maxKeys',
+  'overflow',
+  'heartbeat',
+  'closeTimeout',
+  'logger',
+] satisfies (keyof ThrottlerOptions)[]
 
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
@@ -64,11 +75,14 @@ function checkOptions(options: object): void {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }
   for (const option of Object.keys(options)) {
-    if (!(OPTIONS as readonly string[]).includes(option)) {
-      const near = nearest(option, OPTIONS)
+    if (!THROTTLER_OPTIONS.includes(option)) {
+      const near = nearest(option, THROTTLER_OPTIONS)
       const hint = near === undefined ? '' : ` Did you mean "${near}"?`
       const policy = isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : ''
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${option}".${policy || hint} A throttler has: ${OPTIONS.join(', ')}.`)
+      throw new WeirError(
+        'WEIR_UNKNOWN_OPTION',
+        `Unknown option "${option}".${policy || hint} A throttler has: ${THROTTLER_OPTIONS.join(', ')}.`,
+      )
     }
   }
   const { store, clock, random, logger } = options as ThrottlerOptions

@@ -18,7 +18,7 @@ import { LimiterSet } from './limiter-set.ts'
 import type { PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
-import { type Names, namesAt, placeOfCall } from './names.ts'
+import type { Names } from './names.ts'
 import { newNodeId } from './node-id.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
@@ -47,7 +47,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly clock: Clock
   /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
   readonly names: Names | undefined
-  readonly #place: string
   readonly #settings: ThrottlerSettings
   readonly #emitter: Emitter
   readonly #store: Store | undefined
@@ -100,11 +99,15 @@ export class Throttler<Name extends string = string, Req = unknown> {
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),
     }
-    this.names = store === undefined ? undefined : namesAt(store)
-    this.#place = store === undefined ? '' : placeOfCall()
-    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], policies, this.#place)
-    const policyIds = policies.map(({ id }) => id)
-    this.#coordinator = store?.coordinate({ clock, random, heartbeat: settings.heartbeat, throttler: this.#self, policyIds })
+    this.#coordinator = store?.coordinate({
+      clock,
+      random,
+      heartbeat: settings.heartbeat,
+      throttler: this.#self,
+      rules: rules as readonly PolicyOptions<never>[],
+      policies,
+    })
+    this.names = this.#coordinator?.names
     this.#ownId = newNodeId(random)
     const emitter = this.#self.emitter
     emitter.node = this.nodeId
@@ -323,7 +326,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
       )
     }
-    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed, this.#place)
+    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed)
     const before = this.#limiters.exchanging
     this.#adopt(rules, parsed)
     const { exchanging } = this.#limiters

@@ -29,6 +29,8 @@ describe('options', () => {
     [() => tokenBucket({ warmUp: { duration: 0 } }), '"warmUp.duration"'],
     [() => tokenBucket({ warmUp: { duration: '1s', coldFactor: 1 } }), '"warmUp.coldFactor" is 1'],
     [() => tokenBucket({ warmUp: { duration: '1s', factor: 3 } as never }), '"warmUp.factor"'],
+    [() => tokenBucket({ maxDebt: -1 }), '"maxDebt" is -1; it must be a number of at least 0'],
+    [() => tokenBucket({ maxDebt: 5, warmUp: '1s' }), 'left out beside "warmUp"'],
     [() => leakyBucket({ burst: -1 }), '"burst" is -1'],
     [() => leakyBucket({ burst: 2, immediate: 3 }), '"immediate" is 3; it must be a number from 0 to "burst", 2'],
     [() => leakyBucket({ immediate: -1 }), '"immediate" is -1'],
@@ -37,7 +39,7 @@ describe('options', () => {
     expect(thrownBy(make as () => never).message).toContain(says)
   })
 
-  test.each([tokenBucket(), leakyBucket(), slidingLog(), fixedWindow({ start: 'first-request' })])(
+  test.each([tokenBucket({ warmUp: 100 }), leakyBucket(), slidingLog(), fixedWindow({ start: 'first-request' })])(
     'a pair that there is not is refused, with what to take instead: $name',
     (algorithm) => {
       const make = (coordination: 'background' | 'spans' | undefined) =>

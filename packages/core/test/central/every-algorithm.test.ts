@@ -103,7 +103,13 @@ for (const algorithm of ALGORITHMS) {
       const [used] = await usage
       expect(used).toMatchObject({ source: 'store', limit: 10 })
       expect(used?.used).toBeCloseTo(7, 0)
-      expect(snapshot(b).policies[0]).toMatchObject({ coordination: 'central', algorithm: algorithm.id, limit: 10, admitted: 1, refused: 0 })
+      expect(snapshot(b).policies[0]).toMatchObject({
+        coordination: 'central',
+        algorithm: algorithm.id,
+        limit: 10,
+        admitted: 1,
+        refused: 0,
+      })
       expect(snapshot(b).top[0]?.used).toBeCloseTo(7, 0)
       await it.world.run(25_000)
       expect(b.peek('k').remaining).toBe(10)

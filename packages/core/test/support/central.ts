@@ -16,7 +16,13 @@ export async function started(it: Scene, ...nodes: Node[]): Promise<void> {
 }
 
 /** Decisions of requests made at once. */
-export async function ask(it: Scene, node: Node, key: string, count: number, options?: Parameters<Node['checkAsync']>[1]): Promise<Decision[]> {
+export async function ask(
+  it: Scene,
+  node: Node,
+  key: string,
+  count: number,
+  options?: Parameters<Node['checkAsync']>[1],
+): Promise<Decision[]> {
   const all = Array.from({ length: count }, () => node.checkAsync(key, options))
   let done = false
   const decided = Promise.all(all).finally(() => {

@@ -20,6 +20,14 @@ const WINDOW_CELL_WORK = 0.25
 /** Characters of callers' keys in one script call at most, for the same reason. */
 const MOST_CHARACTERS = 256 * 1024
 
+/** What a script must know beside fixed windows. */
+export type Kind = 'fixed' | 'sliding' | 'bucket'
+
+function kindOf({ cells, drain }: StorePolicy): Kind {
+  if (drain !== undefined) return 'bucket'
+  return cells > 1 ? 'sliding' : 'fixed'
+}
+
 /** A policy in a script call: its name in Redis keys, and its number in the list of policies. */
 interface PolicyPlace {
   readonly name: string
@@ -55,7 +63,7 @@ export class Chunk {
   #rare: Record<number, readonly [epoch: number, keys: number, ask: 0 | 1]> | undefined
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
-  #sliding = false
+  #kind: Kind = 'fixed'
   #work = 0
   #characters = 0
 
@@ -64,9 +72,15 @@ export class Chunk {
     this.#keys = keys
   }
 
-  /** Whether an entry of a sliding window is in it. */
-  get sliding(): boolean {
-    return this.#sliding
+  /** What its entries are of, beside fixed windows. */
+  get kind(): Kind {
+    return this.#kind
+  }
+
+  /** Whether a script can know both what is in it and this. */
+  takes(policy: StorePolicy): boolean {
+    const kind = kindOf(policy)
+    return kind === 'fixed' || this.#kind === 'fixed' || kind === this.#kind
   }
 
   get full(): boolean {
@@ -98,7 +112,7 @@ export class Chunk {
     const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label && !rare
     if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
 
-    if (policy.cells > 1) this.#sliding = true
+    if (policy.cells > 1) this.#kind = kindOf(policy)
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1) && !rare
@@ -185,9 +199,10 @@ export class Chunk {
   #policy(policy: StorePolicy): PolicyPlace {
     let place = this.#policyPlaces.get(policy)
     if (place === undefined) {
-      const { width, cells, limit, hot, ttl } = policy
+      const { width, cells, limit, hot, ttl, drain, maxDebt } = policy
       const name = escapePolicy(policy.id)
-      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), time(ttl)]) }
+      const bucket = drain === undefined ? [] : [finite(drain), maxDebt === undefined ? false : finite(maxDebt)]
+      place = { name, number: this.#policies.push([name, width, cells, finite(limit), finite(hot), time(ttl), ...bucket]) }
       this.#policyPlaces.set(policy, place)
     }
     return place
@@ -211,12 +226,13 @@ function time(milliseconds: number): number {
 /** Divides a request into script calls, by bucket; those of one bucket follow each other. */
 export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockChange[], keys: Keys): ReadonlyMap<number, readonly Chunk[]> {
   const chunks = new Map<number, Chunk[]>()
-  const open = (name: string): Chunk => {
+  const open = (name: string, policy?: StorePolicy): Chunk => {
     const bucket = keys.bucketOf(name)
     let list = chunks.get(bucket)
     if (list === undefined) chunks.set(bucket, (list = []))
     let chunk = list.at(-1)
-    if (chunk === undefined || chunk.full) list.push((chunk = new Chunk(bucket, keys.buckets[bucket] as BucketKeys)))
+    if (chunk === undefined || chunk.full || (policy !== undefined && !chunk.takes(policy)))
+      list.push((chunk = new Chunk(bucket, keys.buckets[bucket] as BucketKeys)))
     return chunk
   }
   // Blocks first, so that the entries' results already show them.
@@ -228,7 +244,7 @@ export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockCh
   entries.forEach((entry, place) => {
     const label = escapeKey(entry.key)
     const name = nameOf(label)
-    open(name).addEntry(place, entry, label, name)
+    open(name, entry.policy).addEntry(place, entry, label, name)
   })
   return chunks
 }

@@ -16,7 +16,7 @@ import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { type Script, script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
-import { type Chunk, chunksOf } from './chunks.ts'
+import { type Chunk, chunksOf, type Kind } from './chunks.ts'
 import {
   parseBlock,
   parseMember,
@@ -31,12 +31,17 @@ import {
 
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
-/** Not there until a sliding window is exchanged, so that an application without one need not carry it. */
-let slidingScript: Script | undefined
+/** Not there until they are needed, so that an application without such algorithms need not carry them. */
+const loaded = new Map<Kind, Script>([['fixed', exchangeScript]])
 
-async function loadSlidingScript(): Promise<Script> {
-  slidingScript ??= script((await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING)
-  return slidingScript
+async function load(kind: Kind): Promise<Script> {
+  const source =
+    kind === 'sliding'
+      ? (await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING
+      : (await import('../scripts/exchange-with-buckets.ts')).EXCHANGE_WITH_BUCKETS
+  const made = script(source)
+  loaded.set(kind, made)
+  return made
 }
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
@@ -155,7 +160,7 @@ export class Exchange {
 
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const exchange = chunk.sliding ? (slidingScript ?? (await loadSlidingScript())) : exchangeScript
+    const exchange = loaded.get(chunk.kind) ?? (await load(chunk.kind))
     const answer = await bucket.call(exchange, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
     const { results } = chunk
@@ -275,8 +280,8 @@ export class Exchange {
             chunk.entryPlaces().forEach((at, i) => {
               const { policy, key, cells: asked } = entries[at] as SyncEntry
               const { cells } = understood(() => parseResult(rest[i], asked)) ?? { cells: [] }
-              // One that nobody has counted is no news: anybody can name keys in the list.
-              if (!cells.some(({ taken }) => taken > 0)) return
+              // One that nobody has counted is no news: anybody can name keys in the list. Nor is a bucket that has run down.
+              if (!cells.some(({ taken, level = policy.hot }) => taken > 0 && level >= policy.hot / 2)) return
               const epoch = resets.get(`${policy.id}\n${key}`)
               const concerned = epoch !== undefined && (cells[0] as Cell).ordinal <= lastCellOf(epoch, policy.width)
               totals.push({ type: 'total', policyId: policy.id, key, cells, ...(concerned && { epoch }) })

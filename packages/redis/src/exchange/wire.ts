@@ -88,7 +88,7 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
 /** The last moment of a `Date`. */
 const LAST_TIME = 8.64e15
 
-/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back. */
+/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket `ordinal,taken,given,level`. */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
   const [first, following, ...rest] = text.split(';', 3)
@@ -100,6 +100,10 @@ export function parseCells(text: string): Cell[] {
     return units.map((taken, place) => ({ ordinal: (ordinal + place) as Ordinal, taken: parseUnits(taken), given: 0 }))
   }
   const numbers = text.split(',', 3 * MOST_CELLS + 1)
+  if (numbers.length === 4) {
+    const [ordinal, taken, given, level] = numbers
+    return [{ ordinal: parseWhole(ordinal) as Ordinal, taken: parseUnits(taken), given: parseUnits(given), level: parseUnits(level) }]
+  }
   if (numbers.length % 3 !== 0) throw replyError('a cell')
   const cells: Cell[] = []
   for (let i = 0; i < numbers.length; i += 3) {

@@ -8,10 +8,10 @@ import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
  * KEYS: sequence, log, ends, keep, hot, hand, resets; then for each block that may grow, how often the key was blocked, and
  * for each reset that and all that is kept of the key; then, for each
  * group of plain entries and for each other entry of a fixed window, all counters and after them all cells; of a sliding
- * window, the window's hash; before them, of an entry that tells of a reset, the same as for a reset.
+ * window or a bucket, its hash; before them, of an entry that tells of a reset, the same as for a reset.
  *
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), prefix (of the bucket's keys), channel (or
- * false), policies [id, width, cells, limit, hot, ttl], blocks [policy, label, kind, remaining, the key's last reset or 0, 1 when
+ * false), policies [id, width, cells, limit, hot, ttl, and of a bucket: drain, maxDebt or false], blocks [policy, label, kind, remaining, the key's last reset or 0, 1 when
  * set by hand or 0, and of one that may grow: factor, max, memory; of a reset: how many keys are of it], plain entries as one flat list of groups: policy, ordinal, how many, and for each the units taken as
  * a text; other entries as one flat list: policy, label (0 when the Redis key holds it), atMost or -1, number of cells, and
  * for each ordinal, taken, given; rare: false, or of the entries that need it, by their place in that list: the key's last
@@ -27,7 +27,7 @@ export const EXCHANGE: string = exchangeWith('')
 /**
  * The same with what else it counts.
  *
- * @param sliding Lua that sets `sliding`, for entries of sliding windows
+ * @param sliding Lua that sets `sliding`, for entries of sliding windows, or of buckets
  */
 export function exchangeWith(sliding: string): string {
   return [

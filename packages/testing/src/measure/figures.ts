@@ -14,6 +14,10 @@ export interface Figures {
   readonly overshoot: Summary
   /** The same for the worst stretch of an interval's length that ends in each interval. */
   readonly worstWindow: Summary
+  /** The most units in the bucket beyond what it may hold, of each interval, as a part of the limit; buckets only. */
+  readonly debt: Summary
+  /** Units by which the store's level was above that of what was really admitted, at most; buckets only. */
+  readonly toldTooMuch: number
   /** Requests refused that an exact limiter would have admitted, as a part of all requests. */
   readonly falseRequests: number
   /** Intervals with such a refusal, as a part of all intervals. */
@@ -46,6 +50,8 @@ export function figuresOf(intervals: readonly IntervalMeasure[], limit: number):
     ),
     overshoot: summarize(intervals.map((interval) => Math.max(0, interval.admitted - limit) / limit)),
     worstWindow: summarize(intervals.map((interval) => Math.max(0, interval.worstWindow - limit) / limit)),
+    debt: summarize(intervals.map((interval) => interval.debt / limit)),
+    toldTooMuch: intervals.reduce((most, interval) => Math.max(most, interval.toldTooMuch), 0),
     falseRequests: part(
       total((interval) => interval.falselyRefused),
       requests,

@@ -24,6 +24,10 @@ export interface IntervalMeasure {
   refusedUnderLimit: number
   /** The most units admitted in any stretch of an interval's length that ends in this interval. */
   worstWindow: number
+  /** The most units that were in the bucket beyond what it may hold; buckets only. */
+  debt: number
+  /** Units by which the store's level was above that of what was really admitted, at most; buckets only. */
+  toldTooMuch: number
   /** Entries of syncs and changes of blocks that nodes sent for the key. */
   operations: number
   /** Whether the store was away at some time of the interval. */
@@ -49,6 +53,8 @@ export interface Offer {
 export interface LedgerOptions {
   readonly limit: number
   readonly interval: number
+  /** What a bucket holds; the limit of windows. */
+  readonly most: number
   readonly reference: Reference
   readonly room: Room
   /** Whether to measure `refusedUnderLimit`: it takes a log of all that is offered. */
@@ -124,12 +130,21 @@ export class Ledger {
       this.#taken.add(time, cost)
       const window = this.#taken.usedAt(time)
       if (window > interval.worstWindow) interval.worstWindow = window
+      const debt = (this.#options.room.level?.(time) ?? 0) - this.#options.most
+      if (debt > interval.debt) interval.debt = debt
       return
     }
     interval.refused++
     if (offer.exact) interval.falselyRefused++
     if (offer.room) interval.refusedWithRoom++
     if (offer.underLimit) interval.refusedUnderLimit++
+  }
+
+  /** The store says so many units are in the bucket. */
+  told(time: number, level: number): void {
+    const beyond = level - (this.#options.room.level?.(time) ?? level)
+    const interval = this.at(time)
+    if (beyond > interval.toldTooMuch) interval.toldTooMuch = beyond
   }
 
   #roll(time: number): void {
@@ -152,6 +167,8 @@ function emptyInterval(key: string, index: number): IntervalMeasure {
     refusedWithRoom: 0,
     refusedUnderLimit: 0,
     worstWindow: 0,
+    debt: 0,
+    toldTooMuch: 0,
     operations: 0,
     outage: false,
     blockMean: undefined,

@@ -60,6 +60,54 @@ export class SlidingReference implements Reference {
   }
 }
 
+/** A bucket that runs out at the limit's pace, exactly. */
+export class LeakyReference implements Reference {
+  readonly #level: LeakyLevel
+  readonly #most: number
+  readonly #cooldown: number
+  #blockedUntil = Number.NEGATIVE_INFINITY
+
+  /** @param most - units that the bucket holds */
+  constructor(limit: number, interval: number, most: number, cooldown: number) {
+    this.#level = new LeakyLevel(limit, interval)
+    this.#most = most
+    this.#cooldown = cooldown
+  }
+
+  admits(time: number, cost: number): boolean {
+    const level = this.#level.at(time)
+    if (time < this.#blockedUntil) return false
+    if (level + cost <= this.#most * (1 + 1e-10)) {
+      this.#level.add(time, cost)
+      return true
+    }
+    if (this.#cooldown > 0 && level + Math.min(1, cost) > this.#most) this.#blockedUntil = time + this.#cooldown
+    return false
+  }
+}
+
+/** What is in a bucket. Times that go back give no time and take none. */
+export class LeakyLevel {
+  readonly #limit: number
+  readonly #interval: number
+  #level = 0
+  #then = Number.NEGATIVE_INFINITY
+
+  constructor(limit: number, interval: number) {
+    this.#limit = limit
+    this.#interval = interval
+  }
+
+  at(time: number): number {
+    return this.#level === 0 ? 0 : Math.max(0, this.#level - (Math.max(0, time - this.#then) * this.#limit) / this.#interval)
+  }
+
+  add(time: number, units: number): void {
+    this.#level = this.at(time) + units
+    this.#then = Math.max(this.#then, time)
+  }
+}
+
 /** Units taken in the last `length` milliseconds, in a ring that grows as needed. */
 export class SlidingLog {
   readonly #length: number

@@ -1,3 +1,5 @@
+import { LeakyLevel } from './reference.ts'
+
 /**
  * Whether there was room for a unit, by the true counts and the window's own definition. A limiter that refuses
  * only what is known to exceed the limit never refuses while there is room.
@@ -7,6 +9,8 @@ export interface Room {
   fits(time: number, cost: number): boolean
   /** Units were really admitted. */
   took(time: number, units: number): void
+  /** Units in a bucket. */
+  level?(time: number): number
 }
 
 /** An interval aligned to the epoch has room while less than the limit was admitted in it. */
@@ -101,6 +105,40 @@ export class BucketRoom implements Room {
     }
     const oldest = this.#counts[(bucket - this.#buckets + size) % size] as number
     return this.#sum - Math.min(this.#release, oldest * Math.max(0, time / this.#width - bucket))
+  }
+}
+
+/**
+ * A bucket. Once a unit more would be too much it stays closed until a tenth of what it holds is free, or a twentieth of the limit; half
+ * of it at most, and at least one unit.
+ */
+export class LeakyRoom implements Room {
+  readonly #level: LeakyLevel
+  readonly #most: number
+  readonly #opensAt: number
+  #closed = false
+
+  /** @param most - units that the bucket holds */
+  constructor(limit: number, interval: number, most: number) {
+    this.#level = new LeakyLevel(limit, interval)
+    this.#most = most
+    this.#opensAt = most - Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))
+  }
+
+  fits(time: number, cost: number): boolean {
+    const level = this.#level.at(time)
+    const slack = this.#most * 1e-9
+    if (this.#closed && level <= this.#opensAt - slack) this.#closed = false
+    if (level + Math.min(1, cost) > this.#most + slack) this.#closed = true
+    return !this.#closed && level + cost <= this.#most - slack
+  }
+
+  took(time: number, units: number): void {
+    this.#level.add(time, units)
+  }
+
+  level(time: number): number {
+    return this.#level.at(time)
   }
 }
 

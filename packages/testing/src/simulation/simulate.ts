@@ -1,11 +1,11 @@
 import { createThrottler, memoryStore, type Policy, type SlidingWindow } from '@weir/core'
-import type { Ordinal } from '@weir/core/sync'
+import type { Ordinal, SyncReply, SyncRequest } from '@weir/core/sync'
 import { uniform } from '../load/balancing.ts'
 import { Digest } from '../measure/digest.ts'
 import { type Figures, figuresOf } from '../measure/figures.ts'
 import { type IntervalMeasure, Ledger, type Offer } from '../measure/ledger.ts'
-import { FixedReference, SlidingReference } from '../measure/reference.ts'
-import { BucketRoom, type BucketShape, FixedRoom } from '../measure/room.ts'
+import { FixedReference, LeakyReference, type Reference, SlidingReference } from '../measure/reference.ts'
+import { BucketRoom, type BucketShape, FixedRoom, LeakyRoom, type Room } from '../measure/room.ts'
 import { type Summary, summarize } from '../measure/summary.ts'
 import { SeededRandom } from '../random/random.ts'
 import { SimulatedStore, type StoreStatistics } from '../stores/simulated-store.ts'
@@ -92,6 +92,7 @@ class Simulation {
     this.#watch = scenario.watch && new Set(scenario.watch)
     this.#strict = scenario.strict ?? false
     this.#timeBlocks = scenario.timeBlocks ?? false
+    if (isLeaky(this.#policy)) this.#store.handled = (request, reply) => this.#compare(request, reply)
     this.#store.observer = (_node, { entries, blocks }) => {
       const now = this.#store.serverClock.now()
       for (const { key } of entries) this.#count(key, now)
@@ -199,19 +200,32 @@ class Simulation {
   #ledgerOf(key: string): Ledger | undefined {
     let ledger = this.#ledgers.get(key)
     if (ledger !== undefined || (this.#watch !== undefined && !this.#watch.has(key))) return ledger
-    const { limit, interval, cooldown } = this.#policy
+    const { limit, interval } = this.#policy
     const sliding = isSliding(this.#policy)
     ledger = new Ledger(key, {
       limit,
       interval,
-      reference: sliding ? new SlidingReference(limit, interval, cooldown) : new FixedReference(limit, interval, cooldown),
-      room: sliding ? new BucketRoom(limit, interval, bucketsOf(this.#policy)) : new FixedRoom(limit, interval),
+      most: mostOf(this.#policy),
+      ...yardsticksOf(this.#policy),
       logDemand: sliding,
       first: Math.round(this.#time.epoch / interval),
     })
     this.#ledgers.set(key, ledger)
-    if (this.#timeBlocks && !sliding && this.#blockWatches.size < MOST_TIMED) this.#blockWatches.set(ledger, new BlockWatch(this.#time))
+    if (this.#timeBlocks && isFixed(this.#policy) && this.#blockWatches.size < MOST_TIMED)
+      this.#blockWatches.set(ledger, new BlockWatch(this.#time))
     return ledger
+  }
+
+  /** Holds what the store says of buckets against what was really admitted. */
+  #compare({ entries }: SyncRequest, { results }: SyncReply): void {
+    const now = this.#store.serverClock.now()
+    entries.forEach(({ policy, key }, place) => {
+      const ledger = this.#ledgers.get(key)
+      const cell = results[place]?.cells[0]
+      if (ledger === undefined || cell?.level === undefined) return
+      const level = cell.level - (policy.drain ?? 0) * (now / policy.width - cell.ordinal)
+      ledger.told(now, Math.max(0, level))
+    })
   }
 
   #count(key: string, now: number): void {
@@ -222,7 +236,7 @@ class Simulation {
   /** Asks the store for the totals of an interval when the next one is nearly over; of fixed windows only. */
   #askStore(index: number): void {
     const { interval, id } = this.#policy
-    if (isSliding(this.#policy)) return
+    if (!isFixed(this.#policy)) return
     this.#time.at(
       (index + 1.9) * interval,
       () => {
@@ -249,6 +263,32 @@ class Simulation {
 
 function isSliding({ algorithm }: Policy): boolean {
   return (algorithm.buckets ?? 1) > 1
+}
+
+function isLeaky({ algorithm }: Policy): boolean {
+  return algorithm.step?.id === 'bucket'
+}
+
+function isFixed(policy: Policy): boolean {
+  return !isSliding(policy) && !isLeaky(policy)
+}
+
+function mostOf({ algorithm, limit }: Policy): number {
+  return algorithm.most?.(limit) ?? limit
+}
+
+/** What a policy's decisions are held against. */
+function yardsticksOf(policy: Policy): { readonly reference: Reference; readonly room: Room } {
+  const { limit, interval, cooldown } = policy
+  if (isLeaky(policy)) {
+    const most = mostOf(policy)
+    return { reference: new LeakyReference(limit, interval, most, cooldown), room: new LeakyRoom(limit, interval, most) }
+  }
+  if (!isSliding(policy)) return { reference: new FixedReference(limit, interval, cooldown), room: new FixedRoom(limit, interval) }
+  return {
+    reference: new SlidingReference(limit, interval, cooldown),
+    room: new BucketRoom(limit, interval, bucketsOf(policy)),
+  }
 }
 
 /** How a sliding policy cuts its window. */

@@ -142,6 +142,11 @@ export function slidingPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy
   return { id: 'sliding', width: 3_600_000, cells: 4, limit: 1000, hot: Infinity, ttl: 18_000_000, ...overrides }
 }
 
+/** A policy with a bucket of a hundred units, of which ten run out in the time of a cell. */
+export function bucketPolicy(overrides: Partial<StorePolicy> = {}): StorePolicy {
+  return { id: 'bucket', width: 3_600_000, cells: 20, limit: 100, hot: Infinity, ttl: 72_000_000, drain: 10, ...overrides }
+}
+
 export function cell(ordinal: number, taken: number, given: number = 0): Cell {
   return { ordinal: ordinal as Ordinal, taken, given }
 }

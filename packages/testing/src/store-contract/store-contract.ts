@@ -1,5 +1,6 @@
 import { systemClock } from '@weir/core'
 import { blockCases } from './blocks.ts'
+import { bucketCases } from './buckets.ts'
 import type { ContractCase } from './case.ts'
 import { ContractContext } from './context.ts'
 import { countCases } from './counts.ts'
@@ -43,7 +44,15 @@ export function storeContract(
   factory: () => StoreContractFixture | Promise<StoreContractFixture>,
   { describe, test, without = {} }: StoreContractOptions,
 ): void {
-  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...blockCases, ...resetCases, ...nodeCases, ...decisionCases]
+  const cases: readonly ContractCase[] = [
+    ...countCases,
+    ...windowCases,
+    ...bucketCases,
+    ...blockCases,
+    ...resetCases,
+    ...nodeCases,
+    ...decisionCases,
+  ]
   describe(`${name} keeps the store contract`, () => {
     for (const { title, needs, run } of cases) {
       if (needs?.some((need) => without[need] !== undefined)) continue

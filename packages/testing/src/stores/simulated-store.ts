@@ -56,6 +56,8 @@ export class SimulatedStore implements Store {
   readonly serverClock: NodeClock
   /** Called for each exchange that a node sends. */
   observer: SyncObserver | undefined
+  /** Called for each exchange that the store has handled, at that moment. */
+  handled: ((request: SyncRequest, reply: SyncReply) => void) | undefined
   readonly #options: SimulatedStoreOptions
   readonly #time: VirtualTime
   readonly #random: SeededRandom
@@ -171,6 +173,7 @@ export class SimulatedStore implements Store {
           return
         }
         const reply = this.#hub.exchange(node.id, copy)
+        this.handled?.(copy, reply)
         down.send(
           () => {
             if (this.#partitioned.has(node.id)) return

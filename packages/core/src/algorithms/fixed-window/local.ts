@@ -56,7 +56,7 @@ export class LocalFixedWindow extends LocalMeter {
     const { fields } = this.table
     const base = slot * 2
     const used = (fields[base] as number) + cost
-    if (!(used <= this.most && fields[base + 1] === this.ordinal)) return false
+    if (used > this.most || fields[base + 1] !== this.ordinal) return false
     fields[base] = used
     this.admitted += cost
     return true
@@ -80,12 +80,12 @@ export class LocalFixedWindow extends LocalMeter {
   override remaining(slot: number): number {
     const { fields } = this.table
     const base = slot * 2
-    const limit = this.most < 0 ? this.site.limitOf(slot) : this.most
-    return (fields[base + 1] as number) >= this.ordinal ? Math.max(0, limit - (fields[base] as number)) : limit
+    const left = this.most - (fields[base] as number)
+    return left >= 0 && fields[base + 1] === this.ordinal ? left : this.leftOf(slot)
   }
 
   override resetAfter(_slot: number, now: number): number {
-    return Math.max(0, this.rollAt - now)
+    return this.rollAt - now
   }
 
   override mark(slot: number): number {
@@ -136,6 +136,11 @@ export class LocalFixedWindow extends LocalMeter {
 
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
     if (Math.min(ordinal, this.ordinal) === this.ordinal) this.#write(slot, Math.max(0, this.#used(slot) - units))
+  }
+
+  /** Units left of any key. */
+  protected leftOf(slot: number): number {
+    return this.left(slot, this.site.limitOf(slot))
   }
 
   /** Units taken in the running interval. */

@@ -147,7 +147,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   resetAfter(_slot: number, now: number): number {
-    return Math.max(0, this.rollAt - now)
+    return this.rollAt - now
   }
 
   roll(now: number): void {

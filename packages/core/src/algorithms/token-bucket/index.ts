@@ -2,6 +2,7 @@ import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
+import { BackgroundBucket } from '../bucket/background.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
@@ -17,6 +18,12 @@ export interface TokenBucketOptions {
    * makes it cold again. Default: they always come at the limit's pace.
    */
   readonly warmUp?: Duration | WarmUp
+  /**
+   * With coordination `'background'`: units beyond `burst` that a key pays back at most, at least 0. What a cluster with far-away nodes
+   * admits too much in a flood closes the key until it has run out; with this not for longer than these and the burst take. But what is
+   * forgotten is admitted: below the burst the limit may not hold in the long run. Default: all of it is paid back.
+   */
+  readonly maxDebt?: number
 }
 
 /** How a token bucket warms up. */
@@ -39,9 +46,14 @@ export interface WarmUp {
  * @example
  * const algorithm = tokenBucket({ burst: 20 }) // with limit: 100, interval: '1s': 20 at once, then one each 10 ms
  */
-export function tokenBucket({ burst, warmUp }: TokenBucketOptions = {}): Algorithm {
+export function tokenBucket({ burst, warmUp, maxDebt }: TokenBucketOptions = {}): Algorithm {
   if (burst !== undefined && !(typeof burst === 'number' && burst >= 1 && burst <= MOST_UNITS)) {
     throw invalidOption('burst', burst, `a number from 1 to ${MOST_UNITS}`)
+  }
+  if (maxDebt !== undefined && !(typeof maxDebt === 'number' && maxDebt >= 0))
+    throw invalidOption('maxDebt', maxDebt, 'a number of at least 0')
+  if (maxDebt !== undefined && warmUp !== undefined) {
+    throw invalidOption('maxDebt', maxDebt, 'left out beside "warmUp", which goes with coordination "local" only')
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)
@@ -52,6 +64,7 @@ export function tokenBucket({ burst, warmUp }: TokenBucketOptions = {}): Algorit
       id: 'token-bucket',
       fields: 2,
       local: (site) => new LocalBucket(site),
+      background: (site, exchange) => new BackgroundBucket(site, exchange, maxDebt),
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)
   }

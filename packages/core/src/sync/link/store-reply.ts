@@ -24,7 +24,8 @@ import type { Ordinal } from '../../time/intervals.ts'
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
- *         taken     units, 0 to MOST; `given` likewise, never more than was taken
+ *                   of a bucket: one, with a level
+ *         taken     units, 0 to MOST; `level` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
  *         granted   a boolean
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
@@ -101,7 +102,7 @@ function readResult(value: unknown, { policy, cells: sent }: SyncEntry): SyncRes
   if (!isObject(value)) return undefined
   const { blocked, granted } = value
   if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
-  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readWindow(value['cells'], policy)
+  const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
   return cells && readRest({ cells, blocked, granted }, value)
 }
 
@@ -124,6 +125,14 @@ function readSentCells(cells: unknown, sent: readonly Cell[]): Cell[] | undefine
   return read
 }
 
+/** A window's cells, or a bucket's level. */
+function readTotals(cells: unknown, policy: StorePolicy): Cell[] | undefined {
+  const read = readWindow(cells, policy)
+  if (policy.drain === undefined || read === undefined) return read
+  const [cell, ...others] = read
+  return cell?.level === undefined || others.length > 0 ? undefined : read
+}
+
 function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
   if (!isList(cells)) return undefined
   const { length } = cells
@@ -141,9 +150,10 @@ function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
 
 function readCell(value: unknown): Cell | undefined {
   if (!isObject(value)) return undefined
-  const { ordinal, taken, given } = value
+  const { ordinal, taken, given, level } = value
   if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
-  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
+  if (!(level === undefined || isAmount(level))) return undefined
+  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken), ...(level !== undefined && { level }) }
 }
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
@@ -198,7 +208,7 @@ function readBlock(value: unknown): BlockState | undefined {
 function readTotal(value: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
   const { key, cells: given } = value
   if (!isText(key, LONGEST_KEY)) return undefined
-  const cells = readWindow(given, policy)
+  const cells = readTotals(given, policy)
   return cells && readRest({ type: 'total', policyId: policy.id, key, cells }, value)
 }
 

@@ -1,0 +1,4 @@
+import { BUCKETS } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(BUCKETS)

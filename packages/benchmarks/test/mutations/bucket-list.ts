@@ -1,0 +1,99 @@
+import type { Mutation } from './mutant.ts'
+
+const METER = 'algorithms/bucket/background.ts'
+const HUB = 'hub/bucket-counts.ts'
+
+/** The rules of buckets in a cluster, each switched off or got wrong. */
+export const BUCKETS: readonly Mutation[] = [
+  {
+    name: 'counts what is under way to the store a second time when it is announced',
+    file: METER,
+    find: 'limit, this.interval, announced)',
+    replace: 'limit, this.interval, false)',
+    check: 'bucket: refuses nobody while there is room',
+  },
+  {
+    name: 'the store takes units to have come with the exchange',
+    file: HUB,
+    find: 'groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)',
+    replace: 'groupAt(bucket.groups, running, policy)',
+    check: 'bucket: the store is never above what was admitted',
+  },
+  {
+    name: 'the store forgets the level of before its groups',
+    file: HUB,
+    find: 'level: drainedBy(bucket.base, ordinal, policy) + taken - given }',
+    replace: 'level: taken - given }',
+    check: 'bucket: twice the limit',
+  },
+  {
+    name: 'the store counts what comes too late',
+    file: HUB,
+    find: 'if (sent.ordinal <= bucket.base.ordinal || ',
+    replace: 'if (',
+    check: 'bucket: the store is never above what was admitted, late',
+  },
+  {
+    name: 'a silence loses what was admitted in it',
+    file: HUB,
+    find: 'if (running < bucket.heldUntil) return',
+    replace: '',
+    check: 'bucket: twice the limit, outages',
+  },
+  {
+    name: 'a full bucket is not announced',
+    file: HUB,
+    find: 'if (after > limit - 1 && (before <= limit - 1 || monotonic - bucket.announcedAt >= REPEAT_AFTER)) announce = true',
+    replace: '',
+    check: 'bucket: flood on a small limit',
+  },
+  {
+    name: 'a full bucket is announced by what it held when the cell began',
+    file: HUB,
+    find: 'const change = { before: before - drained, after: after - drained, taken }',
+    replace: 'const change = { before: before + 0 * drained, after, taken }',
+    check: 'bucket: flood on a small limit',
+  },
+  {
+    name: 'nothing is sent early',
+    file: METER,
+    find: 'if (unsent + cost >= due || key.hello)',
+    replace: 'if (key.hello)',
+    check: 'bucket: twice the limit',
+  },
+  {
+    name: 'a key is open as soon as a unit fits',
+    file: METER,
+    find: 'return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))',
+    replace: 'return 0 * most + 0 * limit + 1',
+    check: 'bucket: operations in a flood',
+  },
+  {
+    name: 'what is held back is sent at each end of a span',
+    file: METER,
+    find: 'if (!soon && (this.ordinal - since) * width + interval / spans < OLD * this.#spans(slot).span * width) return true',
+    replace: '',
+    also: {
+      file: METER,
+      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#level(slot, now) < most / 4',
+      replace: 'return unsent === 0 || most < 0 || soon && since < 0 && width + interval + spans < 0',
+    },
+    check: 'bucket: operations of a quiet key',
+  },
+  {
+    name: 'without the store a node decides by what it knows alone',
+    file: METER,
+    find: 'if (key.guess === undefined) this.#setGuess(key, this.#level(slot, now), now)',
+    replace: 'this.#setGuess(key, this.#level(slot, now) - cost, now)',
+    also: { file: METER, find: 'counted / this.#share(key)), now)', replace: '0), now)' },
+    check: 'bucket: twice the limit, outages',
+  },
+  {
+    name: 'a debt is forgotten when the key opens again',
+    file: METER,
+    find: 'key.closedUntil = now + drainTime(level - (this.site.most(limit) - this.#freeAt(limit)), limit, this.interval)',
+    replace:
+      'key.closedUntil = now + drainTime(this.#freeAt(limit) + 0 * level, limit, this.interval)\n    this.#setLevel(slot, this.site.most(limit), now)',
+    check: 'bucket: far away',
+  },
+]

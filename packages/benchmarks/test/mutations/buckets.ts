@@ -1,0 +1,25 @@
+import { faults, outages, poisson, type Scenario, simulate, squareWave } from '@weir/testing'
+import { bucketOf } from '../../src/accuracy/bucket-steady.ts'
+import { MIDDLE } from '../../src/accuracy/settings.ts'
+
+/** What the store or a node knows too much of a bucket in the rough runs of `roughly`, in words. */
+export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () => Promise<readonly string[]> {
+  return async () => {
+    const found: string[] = []
+    for (const kind of kinds) {
+      const { toldTooMuch, refusedWithRoom } = await simulate({
+        ...bucketOf(MIDDLE, 0.9, { intervals: 10, quick: true }, { nodes: 6, ...roughly[kind] }),
+      })
+      if (toldTooMuch > 1e-6) found.push(`${kind}: the store's level is ${toldTooMuch} units above what was admitted`)
+      if (kind !== 'outages' && refusedWithRoom > 0) found.push(`${kind}: ${refusedWithRoom} requests were refused while there was room`)
+    }
+    return found
+  }
+}
+
+const roughly = {
+  floods: { load: squareWave({ low: 0.8, high: 40, period: 0.31, duty: 0.05 }), network: { latency: 20, announcementLatency: 1 } },
+  trickles: { load: squareWave({ low: 0.3, high: 12, period: 2, duty: 0.2 }) },
+  outages: { load: poisson(1.2), faults: outages({ length: 1.5, pause: 2 }), network: { duplication: 0.3, loss: 0.1 } },
+  'one node cut off': { load: poisson(0.95), faults: faults({ kind: 'partition', node: 2, from: 3, until: 6.3 }) },
+} as const satisfies Record<string, Partial<Scenario>>

@@ -1,0 +1,34 @@
+import { Share } from '../shared/estimate.ts'
+import { OwnCells } from './own-cells.ts'
+
+/** What a node keeps of a key's bucket beside its record. Times are of the monotonic clock. */
+export class BucketKey {
+  readonly cells: OwnCells = new OwnCells()
+  readonly share: Share = new Share()
+  /** What was full is refused until this. */
+  closedUntil: number = Number.NEGATIVE_INFINITY
+  sentAt: number = Number.NEGATIVE_INFINITY
+  syncedAt: number = Number.NEGATIVE_INFINITY
+  /** Units of all nodes that the store had heard of at last, and refunded ones among them. */
+  heard = 0
+  givenHeard = 0
+  /** Hot elsewhere, and new here: its first request is exchanged at once. */
+  hello = false
+  /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
+  resend = false
+  resent = false
+  announcedInFlight = false
+  /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
+  away = false
+  /** When units were last admitted without the store. */
+  awayAt: number = Number.NEGATIVE_INFINITY
+  /**
+   * `degraded: 'share'`: what would be in the bucket if the others admitted as much as they usually do, at `guessAt`. Undefined
+   * while the store tells.
+   */
+  guess: number | undefined
+  guessAt = 0
+  /** `degraded: 'published'`: own units taken since the running span began, and when it ends. */
+  spanTaken = 0
+  spanEnd = 0
+}

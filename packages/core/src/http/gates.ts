@@ -1,0 +1,77 @@
+import { show } from '../report/errors.ts'
+import { ask, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
+import type { AdapterOptions } from './adapter-options.ts'
+import type { Report } from './answer/answer.ts'
+import type { AccessList } from './request/address-list.ts'
+import type { RequestReader } from './request/reader.ts'
+
+/** One of the options that are asked before a throttler is. */
+interface Gate<Req> {
+  readonly option: string
+  readonly question: (request: Req) => unknown
+  /** The answer that settles the request; whatever else is answered, the next gate is asked. */
+  readonly settles: boolean
+  /** What then becomes of the request: it passes uncounted, or it is denied. */
+  readonly passes: boolean
+}
+
+/** The options that let requests past uncounted or deny them: `enabled`, `skipOptions`, `skip`, `allow`, `deny`. */
+export class Gates<Req> {
+  readonly #gates: readonly Gate<Req>[]
+  readonly #patience: Patience
+  readonly #report: Report
+
+  constructor(
+    { enabled, skip, skipOptions, allow, deny }: Pick<AdapterOptions<Req, never>, 'enabled' | 'skip' | 'skipOptions' | 'allow' | 'deny'>,
+    reader: RequestReader<Req>,
+    patience: Patience,
+    report: Report,
+  ) {
+    this.#patience = patience
+    this.#report = report
+    const on = (list: AccessList<Req>) => (typeof list === 'function' ? list : (request: Req) => list.includes(reader.ip(request)))
+    const isOptions = (request: Req) => reader.method(request) === 'OPTIONS'
+    const gates: (Gate<Req> | false)[] = [
+      enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },
+      skipOptions === true && { option: 'skipOptions', question: isOptions, settles: true, passes: true },
+      skip !== undefined && { option: 'skip', question: skip, settles: true, passes: true },
+      allow !== undefined && { option: 'allow', question: on(allow), settles: true, passes: true },
+      deny !== undefined && { option: 'deny', question: on(deny), settles: true, passes: false },
+    ]
+    this.#gates = gates.filter((gate) => gate !== false)
+  }
+
+  /** Whether none of the options is given. */
+  get none(): boolean {
+    return this.#gates.length === 0
+  }
+
+  /**
+   * Asks the gates, from one on. True: the request passes uncounted; false: it is denied; undefined: it is decided about. A
+   * promise only when one of them answers later.
+   */
+  ask(request: Req, from = 0): boolean | undefined | Promise<boolean | undefined> {
+    for (let at = from; at < this.#gates.length; at++) {
+      const gate = this.#gates[at] as Gate<Req>
+      const answer = ask(gate.question, request)
+      if (isThenable(answer)) return this.#askLater(request, at, answer)
+      if (this.#opens(gate, answer)) return gate.passes
+    }
+    return undefined
+  }
+
+  async #askLater(request: Req, at: number, answer: object): Promise<boolean | undefined> {
+    const gate = this.#gates[at] as Gate<Req>
+    const { value } = await settle(answer, this.#patience)
+    return this.#opens(gate, value) ? gate.passes : this.ask(request, at + 1)
+  }
+
+  /** Whether an answer is exactly the one that settles a request. */
+  #opens({ option, settles }: Gate<Req>, answer: unknown): boolean {
+    if (typeof answer === 'boolean') return answer === settles
+    if (answer instanceof NoAnswer) this.#report(option, `Option "${option}"`, answer)
+    // What counts as false elsewhere is a "no" here too.
+    else if (answer) this.#report(option, `Option "${option}" must answer true or false; it answered`, show(answer))
+    return false
+  }
+}

@@ -1,0 +1,65 @@
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import { finished } from 'node:stream'
+import type { Decision } from '../decide/decision.ts'
+import { show } from '../report/errors.ts'
+import { askAll, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
+import type { AdapterOptions } from './adapter-options.ts'
+import type { Report } from './answer/answer.ts'
+
+type SettlementOptions<Args extends readonly unknown[], Name extends string> = Pick<
+  AdapterOptions<never, Args, Name>,
+  'requestWasSuccessful' | 'skipFailedRequests' | 'skipSuccessfulRequests'
+>
+
+/** Refunds requests by how they were answered: `skipFailedRequests`, `skipSuccessfulRequests`, `requestWasSuccessful`. */
+export class Settlement<Args extends readonly unknown[], Name extends string> {
+  readonly #options: SettlementOptions<Args, Name>
+  readonly #throttler: { refund(decision: Decision): void }
+  readonly #patience: Patience
+  readonly #report: Report
+
+  constructor(options: SettlementOptions<Args, Name>, throttler: { refund(decision: Decision): void }, patience: Patience, report: Report) {
+    this.#options = options
+    this.#throttler = throttler
+    this.#patience = patience
+    this.#report = report
+  }
+
+  /** Waits for the end of the response. `args`: what the framework called the middleware with. */
+  watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
+    finished(response, (error) => {
+      // HTTP/2 has no error for a stream that the client has reset before its answer was complete.
+      const complete = (error === undefined || error === null) && response.writableEnded
+      this.#settle(decision, response.statusCode, complete, args)
+    })
+  }
+
+  #settle(decision: Decision<Name>, status: number, complete: boolean, args: Args): void {
+    const { requestWasSuccessful } = this.#options
+    if (!complete || requestWasSuccessful === undefined) {
+      this.#refund(decision, complete && status < 400)
+      return
+    }
+    const answer = askAll(requestWasSuccessful, ...args)
+    if (isThenable(answer)) void settle(answer, this.#patience).then(({ value }) => this.#refund(decision, value))
+    else this.#refund(decision, answer)
+  }
+
+  /** @param success true or false; whatever else it is, nothing is refunded */
+  #refund(decision: Decision<Name>, success: unknown): void {
+    try {
+      const { skipFailedRequests, skipSuccessfulRequests } = this.#options
+      if (success === true ? skipSuccessfulRequests : success === false && skipFailedRequests) this.#throttler.refund(decision)
+      else if (success instanceof NoAnswer) this.#report('settle', 'Nothing is refunded, as option "requestWasSuccessful"', success)
+      else if (typeof success !== 'boolean')
+        this.#report(
+          'settle',
+          'Option "requestWasSuccessful" must answer true or false, so nothing is refunded; it answered',
+          show(success),
+        )
+    } catch (error) {
+      this.#report('settle', 'A request could not be refunded', error)
+    }
+  }
+}

@@ -1,0 +1,288 @@
+import { sumOf } from '../keys/units.ts'
+import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry } from '../store/contract.ts'
+import { type Ordinal, ordinalAt } from '../time/intervals.ts'
+import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+import { type Applied, growthOver, isLarge, type Times } from './cell.ts'
+
+/** A full bucket is announced again at most this often, in milliseconds. */
+const REPEAT_AFTER = 10
+
+/** Units that count as having come together. */
+interface Group {
+  /** The first cell that they are of. */
+  ordinal: Ordinal
+  taken: number
+  given: number
+}
+
+/** One key's bucket; see `BUCKET_PARTS` of the contract. */
+interface KeyBucket {
+  /** Units in it at `ordinal`, those of that cell included. Nothing of this cell and earlier ones is added any more. */
+  base: { ordinal: Ordinal; level: number }
+  /** What came after that, in ascending order. */
+  groups: Group[]
+  /** What each node has said of its cells. */
+  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number }>>
+  /** All units that were ever heard of. */
+  taken: number
+  given: number
+  writtenIn: Ordinal
+  /** Until then (a cell) the level stays that of `base`, as the nodes may bring what is older. */
+  heldUntil: Ordinal
+  /** Monotonic time of the last announcement of a full bucket. */
+  announcedAt: number
+  hot: boolean
+  /** Monotonic time until which it must be kept. */
+  until: number
+}
+
+/** How long a policy's cells count, and how far apart those of a group are; in cells. */
+interface Spans {
+  readonly span: number
+  readonly group: number
+}
+
+function spansOf({ limit, drain = 0, cells }: StorePolicy): Spans {
+  const span = drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
+  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)) }
+}
+
+/**
+ * The buckets of one policy. Keys live in two maps, as those of sliding windows, and those whose level takes longer to run out than
+ * these are kept in a third one.
+ */
+export class BucketCounts {
+  #young = new Map<string, KeyBucket>()
+  #old = new Map<string, KeyBucket>()
+  readonly #indebted = new Map<string, KeyBucket>()
+  #youngTally = new Tally()
+  #oldTally = new Tally()
+  #swappedAt: number
+  #ttl = 0
+
+  constructor(monotonic: number) {
+    this.#swappedAt = monotonic
+  }
+
+  /** @param account - whose memory it is; undefined is returned when that is used up */
+  apply(nodeId: string, { policy, key, cells }: SyncEntry, times: Times, account?: Account): Applied | undefined {
+    const found = this.#find(key)
+    const running = ordinalAt(times.wall, policy.width)
+    if (!cells.some(({ taken, given }) => taken > 0 || given > 0)) return answer(found, running, policy, false)
+    if (account !== undefined && !this.#hasRoom(nodeId, key, cells, found, account)) return undefined
+    const bucket = found ?? newBucket(running, spansOf(policy))
+    hold(bucket, running, policy)
+    fold(bucket, running, policy)
+    const before = levelAt(bucket, running, policy)
+    const taken = write(nodeId, bucket, cells, running, policy)
+    const excess = levelAt(bucket, running, policy) - policy.limit - (policy.maxDebt ?? Number.POSITIVE_INFINITY)
+    if (excess > 0) forgive(bucket, excess)
+    const after = levelAt(bucket, running, policy)
+    this.#keep(key, bucket, after, policy, times)
+    // It has run down since the running cell began: whether a unit still fits is a matter of now.
+    const drained = (policy.drain ?? 0) * (times.wall / policy.width - running)
+    const change = { before: before - drained, after: after - drained, taken }
+    return answer(bucket, running, policy, taken > 0 && announces(bucket, change, policy, times.monotonic))
+  }
+
+  /** Keys that were announced as hot and are not yet half as full again. */
+  *hot(running: Ordinal, policy: StorePolicy): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
+    for (const keys of [this.#young, this.#old, this.#indebted]) {
+      for (const [key, bucket] of keys) {
+        if (bucket.hot && levelAt(bucket, running, policy) >= policy.hot / 2) yield { key, cells: [cellOf(bucket, running, policy)] }
+      }
+    }
+  }
+
+  sweep(monotonic: number): void {
+    for (const [key, { until }] of this.#indebted) if (until <= monotonic) this.#indebted.delete(key)
+    if (monotonic - this.#swappedAt <= this.#ttl) return
+    this.#oldTally.release()
+    if (monotonic - this.#swappedAt > 2 * this.#ttl) {
+      this.#youngTally.release()
+      this.#young = new Map()
+    }
+    this.#old = this.#young
+    this.#oldTally = this.#youngTally
+    this.#young = new Map()
+    this.#youngTally = new Tally()
+    this.#swappedAt = monotonic
+  }
+
+  /** Forgets what was counted of a key. */
+  reset(key: string): void {
+    for (const keys of [this.#young, this.#old, this.#indebted]) keys.delete(key)
+  }
+
+  get empty(): boolean {
+    return this.size === 0
+  }
+
+  /** Keys held. */
+  get size(): number {
+    return this.#young.size + this.#old.size + this.#indebted.size
+  }
+
+  #find(key: string): KeyBucket | undefined {
+    return this.#young.get(key) ?? this.#old.get(key) ?? this.#indebted.get(key)
+  }
+
+  #keep(key: string, bucket: KeyBucket, level: number, { ttl, width, drain = 0 }: StorePolicy, { monotonic }: Times): void {
+    if (ttl > this.#ttl) this.#ttl = ttl
+    this.#old.delete(key)
+    const empty = drain > 0 ? (level / drain) * width : 0
+    bucket.until = monotonic + empty + ttl
+    if (empty <= ttl) {
+      this.#indebted.delete(key)
+      this.#young.set(key, bucket)
+    } else {
+      this.#young.delete(key)
+      this.#indebted.set(key, bucket)
+    }
+  }
+
+  /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
+  #hasRoom(nodeId: string, key: string, cells: readonly Cell[], bucket: KeyBucket | undefined, account: Account): boolean {
+    const own = bucket?.nodes.get(nodeId)
+    let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (bucket?.nodes.size ?? 0) * NODE_BYTES
+    for (const { ordinal, taken, given } of cells) if ((taken > 0 || given > 0) && !own?.has(ordinal)) bytes += 2 * NODE_BYTES
+    if (bytes === 0) return true
+    if (!account.take(bytes)) return false
+    this.#youngTally.note(account, bytes)
+    return true
+  }
+}
+
+function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
+  return {
+    base: { ordinal: Number.NEGATIVE_INFINITY as Ordinal, level: 0 },
+    groups: [],
+    nodes: new Map(),
+    taken: 0,
+    given: 0,
+    writtenIn: running,
+    heldUntil: (running + span) as Ordinal,
+    announcedAt: Number.NEGATIVE_INFINITY,
+    hot: false,
+    until: Number.NEGATIVE_INFINITY,
+  }
+}
+
+/** After a silence the nodes may bring what is older than usual. */
+function hold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
+  const { span } = spansOf(policy)
+  if (running - bucket.writtenIn > span / 2) bucket.heldUntil = (running + span) as Ordinal
+  if (running > bucket.writtenIn) bucket.writtenIn = running
+}
+
+/** Adds what is old to the level. */
+function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
+  if (running < bucket.heldUntil) return
+  const { span } = spansOf(policy)
+  while (bucket.groups.length > 0 && (bucket.groups[0] as Group).ordinal < running - span) {
+    const { ordinal, taken, given } = bucket.groups.shift() as Group
+    bucket.base = { ordinal, level: drainedBy(bucket.base, ordinal, policy) + taken - given }
+  }
+  for (const [node, own] of bucket.nodes) {
+    for (const ordinal of own.keys()) if (ordinal <= bucket.base.ordinal) own.delete(ordinal)
+    if (own.size === 0) bucket.nodes.delete(node)
+  }
+}
+
+function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain = 0 }: StorePolicy): number {
+  return level === 0 ? 0 : Math.max(0, level - (at - ordinal) * drain)
+}
+
+/** Units in the bucket when the cell `running` began, those of the cell included. */
+function levelAt(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): number {
+  let at = bucket.base
+  for (const { ordinal, taken, given } of bucket.groups) {
+    if (ordinal > running) break
+    at = { ordinal, level: drainedBy(at, ordinal, policy) + taken - given }
+  }
+  return drainedBy(at, running, policy)
+}
+
+/** Takes a node's counts over; those that have grown count. Returns the units newly taken. */
+function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], running: Ordinal, policy: StorePolicy): number {
+  let units = 0
+  let own = bucket.nodes.get(nodeId)
+  for (const sent of cells) {
+    if (sent.ordinal <= bucket.base.ordinal || (sent.taken === 0 && sent.given === 0)) continue
+    if (own === undefined) bucket.nodes.set(nodeId, (own = new Map()))
+    const more = growthOver(own.get(sent.ordinal), sent)
+    if (more.taken === 0 && more.given === 0) continue
+    own.set(sent.ordinal, {
+      taken: Math.max(sent.taken, own.get(sent.ordinal)?.taken ?? 0),
+      given: Math.max(sent.given, own.get(sent.ordinal)?.given ?? 0),
+    })
+    const group = groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)
+    group.taken = sumOf(group.taken, more.taken)
+    group.given = Math.min(group.taken, sumOf(group.given, more.given))
+    bucket.taken = sumOf(bucket.taken, more.taken)
+    bucket.given = Math.min(bucket.taken, sumOf(bucket.given, more.given))
+    units += more.taken
+  }
+  while (bucket.groups.length > BUCKET_GROUPS) joinClosest(bucket.groups)
+  return units
+}
+
+/** The group that a cell is of, made if need be. */
+function groupAt(groups: Group[], ordinal: Ordinal, policy: StorePolicy): Group {
+  let place = groups.length
+  while (place > 0 && (groups[place - 1] as Group).ordinal > ordinal) place--
+  const found = groups[place - 1]
+  if (found !== undefined && ordinal - found.ordinal < spansOf(policy).group) return found
+  const group = { ordinal, taken: 0, given: 0 }
+  groups.splice(place, 0, group)
+  return group
+}
+
+function joinClosest(groups: Group[]): void {
+  let best = 1
+  const gap = (place: number): number => (groups[place] as Group).ordinal - (groups[place - 1] as Group).ordinal
+  for (let place = 2; place < groups.length; place++) if (gap(place) < gap(best)) best = place
+  const [{ taken, given }] = groups.splice(best, 1) as [Group]
+  const first = groups[best - 1] as Group
+  first.taken = sumOf(first.taken, taken)
+  first.given += given
+}
+
+/** Forgets the debt beyond what the policy remembers: of the newest units, as if they had been refunded. */
+function forgive({ base, groups }: KeyBucket, excess: number): void {
+  let left = excess
+  for (let place = groups.length - 1; place >= 0 && left > 0; place--) {
+    const group = groups[place] as Group
+    const cut = Math.min(left, group.taken - group.given)
+    group.given += cut
+    left -= cut
+  }
+  if (left > 0) base.level = Math.max(0, base.level - left)
+}
+
+function announces(
+  bucket: KeyBucket,
+  { before, after, taken }: { readonly before: number; readonly after: number; readonly taken: number },
+  policy: StorePolicy,
+  monotonic: number,
+): boolean {
+  const { limit, hot } = policy
+  let announce = isLarge(taken, after, policy)
+  if (after > limit - 1 && (before <= limit - 1 || monotonic - bucket.announcedAt >= REPEAT_AFTER)) announce = true
+  if (before < hot / 2) bucket.hot = false
+  if (after >= hot && !bucket.hot) {
+    bucket.hot = true
+    announce = true
+  }
+  if (announce && after > limit - 1) bucket.announcedAt = monotonic
+  return announce
+}
+
+function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy): Cell {
+  if (bucket === undefined) return { ordinal: running, taken: 0, given: 0, level: 0 }
+  return { ordinal: running, taken: bucket.taken, given: bucket.given, level: levelAt(bucket, running, policy) }
+}
+
+function answer(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy, announce: boolean): Applied {
+  return { cells: [cellOf(bucket, running, policy)], granted: true, announce }
+}

@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { OwnCells } from '../../src/algorithms/bucket/own-cells.ts'
+import type { Ordinal } from '../../src/time/intervals.ts'
+
+const cell = (ordinal: number, taken: number, given = 0) => ({ ordinal: ordinal as Ordinal, taken, given })
+
+function cellsOf(...units: readonly (readonly [ordinal: number, units: number])[]): OwnCells {
+  const cells = new OwnCells()
+  for (const [ordinal, taken] of units) cells.add(ordinal as Ordinal, taken, 2)
+  return cells
+}
+
+describe('own cells of a bucket', () => {
+  test('units within a group of cells are sent as of its first one', () => {
+    expect(cellsOf([10, 1], [11, 2], [12, 3], [15, 4]).toSend(false)).toEqual([cell(10, 3), cell(12, 3), cell(15, 4)])
+  })
+
+  test('what the store has acknowledged is not sent again, unless it lost it', () => {
+    const cells = cellsOf([10, 1], [12, 3])
+    expect(cells.acknowledge([cell(10, 1), cell(12, 2)])).toBe(3)
+    expect([cells.unsent(), cells.toSend(false), cells.toSend(true).length]).toEqual([1, [cell(12, 3)], 2])
+    expect(cells.acknowledge([cell(12, 2)])).toBe(0)
+    cells.forgetSent()
+    expect([cells.unsent(), cells.unsentSince()]).toEqual([4, 10])
+  })
+
+  test('what is under way to the store may be in its level already', () => {
+    const cells = cellsOf([10, 5], [12, 3])
+    cells.toSend(false)
+    cells.add(12 as Ordinal, 2, 2)
+    expect([false, true].map((surely) => cells.levelUnsent(14, 1, 1, 1, surely))).toEqual([6, 0])
+    expect([false, true].map((surely) => cells.levelUnsent(12, 1, 1, 1, surely))).toEqual([8, 2])
+  })
+
+  test('refunds go to the cell that the units were taken in, and never beyond them', () => {
+    const cells = cellsOf([10, 2], [12, 3])
+    expect([cells.giveBack(11 as Ordinal, 5), cells.giveBack(9 as Ordinal, 1), cells.giveBack(12 as Ordinal, 1)]).toEqual([2, 0, 1])
+    expect(cells.toSend(false)).toEqual([cell(10, 2, 2), cell(12, 3, 1)])
+    expect([cells.own(), cells.givenUnsent()]).toEqual([2, true])
+  })
+
+  test('what has run out is forgotten, but not what the store is still to hear of', () => {
+    const cells = cellsOf([10, 2], [12, 3], [14, 1])
+    cells.acknowledge([cell(10, 2)])
+    cells.trim(20 as Ordinal, true)
+    expect(cells.toSend(true)).toEqual([cell(12, 3), cell(14, 1)])
+    cells.trim(20 as Ordinal, false)
+    expect(cells.oldest).toBe(undefined)
+  })
+
+  test('cells that the store may know keep their number, however many there are', () => {
+    const cells = new OwnCells()
+    for (let ordinal = 0; ordinal < 30; ordinal++) cells.add((2 * ordinal) as Ordinal, 1, 1)
+    const told = cells.toSend(false)
+    for (let ordinal = 30; ordinal < 60; ordinal++) cells.add((2 * ordinal) as Ordinal, 1, 1)
+    cells.trim(0 as Ordinal, true)
+    expect(cells.toSend(false).slice(0, 30)).toEqual(told)
+    expect(cells.unsent()).toBe(60)
+    expect(cells.toSend(false).length).toBeLessThan(60)
+  })
+
+  test('a clock that was ahead: its units count in the running cell', () => {
+    const cells = cellsOf([10, 2], [50, 3], [60, 1])
+    cells.moveBack(12 as Ordinal)
+    expect(cells.toSend(false)).toEqual([cell(10, 2), cell(12, 4)])
+  })
+})
+
+test('a bucket that gets the units of two holds at least what both hold', () => {
+  const units = fc.array(fc.record({ at: fc.nat(60), units: fc.integer({ min: 1, max: 9 }), mine: fc.boolean() }), { maxLength: 30 })
+  fc.assert(
+    fc.property(units, fc.integer({ min: 60, max: 90 }), fc.integer({ min: 1, max: 40 }), (list, now, limit) => {
+      const level = (of: typeof list): number => {
+        const cells = new OwnCells()
+        for (const one of of) cells.add(one.at as Ordinal, one.units, 1)
+        return cells.levelUnsent(now, 1, limit, 10, false)
+      }
+      const sorted = list.toSorted((one, other) => one.at - other.at)
+      const apart = level(sorted.filter(({ mine }) => mine)) + level(sorted.filter(({ mine }) => !mine))
+      expect(apart).toBeLessThanOrEqual(level(sorted) + 1e-9)
+    }),
+    { numRuns: 1000 },
+  )
+})

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import type { SyncResult } from '@weir/core/sync'
+import type { ContractCase } from './case.ts'
+import { bucketPolicy, type ContractNode, cell } from './context.ts'
+
+const policy = bucketPolicy()
+
+function levelOf({ cells }: SyncResult): number {
+  assert.equal(cells.length, 1, 'a bucket has one cell')
+  const level = cells[0]?.level
+  assert.ok(level !== undefined, 'a bucket has a level')
+  return level
+}
+
+/** Levels of buckets. */
+export const bucketCases: readonly ContractCase[] = [
+  {
+    title: 'a bucket holds what all nodes have taken, less what ran out since',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      assert.equal(levelOf(await a.count(policy, 'k', [cell(now - 2, 30)])), 10)
+      const result = await b.count(policy, 'k', [cell(now - 1, 5), cell(now, 7)])
+      assert.deepEqual(result.cells, [{ ordinal: now, taken: 42, given: 0, level: 22 }])
+      assert.equal(result.granted, true)
+      assert.deepEqual((await b.count(policy, 'k', [cell(now, 0)])).cells, result.cells)
+      assert.equal(levelOf(await b.count(policy, 'other', [cell(now, 0)])), 0)
+    },
+  },
+  {
+    title: 'counts of a bucket are idempotent, and refunds lower its level',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      await a.count(policy, 'k', [cell(now, 10)])
+      await a.count(policy, 'k', [cell(now, 25, 4)])
+      await a.count(policy, 'k', [cell(now, 10)])
+      await a.count(policy, 'k', [cell(now, 25, 2)])
+      assert.deepEqual((await b.count(policy, 'k', [cell(now, 1)])).cells, [{ ordinal: now, taken: 26, given: 4, level: 22 }])
+    },
+  },
+  {
+    title: 'what ran out while a bucket was empty is not made up for, in whatever order counts come',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      await a.count(policy, 'k', [cell(now, 15)])
+      assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 4, 12)])), 15)
+    },
+  },
+  {
+    title: 'a debt beyond what the policy remembers is forgotten',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const lenient = bucketPolicy({ maxDebt: 20 })
+      const now = context.ordinal(lenient)
+      assert.equal(levelOf(await a.count(lenient, 'k', [cell(now, 500)])), 120)
+      assert.equal(levelOf(await a.count(lenient, 'k', [cell(now, 500)])), 120)
+      assert.equal(levelOf(await b.count(lenient, 'k', [cell(now, 3)])), 120)
+    },
+  },
+  {
+    title: 'a reset empties a bucket, and what was counted before it counts no more',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      await a.count(policy, 'k', [cell(now, 50)])
+      const epoch = Math.floor(context.clock.now())
+      await b.reset(policy, 'k', epoch)
+      const refused = await a.count(policy, 'k', [cell(now, 55)])
+      assert.deepEqual([refused.epoch, levelOf(refused)], [epoch, 0])
+      assert.equal(levelOf(await b.countSince(policy, 'k', 3, epoch)), 3)
+    },
+  },
+  {
+    title: 'a bucket is announced when it is hot and when it is full, and handed to a node that starts',
+    needs: ['announcements'],
+    async run(context) {
+      const limited = bucketPolicy({ hot: 50 })
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      await context.eventually(async () => void (await b.beat(undefined, [limited])))
+      const now = context.ordinal(limited)
+      const levels = (of?: string): number[] =>
+        b.announcements.flatMap((one) =>
+          one.type === 'total' && (of === undefined || one.key === of) ? [one.cells[0]?.level ?? Number.NaN] : [],
+        )
+      let key = 0
+      await context.eventually(async () => {
+        await a.count(limited, `probe ${key++}`, [cell(now, 100)])
+        await context.pass(20)
+        assert.ok(levels().length > 0, 'nothing is announced')
+      })
+      await a.count(limited, 'k', [cell(now, 48)])
+      await a.count(limited, 'k', [cell(now, 62)])
+      await a.count(limited, 'k', [cell(now, 64)])
+      await a.count(limited, 'k', [cell(now, 120)])
+      await context.eventually(() => assert.deepEqual(levels('k'), [62, 120]))
+      const starting = await context.node()
+      const { hot } = await starting.beat(undefined, [limited])
+      assert.deepEqual(
+        hot.filter((one) => one.key === 'k').map(({ cells }) => cells[0]?.level),
+        [120],
+      )
+    },
+  },
+]

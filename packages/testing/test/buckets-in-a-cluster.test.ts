@@ -1,0 +1,79 @@
+import { leakyBucket, tokenBucket } from '@weir/core'
+import fc from 'fast-check'
+import { describe, expect, it, vi } from 'vitest'
+import {
+  bursts,
+  crashes,
+  doubling,
+  expectSimulation,
+  moving,
+  outages,
+  poisson,
+  restarts,
+  roundRobin,
+  type Scenario,
+  sticky,
+  uniform,
+  zipf,
+} from '../src/index.ts'
+
+// Simulations are computed; a busy machine needs time for that.
+vi.setConfig({ testTimeout: 120_000 })
+
+const clusters = fc.record({
+  seed: fc.integer({ min: 1, max: 1_000_000 }),
+  nodes: fc.integer({ min: 1, max: 12 }),
+  limit: fc.integer({ min: 5, max: 300 }),
+  interval: fc.integer({ min: 1000, max: 10_000 }),
+  burst: fc.constantFrom(1, 0.2, 3),
+  times: fc.constantFrom(0.5, 0.95, 1.1, 2, 20),
+  latency: fc.constantFrom(0.2, 0.5, 5, 40),
+  balancing: fc.constantFrom(uniform, roundRobin, sticky, zipf(), moving()),
+  faults: fc.constantFrom(
+    undefined,
+    crashes,
+    restarts,
+    doubling(),
+    outages({ length: 0.7, pause: 2 }),
+    outages({ length: 2, pause: 2, mode: 'hang' }),
+  ),
+  loss: fc.constantFrom(0, 0, 0.1),
+})
+
+type ClusterOf = typeof clusters extends fc.Arbitrary<infer T> ? T : never
+
+function scenarioOf({ seed, nodes, limit, interval, burst, times, latency, balancing, faults, loss }: ClusterOf): Scenario {
+  const algorithm = tokenBucket({ burst: Math.max(1, burst * limit) })
+  const load = times === 0.5 ? bursts({ size: Math.ceil(limit / 2), every: 1.3 }) : poisson(times)
+  const network = { latency, loss, duplication: loss, announcementLoss: loss }
+  return { seed, nodes, policy: { limit, interval, algorithm }, intervals: 6, load, balancing, network, ...(faults && { faults }) }
+}
+
+describe('a cluster with a bucket', () => {
+  it('knows no more than what was really admitted, and refuses nobody while there is room', async () => {
+    await fc.assert(
+      fc.asyncProperty(clusters, async (cluster) => {
+        await expectSimulation(scenarioOf(cluster), ({ toldTooMuch, refusedWithRoom }) => {
+          expect(toldTooMuch).toBeLessThanOrEqual(1e-6)
+          if (cluster.faults === undefined) expect(refusedWithRoom).toBe(0)
+        })
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('pays back what it admits too much', async () => {
+    const scenario: Scenario = {
+      policy: { limit: 500, interval: 5_000, algorithm: leakyBucket({ burst: 499, immediate: 499 }) },
+      nodes: 6,
+      intervals: 30,
+      load: poisson(50),
+      network: { latency: 50 },
+      seed: 3,
+    }
+    await expectSimulation(scenario, ({ debt, admitted, intervals, policy }) => {
+      expect(debt.max).toBeGreaterThan(0.1)
+      expect(admitted / intervals / policy.limit).toBeLessThanOrEqual(1.02)
+    })
+  })
+})
