@@ -3,7 +3,8 @@ import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import type { Figure } from './figure.ts'
 import { sizing } from './sizing.ts'
+import { smallLimits } from './small-limits.ts'
 import { windows } from './windows.ts'
 
 /** All that is made, in the order in which it is made. */
-export const FIGURES: readonly Figure[] = [expected, choices, load, distance, windows, algorithms, straddling, sizing]
+export const FIGURES: readonly Figure[] = [expected, choices, load, distance, windows, algorithms, straddling, sizing, smallLimits]

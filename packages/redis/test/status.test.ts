@@ -46,3 +46,35 @@ test('nothing is told while nobody watches', async () => {
   await expect.poll(() => snapshot(one).sync.exchanges).toBeGreaterThan(5)
   expect((await server.cli('--scan', '--pattern', `${namespace}:*:status`)).trim()).toBe('')
 })
+
+test('nodes of two processes that have different rules under one name are told, and what they told expires', async () => {
+  const namespace = freshNamespace()
+  // By another name of the server, as in another process, where no error can say so.
+  const urls = [server.url, server.url.replace('127.0.0.1', 'localhost')]
+  const warnings = urls.map((url, at) => {
+    const throttler = createThrottler({
+      store: redisStore(url, { namespace, buckets: 4 }),
+      policies: [
+        { name: 'user', limit: 100, interval: at === 0 ? '1h' : '2h' },
+        { name: 'other', limit: 100 + at, interval: '1h' },
+      ],
+      heartbeat: 100,
+    })
+    onTestFinished(() => throttler.close())
+    const heard: string[] = []
+    throttler.on('warning', ({ error }) => heard.push(`${error.code} ${error.message}`))
+    throttler.on('rule-changed', ({ policy, changes }) => heard.push(`${policy} ${changes}`))
+    throttler.start()
+    return heard
+  })
+  await expect
+    .poll(() => warnings.flat().sort(), { timeout: 20_000 })
+    .toMatchObject([
+      expect.stringMatching(/^WEIR_RULES_DIFFER .*rule named "user": "interval" is \d+ here and \d+ there/),
+      expect.stringMatching(/^other "limit" is 10[01] here and 10[01] there/),
+    ])
+  const rules = (await server.cli('--scan', '--pattern', `${namespace}:*:rules`)).trim()
+  expect(rules.split('\n')).toHaveLength(1)
+  expect(Number(await server.cli('pttl', rules))).toBeGreaterThan(0)
+  expect(Number(await server.cli('pttl', rules))).toBeLessThanOrEqual(60_000)
+})

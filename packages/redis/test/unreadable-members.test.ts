@@ -283,6 +283,29 @@ test('a list of hot keys that others have filled is emptied, and takes new ones'
   await Promise.all([a.close(), b.close()])
 })
 
+test('rules that can’t be read are dropped; others are handed out', async () => {
+  const { bucket, open } = scene()
+  const [a, b] = [open(), open()]
+  const told = async (node: TestNode, rules: string) =>
+    (await node.connection.sync({ entries: [], blocks: [], heartbeat: { ttl: 10_000, cursor: '', policies: [], rules } })).heartbeat?.rules
+  expect(await told(a, 'of a')).toEqual([])
+  const later = Date.now() + 30_000
+  const values = ['', 'x', 'nan fine', 'inf fine', '1e300 fine', `${later}`, `${later} ${'x'.repeat(10 * 1024 * 1024)}`]
+  await admin.hset(bucket.rules, Object.fromEntries(values.map((value, i) => [`text ${i}`, value])))
+  await admin.hset(bucket.rules, 'x'.repeat(1024 * 1024), `${later} long`, 'over', `${Date.now() - 1} fine`, 'good', `${later} c`)
+  expect(await told(b, 'of b')).toEqual(
+    expect.arrayContaining([
+      { node: a.id, rules: 'of a' },
+      { node: 'c', rules: 'good' },
+    ]),
+  )
+  expect((await admin.hkeys(bucket.rules)).sort()).toEqual(['good', 'of a', 'of b'])
+  expect(b.warnings.length).toBeGreaterThan(0)
+  await admin.hset(bucket.rules, Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`text ${i}`, `${later} n`])))
+  expect(await told(b, 'of b')).toEqual([])
+  await Promise.all([a.close(), b.close()])
+})
+
 test('statuses that can’t be read, and those of nobody, are dropped; others are handed out', async () => {
   const { bucket, open } = scene()
   const [a, b] = [open(), open()]

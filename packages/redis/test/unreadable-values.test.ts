@@ -92,7 +92,7 @@ class Scene {
     return node.connection.sync({
       entries: [FIXED, SLIDING].flatMap((policy) => NAMES.map((key) => ({ policy, key, cells: [{ ordinal: RUNNING, taken, given: 0 }] }))),
       blocks,
-      heartbeat: { ttl: 600_000, cursor: undefined, policies: [FIXED, SLIDING], status: `status of ${node.id}`, watch: true },
+      heartbeat: { ttl: 600_000, cursor: undefined, policies: [FIXED, SLIDING], status: `status of ${node.id}`, rules: '[]', watch: true },
     })
   }
 
@@ -135,6 +135,7 @@ class Scene {
       'the hot keys': { key: bucket.hot, ...sorted },
       'the live nodes': { key: registry.nodes, ...sorted },
       'the statuses': { key: registry.status, types: allTypesBut('a hash'), texts: [] },
+      'the rules of nodes': { key: registry.rules, types: allTypesBut('a hash'), texts: [] },
       'the time that nodes go by': {
         key: registry.ahead,
         types: allTypesBut(),

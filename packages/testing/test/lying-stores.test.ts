@@ -155,13 +155,13 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
     (nonsense) => ({ reply: eachCell((cell) => ({ ...cell, [name]: nonsense() })) }),
   ]),
   ['each answer to a block', (nonsense) => ({ reply: (reply) => ({ ...reply, blocks: reply.blocks.map(nonsense) }) })],
-  ...(['nodes', 'generation', 'cursor', 'blocks', 'hot', 'ahead', 'watched', 'statuses'] as const).map(
+  ...(['nodes', 'generation', 'cursor', 'blocks', 'hot', 'ahead', 'watched', 'statuses', 'rules'] as const).map(
     (name): [string, (nonsense: () => unknown) => Lies] => [
       `"${name}" of a heartbeat`,
       (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: nonsense() })) }),
     ],
   ),
-  ...(['blocks', 'hot', 'statuses'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+  ...(['blocks', 'hot', 'statuses', 'rules'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
     `an item of "${name}" of a heartbeat`,
     (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: [nonsense(), nonsense()] })) }),
   ]),

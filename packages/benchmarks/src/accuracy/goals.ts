@@ -4,12 +4,14 @@ import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
+import { partitionGoals } from './half-cut-off.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
+import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N8, and of buckets, B2 to B17. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, and of buckets, B2 to B17. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -18,6 +20,8 @@ export const GOALS: readonly Goal[] = [
   ...slidingAttackGoals,
   ...weightGoals,
   ...hangAndKillGoals,
+  ...partitionGoals,
+  ...volleyGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import type { SimulationResult } from '@weir/testing'
+import { attackFor } from './attack/program.ts'
 import type { Goal, Size } from './goal.ts'
 import { GOALS } from './goals.ts'
 import { format, header, type Line, linesOf, titleOf } from './report.ts'
@@ -11,13 +12,19 @@ import { performAll } from './workers.ts'
 const USAGE = `Measures what Weir promises of its accuracy, by simulated clusters of the code that ships.
 
   pnpm accuracy [--case ID]... [--seeds N] [--intervals N] [--json FILE] [--quick] [--jobs N]
+  pnpm accuracy --attack [--minutes N] [--seed N]
 
-  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N8, B2 to B17, or "fixed", "sliding" or "bucket"; may be repeated
+  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B17, or "fixed", "sliding" or "bucket"; may be repeated
   --seeds N      runs of each scenario, with the seeds 1 to N (default 1)
   --intervals N  measured intervals of each run (default 80)
   --json FILE    writes all figures
   --quick        fewer intervals and combinations
-  --jobs N       processes (default: one for each core)`
+  --jobs N       processes (default: one for each core)
+
+  --attack       looks for traffic that gets more through than the documentation says: random schedules of
+                 requests, and from the best of them on to ones that get further
+  --minutes N    how long (default 10)
+  --seed N       what the schedules follow from (default 1)`
 
 const { values } = parseArgs({
   options: {
@@ -27,12 +34,17 @@ const { values } = parseArgs({
     json: { type: 'string' },
     quick: { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
+    attack: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '10' },
+    seed: { type: 'string', default: '1' },
     help: { type: 'boolean', default: false },
   },
 })
 
 if (values.help) {
   console.log(USAGE)
+} else if (values.attack) {
+  process.exitCode = (await attackFor(positive(values.minutes, '--minutes'), whole(values.seed, '--seed'))) ? 1 : 0
 } else {
   const size: Size = {
     intervals: values.intervals === undefined ? (values.quick ? 20 : 80) : whole(values.intervals, '--intervals'),
@@ -104,6 +116,12 @@ function chosen(ids: readonly string[] | undefined): readonly Goal[] {
     if (id === 'bucket') return GOALS.filter((goal) => goal.id.startsWith('B'))
     return [goalOf(id)]
   })
+}
+
+function positive(text: string, option: string): number {
+  const value = Number(text)
+  if (!(value > 0)) throw new Error(`${option} is ${text}; it must be a number greater than 0`)
+  return value
 }
 
 function whole(text: string, option: string): number {

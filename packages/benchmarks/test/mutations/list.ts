@@ -154,6 +154,27 @@ export const FIXED: readonly Mutation[] = [
     check: 'expensive requests, x100',
   },
   {
+    name: 'a node that is cut off admits all that is left',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)',
+    replace: 'active.cap = Math.max(sentNet + room, room > 0 ? 1 : 0)',
+    check: 'half of the nodes cut off',
+  },
+  {
+    name: 'nodes hold back as much as if they were alone',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'const nodes = nodesOf(active, exchange.nodes)\n    const told',
+    replace: 'const nodes = 1 + 0 * nodesOf(active, exchange.nodes)\n    const told',
+    check: 'held back',
+  },
+  {
+    name: 'requests to a strict policy do not wait',
+    file: 'algorithms/shared/reservations.ts',
+    find: 'return meter.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes',
+    replace: 'return meter.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < -STRICT_TAIL * nodes',
+    check: 'volley',
+  },
+  {
     name: 'a charge beyond the limit waits for the end of its span',
     file: 'algorithms/shared/gated-meter.ts',
     find: 'if (this.jitter && this.exchange.connected && !this.storeAway && this.unsyncedOf(slot) > 0) this.wantExchange(slot, now, PROOF)',
@@ -301,6 +322,13 @@ export const SLIDING: readonly Mutation[] = [
     find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
     replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
     check: 'sliding: the store is away',
+  },
+  {
+    name: 'a node that is cut off admits all that is left',
+    file: 'algorithms/sliding-window/background.ts',
+    find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
+    replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
+    check: 'sliding: half of the nodes cut off',
   },
   {
     name: 'large writes are not announced',

@@ -4,6 +4,7 @@ import {
   type HeartbeatReply,
   type HeartbeatRequest,
   lastCellOf,
+  type RulesReport,
   type StatusReport,
   type StorePolicy,
   type SyncEntry,
@@ -27,6 +28,9 @@ const SWEEP_EVERY = 1000
 const STEPPED = 1_000
 /** How long nodes are asked for their statuses after one of them watched. */
 const WATCHED_FOR = 10_000
+/** How long a text about rules is handed out after it was told, in milliseconds, and how many of them at most. */
+const RULES_KEPT = 60_000
+const MOST_RULES = 64
 
 /**
  * The meeting point of nodes in one process: all that the contract in `store.ts` asks for, in memory and synchronous.
@@ -45,6 +49,8 @@ export class Hub {
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
   #watchedUntil = Number.NEGATIVE_INFINITY
+  /** What nodes tell of their rules, the newest last. */
+  readonly #rules = new Map<string, { readonly node: string; readonly until: number }>()
   /** How far the nodes' time is ahead of the clock, after a step of it, and until when that holds if nobody says so again. */
   #ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
   #announcements: Announcement[] = []
@@ -123,6 +129,7 @@ export class Hub {
     this.#blocks.clear()
     this.#nodes.clear()
     this.#statuses.clear()
+    this.#rules.clear()
     this.#watchedUntil = Number.NEGATIVE_INFINITY
     this.#ahead = { by: 0, until: Number.NEGATIVE_INFINITY }
     this.#generation++
@@ -215,7 +222,15 @@ export class Hub {
       hot: request.cursor === undefined ? this.#hot(request.policies, wall, monotonic) : [],
       watched: monotonic < this.#watchedUntil,
       ...(request.watch && { statuses: this.#statusList(monotonic) }),
+      ...(request.rules !== undefined && { rules: this.#otherRules(nodeId, request.rules, monotonic) }),
     }
+  }
+
+  #otherRules(node: string, own: string, monotonic: number): RulesReport[] {
+    this.#rules.delete(own)
+    this.#rules.set(own, { node, until: monotonic + RULES_KEPT })
+    for (const [rules, { until }] of this.#rules) if (until <= monotonic || this.#rules.size > MOST_RULES) this.#rules.delete(rules)
+    return Array.from(this.#rules, ([rules, { node: teller }]) => ({ node: teller, rules })).filter(({ rules }) => rules !== own)
   }
 
   #statusList(monotonic: number): StatusReport[] {

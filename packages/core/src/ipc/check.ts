@@ -14,7 +14,7 @@ import { type IpcMessage, MARK, VERSION } from './envelope.ts'
  *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?]; cells are three numbers each
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
- *     heartbeat { ttl, cursor, policies, status?, watch? }
+ *     heartbeat { ttl, cursor, policies, status?, rules?, watch? }
  *
  * A list that is none, or too long, makes the message useless; an entry, a block or a policy stands for itself. What a parent
  * answers and announces is checked where any store's words are, in `store-reply.ts`.
@@ -159,7 +159,7 @@ class RequestReader {
 
   #heartbeat(value: unknown): HeartbeatRequest | undefined {
     if (!isObject(value)) return undefined
-    const { ttl, cursor, policies, status, watch } = value
+    const { ttl, cursor, policies, status, rules, watch } = value
     if (!isNumber(ttl, 1, DAY) || !isList(policies, MOST_POLICIES)) return undefined
     if (!(cursor === null || (typeof cursor === 'string' && cursor.length <= LONGEST_CURSOR))) return undefined
     return {
@@ -167,6 +167,7 @@ class RequestReader {
       cursor: cursor ?? undefined,
       policies: policies.map((place) => this.#policyAt(place)).filter((policy) => policy !== undefined),
       ...(typeof status === 'string' && status.length <= LONGEST_STATUS && { status }),
+      ...(typeof rules === 'string' && rules.length <= LONGEST_STATUS && { rules }),
       ...(watch === true && { watch }),
     }
   }

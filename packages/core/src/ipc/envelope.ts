@@ -54,6 +54,7 @@ export interface PackedRequest {
     readonly cursor: string | null
     readonly policies: readonly number[]
     readonly status?: string
+    readonly rules?: string
     readonly watch?: true
   } | null
 }

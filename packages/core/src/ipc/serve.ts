@@ -235,13 +235,21 @@ function bytesOf({ results, blocks, heartbeat }: SyncReply): number {
   for (const { key } of heartbeat?.blocks ?? []) bytes += LEAST_BYTES + 2 * key.length
   for (const { key, cells } of heartbeat?.hot ?? []) bytes += LEAST_BYTES + 2 * key.length + 64 * cells.length
   for (const { status } of heartbeat?.statuses ?? []) bytes += LEAST_BYTES + 2 * status.length
+  for (const { rules } of heartbeat?.rules ?? []) bytes += LEAST_BYTES + 2 * rules.length
   return bytes
 }
 
 /** Nodes know each other by their own ids. */
 function withoutPids(reply: SyncReply): SyncReply {
   const { heartbeat } = reply
-  if (heartbeat?.statuses === undefined) return reply
-  const statuses = heartbeat.statuses.map((report) => ({ ...report, node: report.node.slice(report.node.indexOf(':') + 1) }))
-  return { ...reply, heartbeat: { ...heartbeat, statuses } }
+  if (heartbeat?.statuses === undefined && heartbeat?.rules === undefined) return reply
+  const { statuses, rules } = heartbeat
+  return {
+    ...reply,
+    heartbeat: { ...heartbeat, ...(statuses && { statuses: statuses.map(withoutPid) }), ...(rules && { rules: rules.map(withoutPid) }) },
+  }
+}
+
+function withoutPid<Report extends { readonly node: string }>(report: Report): Report {
+  return { ...report, node: report.node.slice(report.node.indexOf(':') + 1) }
 }

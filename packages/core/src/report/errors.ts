@@ -22,6 +22,8 @@ export type WeirErrorCode =
   | 'WEIR_STORE_TIMEOUT'
   | 'WEIR_STORE_REPLY'
   | 'WEIR_STORE_VALUE'
+  | 'WEIR_RULES_DIFFER'
+  | 'WEIR_SMALL_LIMIT'
   | 'WEIR_STORE_SLOW'
   | 'WEIR_THROTTLED'
 

@@ -33,6 +33,11 @@ export interface ThrottlerEvents {
   overflow: { policy: string; maxKeys: number }
   /** The number of live nodes changed. */
   nodes: { nodes: number; before: number }
+  /**
+   * Another node has the same rule with another limit, cooldown or spans: a rolling change, if it lasts no longer than that.
+   * `changes` tells what is what here and there, for people; once for each.
+   */
+  'rule-changed': { policy: string; node: string; changes: string }
   /** Something is wrong that a request must not suffer from, e.g. a key or cost function that fails. Once per cause. */
   warning: { error: WeirError }
 }
@@ -62,6 +67,7 @@ const channels: Readonly<Record<EventName, Channel>> = {
   recovered: channel('weir:recovered'),
   overflow: channel('weir:overflow'),
   nodes: channel('weir:nodes'),
+  'rule-changed': channel('weir:rule-changed'),
   warning: channel('weir:warning'),
 }
 

@@ -20,6 +20,9 @@ export function logEvents(logger: Logger, node: () => string, on: <E extends Eve
   on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
   on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
   on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
+  on('rule-changed', ({ policy, node: other, changes }) =>
+    logger.info({ node: node(), policy, other, changes }, 'weir: another node has this rule with other numbers'),
+  )
   on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
 }
 

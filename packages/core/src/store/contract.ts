@@ -229,6 +229,11 @@ export interface HeartbeatRequest {
   readonly policies: readonly StorePolicy[]
   /** What this node tells of itself, up to 8,192 UTF-16 units; kept as long as the node counts as live. */
   readonly status?: string
+  /**
+   * What this node's rules are, up to 8,192 UTF-16 units; kept for a minute, so that nodes notice rules of one name that are not
+   * the same. With it the node asks for what others tell.
+   */
+  readonly rules?: string
   /** Somebody looks at the cluster here: hand out all statuses, and let the other nodes know for 10 s that they are wanted. */
   readonly watch?: true
 }
@@ -266,6 +271,18 @@ export interface HeartbeatReply {
   readonly watched?: boolean
   /** When `watch` was set: the newest status of each live node that told one. */
   readonly statuses?: readonly StatusReport[]
+  /**
+   * When `rules` was told: every other text that nodes told in the last minute, each once, up to 64 of them. A store that does
+   * not support it leaves this out.
+   */
+  readonly rules?: readonly RulesReport[]
+}
+
+/** What a node told of its rules. */
+export interface RulesReport {
+  /** The node that told this text last. */
+  readonly node: string
+  readonly rules: string
 }
 
 /** A live node's status, as the store keeps it. */

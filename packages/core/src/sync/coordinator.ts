@@ -110,6 +110,9 @@ class BackgroundCoordinator implements Coordinator {
         },
       },
       storeKind: kindOf(point),
+      get nodeId() {
+        return self.nodeId
+      },
       warn: (error, subject) => this.#warn(error, subject),
     })
     const link = this.#link
@@ -124,13 +127,19 @@ class BackgroundCoordinator implements Coordinator {
           link.succeeded(reply, entries, sent, received)
           central.answered()
         },
-        heartbeat: (reply, sent, received) => link.heartbeat(reply, sent, received),
+        heartbeat: (reply, sent, received) => {
+          link.heartbeat(reply, sent, received)
+          this.#noticeSmallLimits(link.nodes)
+        },
         failed: (error, entries, sent, received) => link.failed(error, entries, sent, received),
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
-        about: (monotonic) => link.watch.request(this.throttlers, monotonic),
+        about: (monotonic) => ({
+          ...link.watch.request(this.throttlers, monotonic),
+          ...link.rules.request(this.throttlers, monotonic),
+        }),
       },
     })
     const loop = this.#loop
@@ -246,6 +255,18 @@ class BackgroundCoordinator implements Coordinator {
     this.#central.close()
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+  }
+
+  /** What words it is loaded when there is something to tell of. */
+  #noticeSmallLimits(nodes: number): void {
+    const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
+    if (!few || nodes < 2) return
+    import('./link/small-limits.ts').then(
+      ({ noticeSmallLimits }) => noticeSmallLimits(this.throttlers, nodes),
+      () => {
+        // The next heartbeat tries again.
+      },
+    )
   }
 
   #tick(monotonic: number): number {

@@ -13,6 +13,7 @@ export type {
   HeartbeatRequest,
   MeetingPoint,
   Question,
+  RulesReport,
   StatusReport,
   StoreConnection,
   StoreNode,

@@ -57,6 +57,8 @@ export interface Inspected {
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
 export interface Coordinated extends Inspected {
   readonly emitter: Emitter
+  /** What its policies were made from, in the order of its limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
   /** The meters whose counts are exchanged. */
   meters(): readonly Exchanging[]
   /** Called now and then. Returns when it wants to be called next at the latest. */

@@ -95,6 +95,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#coordinator
       },
       emitter: new Emitter(reportListenerError),
+      get rules() {
+        return self.#rules as readonly PolicyOptions<never>[]
+      },
       meters: () => this.#limiters.exchanging,
       tick: (now) => this.#tick(now),
       warn: (error, subject) => this.warn(error, subject),

@@ -24,7 +24,7 @@ const full: SyncRequest = {
     { policy, key: 'c', kind: 'exceeded', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },
     { policy: sliding, key: 'd', kind: 'lift', remaining: 0 },
   ],
-  heartbeat: { ttl: 4_000, cursor: undefined, policies: [policy, sliding], status: '{}', watch: true },
+  heartbeat: { ttl: 4_000, cursor: undefined, policies: [policy, sliding], status: '{}', rules: '[]', watch: true },
 }
 
 function throughJson(value: unknown): unknown {

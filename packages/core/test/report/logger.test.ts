@@ -14,7 +14,7 @@ function logger() {
 test('a logger is told of changes of state, and of nothing else', async () => {
   const { world, node, store } = scene()
   const log = logger()
-  const throttler = node({ name: 'user', limit: 2, interval: '1m', cooldown: '1m' }, { logger: log, maxKeys: 2 })
+  const throttler = node({ name: 'user', limit: 4, interval: '1m', cooldown: '1m' }, { logger: log, maxKeys: 2 })
   throttler.start()
   await world.run(10)
   offer(throttler, 'a', 1_000)
@@ -24,7 +24,7 @@ test('a logger is told of changes of state, and of nothing else', async () => {
   store.health = 'refusing'
   await world.run(3_000)
   store.health = 'up'
-  node({ limit: 2, interval: '1m' }).start()
+  node({ limit: 4, interval: '1m' }).start()
   await world.run(3_000)
   expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
     ['warn', 'weir: the table of keys is full'],

@@ -3,6 +3,7 @@ import type {
   Cell,
   HeartbeatReply,
   HeartbeatRequest,
+  RulesReport,
   StatusReport,
   SyncEntry,
   SyncReply,
@@ -23,6 +24,7 @@ import {
   parseNumber,
   parseRemaining,
   parseResult,
+  parseRules,
   parseStatuses,
   parseWhole,
   replyError,
@@ -80,6 +82,7 @@ export class Exchange {
   #watched = false
   #ahead: number | undefined
   #statuses: readonly StatusReport[] | undefined
+  #rules: readonly RulesReport[] | undefined
   #answers = 0
   #moment: Moment | undefined
   #error: unknown
@@ -210,24 +213,26 @@ export class Exchange {
       watched: this.#watched,
       ...(this.#ahead !== undefined && { ahead: this.#ahead }),
       ...(this.#statuses && { statuses: this.#statuses }),
+      ...(this.#rules && { rules: this.#rules }),
     }
   }
 
   /** A sign of life in one bucket; asks again until all changed blocks are here. */
   async #beatBucket(bucket: Bucket, registry: boolean, request: HeartbeatRequest, hot: SyncEntry[] | undefined): Promise<BlockState[]> {
     const states: BlockState[] = []
-    const { ttl, status, watch } = request
+    const { ttl, status, watch, rules } = request
     let wantsHot = hot !== undefined
     for (let page = 0; page < MOST_PAGES; page++) {
       const { cursor } = bucket
-      const { nodes: registryKey, status: statusKey, ahead: aheadKey } = bucket.keys
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey, rules: rulesKey } = bucket.keys
       const { moment, rest, setBack } = await bucket.call(
         heartbeatScript,
-        [registryKey, statusKey, aheadKey],
-        (common) => JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch }) }),
+        [registryKey, statusKey, aheadKey, rulesKey],
+        (common) =>
+          JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch, rules }) }),
         this.#nodesTime,
       )
-      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, lost] = rest
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, lost] = rest
       // What the heartbeat can't do without.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
@@ -239,6 +244,7 @@ export class Exchange {
         this.#watched = watched === 1
         this.#ahead = ahead === '' || ahead === undefined ? undefined : understood(() => parseNumber(ahead))
         if (watch) this.#statuses = parseStatuses(statuses)
+        if (rules !== undefined && page === 0) this.#rules = parseRules(otherRules)
       }
       if (wantsHot && Array.isArray(hotMembers)) {
         for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))

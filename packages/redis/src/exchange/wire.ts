@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import type { Announcement, BlockState, Cell, Ordinal, StatusReport, SyncResult } from '@weir/core/sync'
+import type { Announcement, BlockState, Cell, Ordinal, RulesReport, StatusReport, SyncResult } from '@weir/core/sync'
 import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
@@ -74,6 +74,17 @@ export function parseStatuses(value: unknown): StatusReport[] {
     const [node, status] = [list[i], list[i + 2]]
     const age = understood(() => parseRemaining(list[i + 1]))
     if (typeof node === 'string' && typeof status === 'string' && age !== undefined) reports.push({ node, status, age })
+  }
+  return reports
+}
+
+/** Node and rules, one after the other. */
+export function parseRules(value: unknown): RulesReport[] {
+  const list = Array.isArray(value) ? value : []
+  const reports: RulesReport[] = []
+  for (let i = 0; i + 1 < list.length; i += 2) {
+    const [node, rules] = [list[i], list[i + 1]]
+    if (typeof node === 'string' && typeof rules === 'string') reports.push({ node, rules })
   }
   return reports
 }

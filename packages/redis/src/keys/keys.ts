@@ -67,6 +67,8 @@ export interface BucketKeys {
   readonly nodes: string
   /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
   readonly status: string
+  /** Hash: what nodes tell of their rules → until when, and the node that told it last. In the first bucket only. */
+  readonly rules: string
   /** By how much the nodes' time is ahead of the server's, while its clock was stepped. In the first bucket only. */
   readonly ahead: string
 }
@@ -91,6 +93,7 @@ export class Keys {
         hot: `${prefix}hot`,
         nodes: `${prefix}nodes`,
         status: `${prefix}status`,
+        rules: `${prefix}rules`,
         ahead: `${prefix}ahead`,
       }
     })

@@ -7,6 +7,10 @@ const MOST_STATUSES = 4096
 const LONGEST_STATUS = 32_768
 /** Bytes of all statuses in one reply. */
 const LONGEST_STATUSES = 8 * 1024 * 1024
+/** Texts about rules that are kept and handed out, bytes of one, and how long it is kept, in milliseconds. */
+const MOST_RULES = 64
+const LONGEST_RULES = 32_768
+const RULES_KEPT = 60_000
 /** Bytes of the names of hot keys in one reply: a node that starts does well without the last ones. */
 const LONGEST_HOT = 2 * 1024 * 1024
 /** Bytes of a policy's and a key's name: 64 K UTF-16 units, each of which may be escaped, and more. */
@@ -17,18 +21,18 @@ const LONGEST_BLOCKS = 4 * 1024 * 1024
 /**
  * A node's sign of life in one bucket.
  *
- * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead.
+ * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead, rules.
  *
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), ttl, registry (whether this bucket holds it), cursor, page, hot (whether
  * the hot keys are wanted).
  *
  * Reply: seconds, microseconds, sequence before, live nodes, version of the block list, version up to which blocks are
  * handed out, hot members, blocks: member, remaining, …; whether somebody watches, statuses, by how much the nodes' time is
- * ahead of the server's; the names of what could not be read.
+ * ahead of the server's; what others tell of their rules: node, text, …; the names of what could not be read.
  */
 export const HEARTBEAT: string = [
   `${PRELUDE}
-local nodes, watched, statuses, ahead = 0, 0, {}, ''
+local nodes, watched, statuses, ahead, rules = 0, 0, {}, '', {}
 if request.registry then
   local AHEAD = KEYS[10]
   local text = sound('GET', AHEAD)
@@ -105,6 +109,34 @@ if request.registry then
       end
     end
   end
+  if request.rules then
+    local RULES = KEYS[11]
+    if sound('HLEN', RULES) > ${2 * MOST_RULES} then lose(RULES, RULES) end
+    local kept = 0
+    local all = call('HGETALL', RULES)
+    for i = 1, #all, 2 do
+      local node, at = nil, nil
+      if #all[i] <= ${LONGEST_RULES} and #all[i + 1] <= 256 then at, node = string.match(all[i + 1], '^(%S+) (%S+)$') end
+      at = tonumber(at or '')
+      if not (at and at > -${FAR} and at <= now + HOUR) then
+        lose(RULES)
+        at = now
+      end
+      if at <= now then
+        call('HDEL', RULES, all[i])
+      elseif all[i] ~= request.rules then
+        kept = kept + 1
+        if kept < ${MOST_RULES} then
+          rules[#rules + 1] = node
+          rules[#rules + 1] = all[i]
+        end
+      end
+    end
+    if kept < ${MOST_RULES} then
+      call('HSET', RULES, request.rules, number(now + ${RULES_KEPT}) .. ' ' .. request.node)
+      expireAtLeast(RULES, ${RULES_KEPT})
+    end
+  end
 end
 
 local list = blockList()
@@ -169,7 +201,7 @@ if request.hot then
   end
 end
 return {
-  clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, lost
+  clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, rules, lost
 }
 `,
 ].join('\n')

@@ -160,5 +160,7 @@ function throttlerOf(context: NodeContext, scenario: Scenario): SimulatedNode {
   const throttler = createThrottler({ ...scenario.throttler, policies: [policy], store, clock, random })
   // A simulated outage is meant: somebody listens, so that no process warning tells of it.
   throttler.on('degraded', () => {})
+  // And so are few units for many nodes.
+  throttler.on('warning', () => {})
   return throttler
 }

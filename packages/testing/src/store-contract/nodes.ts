@@ -21,7 +21,11 @@ async function listening(context: ContractContext, a: ContractNode, b: ContractN
 }
 
 /** A heartbeat in which a node tells of itself, or looks at what all of them tell. */
-async function told(node: ContractNode, about: { readonly status?: string; readonly watch?: true }, ttl = 60_000): Promise<HeartbeatReply> {
+async function told(
+  node: ContractNode,
+  about: { readonly status?: string; readonly rules?: string; readonly watch?: true },
+  ttl = 60_000,
+): Promise<HeartbeatReply> {
   return defined((await node.sync({ heartbeat: { ttl, cursor: '', policies: [], ...about } })).heartbeat)
 }
 
@@ -103,6 +107,24 @@ export const nodeCases: readonly ContractCase[] = [
       await leaving.connection.close()
       await context.eventually(async () => assert.deepEqual((await seen()).includes(leaving.id), false))
       await context.eventually(async () => assert.deepEqual(await seen(), []))
+    },
+  },
+  {
+    title: 'what nodes tell of their rules is handed to those who tell others, each text once, for a minute',
+    needs: ['rules'],
+    async run(context) {
+      const [a, b, c] = (await context.nodes(3)) as [ContractNode, ContractNode, ContractNode]
+      const other = `${STATUS}other`
+      const rules = async (node: ContractNode, text: string): Promise<unknown> => (await told(node, { rules: text })).rules
+      assert.deepEqual(await context.eventually(() => rules(a, STATUS)), [])
+      assert.deepEqual(await rules(b, STATUS), [])
+      assert.deepEqual(await rules(c, other), [{ node: b.id, rules: STATUS }])
+      assert.deepEqual(await rules(a, STATUS), [{ node: c.id, rules: other }])
+      assert.equal((await told(a, {})).rules, undefined)
+      // Nobody can make it grow.
+      for (let i = 0; i < 100; i++) await told(c, { rules: `${i}` })
+      const all = (await rules(b, STATUS)) as readonly unknown[]
+      assert.ok(all.length > 2 && all.length <= 64, `${all.length} texts`)
     },
   },
   {

@@ -20,7 +20,7 @@ export interface TestRunner {
 /** The test runner, and what a store can't do. */
 export interface StoreContractOptions extends TestRunner {
   /** What the fixture can't do, and why: the cases that need it are left out. */
-  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions']?: string }
+  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules']?: string }
 }
 
 /**

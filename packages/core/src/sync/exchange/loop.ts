@@ -34,7 +34,7 @@ export interface SyncObserver {
   /** The store's answer has a part that can't be used. */
   nonsense: Nonsense
   /** What a heartbeat is to say of this node. */
-  about(now: number): Pick<HeartbeatRequest, 'status' | 'watch'>
+  about(now: number): Pick<HeartbeatRequest, 'status' | 'watch' | 'rules'>
 }
 
 export interface SyncLoopOptions {

@@ -9,6 +9,7 @@ import type { StoreStatus, ThrottlerState } from '../../throttler/coordinator.ts
 import type { Clock } from '../../time/clock.ts'
 import { StoreTime } from '../../time/store-time.ts'
 import type { SyncLoop } from '../exchange/loop.ts'
+import { RuleWatch } from './rules.ts'
 import { SyncStats } from './stats.ts'
 import { checkAnnouncement } from './store-reply.ts'
 import { Watch } from './watch.ts'
@@ -21,6 +22,7 @@ export interface StoreStateHost {
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
   /** What the store is called in messages. */
   readonly storeKind: string
+  readonly nodeId: string
   /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }
@@ -32,6 +34,7 @@ export class StoreState {
   readonly time: StoreTime
   readonly sync: SyncStats = new SyncStats()
   readonly watch: Watch
+  readonly rules: RuleWatch
   /** Live nodes. */
   nodes = 1
   /** When the store went away last, on the monotonic clock. */
@@ -50,6 +53,7 @@ export class StoreState {
     const now = host.clock.monotonic()
     this.time = new StoreTime(host.clock.now(), now)
     this.watch = new Watch(now)
+    this.rules = new RuleWatch(host)
   }
 
   /** The store, or another node through it, announces something: anything at all, at any time. */
@@ -152,6 +156,7 @@ export class StoreState {
   /** The store has answered to a heartbeat. */
   heartbeat(reply: HeartbeatReply, sent: number, received: number): void {
     this.watch.heard(reply, received)
+    if (reply.rules !== undefined) this.rules.heard(reply.rules)
     // A registry that was lost, or ran out during an outage, fills up again within a heartbeat. If it were believed at once,
     // the first nodes to be back would take themselves for the only ones.
     const filling = received < this.recoveredAt + SETTLE || (this.#generation !== undefined && this.#generation !== reply.generation)

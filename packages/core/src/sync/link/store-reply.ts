@@ -4,6 +4,7 @@ import type {
   BlockState,
   Cell,
   HeartbeatReply,
+  RulesReport,
   StatusReport,
   StorePolicy,
   SyncEntry,
@@ -13,6 +14,7 @@ import type {
   TotalAnnouncement,
 } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import { LONGEST_RULES } from './told-rule.ts'
 
 /*
  * What a store says is checked here, and nowhere else, before anything in core uses it. Each property is read once and
@@ -29,7 +31,7 @@ import type { Ordinal } from '../../time/intervals.ts'
  *         blocked   milliseconds, 0 to MOST
  *         granted   a boolean
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
- *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses? }    unusable as a whole if one of
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
  *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
  *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
  *                   { type: 'ask', policyId, key }
@@ -50,6 +52,7 @@ const LONGEST_TEXT = 65_536
 export const LONGEST_KEY = 1_024
 /** Status reports that are looked at. */
 const MOST_STATUSES = 10_000
+const MOST_RULES = 64
 /** Blocks and hot keys of one heartbeat that are looked at: a list may claim any length. */
 const MOST_ITEMS = 1_000_000
 
@@ -158,7 +161,7 @@ function readCell(value: unknown): Cell | undefined {
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
   if (!isObject(value)) return undefined
-  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses } = value
+  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses, rules } = value
   if (!Number.isSafeInteger(nodes) || (nodes as number) < 1 || (nodes as number) > MOST_NODES) return undefined
   if (!isText(generation, LONGEST_TEXT) || !isText(cursor, LONGEST_TEXT) || !isList(blocks) || !isList(hot)) return undefined
   if (ahead !== undefined && !(typeof ahead === 'number' && isTime(time + ahead))) return undefined
@@ -181,6 +184,7 @@ function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number,
     ...(ahead !== undefined && { ahead: ahead as number }),
     watched: watched === true,
     ...(isList(statuses) && { statuses: readItems(statuses, MOST_STATUSES, readStatus, () => nonsense('the status of a node')) }),
+    ...(isList(rules) && { rules: readItems(rules, MOST_RULES, readRules, () => nonsense('the rules of a node')) }),
   }
 }
 
@@ -216,6 +220,12 @@ function readStatus(value: unknown): StatusReport | undefined {
   if (!isObject(value)) return undefined
   const { node, status, age } = value
   return isText(node, LONGEST_TEXT) && isText(status, LONGEST_TEXT) && isAmount(age) ? { node, status, age } : undefined
+}
+
+function readRules(value: unknown): RulesReport | undefined {
+  if (!isObject(value)) return undefined
+  const { node, rules } = value
+  return isText(node, LONGEST_TEXT) && isText(rules, LONGEST_RULES) ? { node, rules } : undefined
 }
 
 /**

@@ -1,0 +1,73 @@
+import { SeededRandom, simulate } from '@weir/testing'
+import { mostAdmitted } from './bound.ts'
+import { changed, type Pace, randomSchedule, type Schedule, scenarioOf, type Target } from './schedule.ts'
+
+/** How far an attack got. */
+export interface Attempt {
+  readonly target: Target
+  readonly pace: Pace
+  readonly schedule: Schedule
+  /** Units admitted in the worst interval or stretch. */
+  readonly admitted: number
+  /** What the documentation says that it is at most. */
+  readonly most: number
+}
+
+/** Units beyond the limit, as a part of those that the bound allows; more than 1 beats it. */
+export function reached({ target, admitted, most }: Attempt): number {
+  return most > target.limit ? (admitted - target.limit) / (most - target.limit) : admitted > most ? Number.POSITIVE_INFINITY : 0
+}
+
+export function beats({ admitted, most }: Attempt): boolean {
+  // Sums of fractions differ by less.
+  return admitted > most * (1 + 1e-9)
+}
+
+export async function attempt(target: Target, pace: Pace, schedule: Schedule): Promise<Attempt> {
+  const { scenario, bound } = scenarioOf(schedule, target)
+  const { measured } = await simulate(scenario)
+  const admitted = Math.max(...measured.map((one) => (target.window === 'fixed' ? one.admitted : one.worstWindow)))
+  return { target, pace, schedule, admitted, most: mostAdmitted(bound) }
+}
+
+/** Everything that is attacked, in turn. */
+export const TARGETS: readonly Target[] = ([20, 100, 1_000] as const).flatMap((limit) =>
+  ([3, 12, 50] as const).flatMap((nodes) =>
+    ([1, 10] as const).flatMap((roundTrip) => (['fixed', 'sliding'] as const).map((window) => ({ window, limit, nodes, roundTrip }))),
+  ),
+)
+
+/** Neighbours that are tried of one schedule after the other, before the search begins anew. */
+const CLIMB = 25
+/** Has no divisor in common with the number of targets. */
+const SCATTER = 17
+
+/**
+ * Looks for attacks that admit more than the bound: from random schedules it goes on to neighbours that get further. One climb
+ * follows from its number and the seed alone.
+ *
+ * @param climbs numbers of the climbs
+ * @param going asked before each attempt
+ * @param seen told of each attempt
+ */
+export async function search(
+  seed: number,
+  climbs: Iterable<number>,
+  going: () => boolean,
+  seen: (attempt: Attempt) => void,
+): Promise<void> {
+  for (const climb of climbs) {
+    const random = new SeededRandom(`${seed}/${climb}`)
+    // Scattered, so that a short search meets all kinds of them.
+    const target = TARGETS[(climb * SCATTER) % TARGETS.length] as Target
+    const pace: Pace = Math.floor(climb / TARGETS.length) % 2 === 0 ? 'slow' : 'volleys'
+    let best: Attempt | undefined
+    for (let step = 0; step < CLIMB; step++) {
+      if (!going()) return
+      const schedule = best === undefined ? randomSchedule(random, target, pace, 1 + climb) : changed(best.schedule, random, target, pace)
+      const tried = await attempt(target, pace, schedule)
+      seen(tried)
+      if (best === undefined || reached(tried) >= reached(best)) best = tried
+    }
+  }
+}

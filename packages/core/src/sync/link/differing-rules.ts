@@ -1,0 +1,76 @@
+import { show, WeirError } from '../../report/errors.ts'
+import type { Emitter } from '../../report/events.ts'
+import type { Once } from '../../report/once.ts'
+import { printable } from '../../report/show.ts'
+import type { RulesReport } from '../../store/contract.ts'
+import { FUNCTION, type ToldRule } from './told-rule.ts'
+
+/** Whose rules are compared, and who is told. */
+export interface RuleWatchHost {
+  readonly nodeId: string
+  readonly emitter: Pick<Emitter, 'has' | 'emit'>
+  /** Warns once per code and subject. */
+  warn(error: WeirError, subject?: string): void
+}
+
+/** Longest name of a node in a message, in characters. */
+const LONGEST_NODE = 64
+
+/**
+ * Compares a node's rules with those that another node has told. Another rule under the same name is a warning, once for each name;
+ * the same rule with another limit, cooldown or spans is a rolling change, and an event.
+ *
+ * @param report what the store handed out: anything at all
+ */
+export function tellDifferences(own: readonly ToldRule[], report: RulesReport, { warn, emitter }: RuleWatchHost, said: Once): void {
+  const node = printable(report.node, LONGEST_NODE)
+  for (const theirs of parseRules(report.rules)) {
+    const [name] = theirs
+    for (const ours of own) {
+      if (ours[0] !== name) continue
+      const differences = differencesOf(ours, theirs, 1, RULE)
+      if (differences.length > 0) {
+        const message = `The node ${node} counts at the same store by another rule named ${show(name)}: ${differences.join('; ')}. Give one of the two rules another "name", or both the same rule.`
+        warn(new WeirError('WEIR_RULES_DIFFER', message), name)
+        continue
+      }
+      const changes = differencesOf(ours, theirs, 1 + RULE.length, ROLLING)
+      if (changes.length === 0 || !emitter.has('rule-changed') || !said.first(`${name} ${changes.join()}`)) continue
+      emitter.emit('rule-changed', { policy: name, node, changes: changes.join('; ') })
+    }
+  }
+}
+
+/** What makes two rules another rule, and what they may differ in for a while; in the order of `ToldRule`. */
+const RULE = ['interval', 'algorithm', 'coordination', 'key', 'match'] as const
+const ROLLING = ['limit', 'cooldown', 'spans'] as const
+
+function differencesOf(ours: ToldRule, theirs: ToldRule, from: number, options: readonly string[]): string[] {
+  return options.flatMap((option, i) => {
+    const [here, there] = [ours[from + i] as string | number, theirs[from + i] as string | number]
+    if (here === there) return []
+    if (option !== 'key' && option !== 'match') return [`"${option}" is ${show(here)} here and ${show(there)} there`]
+    return [here === FUNCTION || there === FUNCTION ? `"${option}" is a function at one of them only` : `"${option}" is another one`]
+  })
+}
+
+/** The rules that a text holds; what is none of them is left out. */
+function parseRules(text: string): ToldRule[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return []
+  }
+  return Array.isArray(value) ? value.filter(isRule) : []
+}
+
+const LONGEST_PART = 128
+
+function isRule(value: unknown): value is ToldRule {
+  if (!Array.isArray(value) || value.length !== 9) return false
+  const [name, interval, algorithm, coordination, key, match, ...rest]: unknown[] = value
+  const isText = (part: unknown) => typeof part === 'string' && part.length <= LONGEST_PART
+  const isAmount = (part: unknown) => typeof part === 'number' && part >= 0 && Number.isFinite(part)
+  return [name, algorithm, coordination, key, match].every(isText) && [interval, ...rest].every(isAmount)
+}

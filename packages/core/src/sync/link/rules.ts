@@ -1,0 +1,53 @@
+import { Once } from '../../report/once.ts'
+import type { HeartbeatRequest, RulesReport } from '../../store/contract.ts'
+import type { Coordinated } from '../../throttler/coordinator.ts'
+import type { RuleWatchHost } from './differing-rules.ts'
+import { type ToldRule, textOf, toldRules } from './told-rule.ts'
+
+/** Rules are told this often, in milliseconds, and as soon as they change. Stores keep them for a minute. */
+const EVERY = 15_000
+
+/**
+ * Looks whether other nodes have another rule under the same name: their counts would be one, or two where one is meant. What
+ * compares and words it is loaded when some node tells other rules than this one.
+ */
+export class RuleWatch {
+  readonly #host: RuleWatchHost
+  #told = ''
+  #toldAt = Number.NEGATIVE_INFINITY
+  #own: readonly ToldRule[] = []
+  /** Texts that were compared with the own rules as they are. */
+  #compared = new Once()
+  readonly #said = new Once()
+
+  constructor(host: RuleWatchHost) {
+    this.#host = host
+  }
+
+  /** What a heartbeat is to carry. `now` of the monotonic clock. */
+  request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'rules'> {
+    const own = throttlers.flatMap(toldRules)
+    const text = textOf(own)
+    if (text === this.#told && now < this.#toldAt + EVERY) return {}
+    if (text !== this.#told) this.#compared = new Once()
+    this.#told = text
+    this.#toldAt = now
+    this.#own = own
+    return { rules: text }
+  }
+
+  heard(reports: readonly RulesReport[]): void {
+    const { nodeId } = this.#host
+    const news = reports.filter(({ node, rules }) => node !== nodeId && rules !== this.#told && this.#compared.first(rules))
+    if (news.length === 0) return
+    const own = this.#own
+    import('./differing-rules.ts').then(
+      ({ tellDifferences }) => {
+        for (const report of news) tellDifferences(own, report, this.#host, this.#said)
+      },
+      () => {
+        // The next time that the rules change it is tried again.
+      },
+    )
+  }
+}

@@ -1,0 +1,26 @@
+import { WeirError } from '../../report/errors.ts'
+import { show } from '../../report/show.ts'
+import type { Coordinated } from '../../throttler/coordinator.ts'
+
+/**
+ * Tells once of each policy whose limit is less than two units for each node: requests that come together are decided before any node hears
+ * of the others'. Requests to a `strict` policy wait for the store instead.
+ *
+ * @param nodes live nodes, more than one
+ */
+export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: number): void {
+  for (const throttler of throttlers) {
+    for (const { policy } of throttler.limiters) {
+      const { name, limit, coordination, strict } = policy
+      if (coordination !== 'background' || strict || limit >= 2 * nodes) continue
+      const most = Math.floor(limit) * nodes
+      throttler.warn(
+        new WeirError(
+          'WEIR_SMALL_LIMIT',
+          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy strict: true, or send each client to one node; see docs/guides/small-limits.md.`,
+        ),
+        name,
+      )
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { PolicyOptions } from '../../decide/policy.ts'
+import type { Coordinated } from '../../throttler/coordinator.ts'
+
+/** Longest text, in UTF-16 code units: some eighty rules. What does not fit is not compared. */
+export const LONGEST_RULES = 8_192
+
+/**
+ * One rule as it travels: name, interval, algorithm, coordination, digests of key and match; and what a rolling change may change:
+ * limit, cooldown, spans. Times in milliseconds.
+ */
+export type ToldRule = readonly [
+  name: string,
+  interval: number,
+  algorithm: string,
+  coordination: string,
+  key: string,
+  match: string,
+  limit: number,
+  cooldown: number,
+  spans: number,
+]
+
+/** The digest of a function: those of two processes can't be compared. */
+export const FUNCTION = 'a function'
+
+/** The rules of a throttler that travel. */
+export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
+  return limiters.flatMap(({ policy }, at) => {
+    const { name, interval, algorithm, coordination, limit, cooldown, spans } = policy
+    if (coordination === 'local') return []
+    const { key = 'route', match } = rules[at] as PolicyOptions<never>
+    return [[name, interval, algorithm.id, coordination, digest(key), match === undefined ? '' : digest(match), limit, cooldown, spans]]
+  })
+}
+
+/** Rules as they travel. */
+export function textOf(rules: readonly ToldRule[]): string {
+  const parts: string[] = []
+  let room = LONGEST_RULES
+  for (const rule of rules) {
+    const part = JSON.stringify(rule)
+    room -= part.length + 2
+    if (room > 0) parts.push(part)
+  }
+  return `[${parts.join(',')}]`
+}
+
+/** FNV-1a of a value's JSON; functions inside are left out. The same in every process. */
+function digest(value: unknown): string {
+  if (typeof value === 'function') return FUNCTION
+  // Of a plan the declaration matters, not the group object that its policies share.
+  const text = JSON.stringify(value, (name, part: unknown) => (name === 'group' ? undefined : part))
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return (hash >>> 0).toString(36)
+}

@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { header, paths } from '../../src/http/index.ts'
+import type { WeirError } from '../../src/report/errors.ts'
+import { Once } from '../../src/report/once.ts'
+import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
+import type { ToldRule } from '../../src/sync/link/told-rule.ts'
+import type { Throttler } from '../../src/throttler/throttler.ts'
+import { scene } from '../support/nodes.ts'
+
+const rule: PolicyOptions<never> = { name: 'api', limit: 10, interval: '1m', key: ['ip', header('x-user')], match: paths('/api/*rest') }
+
+/** What a throttler tells people. */
+function heardBy(throttler: Throttler) {
+  const warnings: WeirError[] = []
+  const changes: { policy: string; node: string; changes: string }[] = []
+  throttler.on('warning', ({ error }) => warnings.push(error))
+  throttler.on('rule-changed', (event) => changes.push(event))
+  return { warnings, changes }
+}
+
+/** Two nodes with a rule each, a while after the second has started. */
+async function meet(one: PolicyOptions<never>, two: PolicyOptions<never>) {
+  const { world, node, close } = scene()
+  const nodes = [node(one), node(two)] as const
+  const heard = nodes.map(heardBy)
+  for (const throttler of nodes) {
+    throttler.start()
+    await world.run(1_000)
+  }
+  await world.run(40_000)
+  return { world, nodes, heard, close }
+}
+
+describe('another rule of the same name at another node', () => {
+  test.each<[string, Partial<PolicyOptions<never>>, string]>([
+    ['interval', { interval: '2m' }, '"interval" is 60000 here and 120000 there'],
+    ['algorithm', { algorithm: slidingWindow() }, '"algorithm" is "fixed-window" here and "sliding-window30" there'],
+    ['coordination', { coordination: 'spans' }, '"coordination" is "background" here and "spans" there'],
+    ['key', { key: ['ip', header('x-customer')] }, '"key" is another one'],
+    ['key that is a function', { key: () => 'a' }, '"key" is a function at one of them only'],
+    ['match', { match: paths('/api/other') }, '"match" is another one'],
+  ])('is one warning at each of them: %s', async (_, other, difference) => {
+    const { nodes, heard, close } = await meet(rule, { ...rule, ...other, limit: 20 })
+    for (const [at, { warnings, changes }] of heard.entries()) {
+      expect(changes).toEqual([])
+      expect(warnings.map(({ code }) => code)).toEqual(['WEIR_RULES_DIFFER'])
+      expect(warnings[0]?.message).toContain('rule named "api"')
+      expect(warnings[0]?.message).toContain(`node ${nodes[1 - at]?.nodeId}`)
+    }
+    expect(heard[0]?.warnings[0]?.message).toContain(difference)
+    await close()
+  })
+
+  test.each<[string, Partial<PolicyOptions<never>>, string]>([
+    ['limit', { limit: 20 }, '"limit" is 10 here and 20 there'],
+    ['cooldown', { cooldown: '5m' }, '"cooldown" is 0 here and 300000 there'],
+    ['spans', { spans: 12 }, '"spans" is 6 here and 12 there'],
+  ])('is a rolling change, which is no warning, where only numbers differ: %s', async (_, other, changes) => {
+    const { nodes, heard, close } = await meet(rule, { ...rule, ...other })
+    expect(heard.map(({ warnings }) => warnings)).toEqual([[], []])
+    expect(heard[0]?.changes).toEqual([{ policy: 'api', node: nodes[1].nodeId, changes }])
+    expect(heard[1]?.changes).toHaveLength(1)
+    await close()
+  })
+
+  test.each<[string, PolicyOptions<never>, PolicyOptions<never>]>([
+    ['the same', rule, { ...rule, match: paths('/api/*rest'), key: ['ip', header('X-User')] }],
+    ['functions, which can not be compared', { ...rule, key: () => 'a' }, { ...rule, key: () => 'b' }],
+    ['the default key, and the same by name', { limit: 10, interval: '1m' }, { limit: 10, interval: '1m', key: 'route' }],
+    ['of another name', rule, { ...rule, name: 'other', limit: 20 }],
+    ['of one process alone', rule, { ...rule, coordination: 'local', limit: 20 }],
+  ])('is nothing to tell of: %s', async (_, one, two) => {
+    const { heard, close } = await meet(one, two)
+    expect(heard).toEqual([
+      { warnings: [], changes: [] },
+      { warnings: [], changes: [] },
+    ])
+    await close()
+  })
+
+  test('an update is noticed when rules travel next', async () => {
+    const { world, nodes, heard, close } = await meet(rule, rule)
+    nodes[1].update([{ ...rule, interval: '2m' } as PolicyOptions])
+    await world.run(15_000)
+    expect(heard[0]?.warnings).toHaveLength(1)
+    // By then the first node has told the old rules again, which both had.
+    await world.run(15_000)
+    expect(heard[1]?.warnings).toHaveLength(1)
+    await close()
+  })
+})
+
+test('rules travel every 15 s, not with each heartbeat', async () => {
+  const { world, node, store, close } = scene()
+  node(rule).start()
+  await world.run(31_500)
+  const told = store.requests.filter(({ request }) => request.heartbeat?.rules !== undefined)
+  expect(told).toHaveLength(3)
+  await close()
+})
+
+test('rules are told within bounds, however many there are', async () => {
+  const { world, node, store, close } = scene()
+  node(Array.from({ length: 300 }, (_, i) => ({ ...rule, name: `policy ${i}` }))).start()
+  await world.run(100)
+  const text = store.requests.find(({ request }) => request.heartbeat?.rules !== undefined)?.request.heartbeat?.rules as string
+  expect(text.length).toBeLessThanOrEqual(8_192)
+  expect((JSON.parse(text) as unknown[]).length).toBeGreaterThan(50)
+  await close()
+})
+
+describe('what the store hands out as another node’s rules', () => {
+  const own: ToldRule[] = [['api', 60_000, 'fixed-window', 'background', 'a', 'b', 10, 0, 6]]
+  const good: ToldRule = ['api', 1_000, 'x', 'y', 'k', 'm', 20, 5, 7]
+  function told(rules: string, node = 'n'): WeirError[] {
+    const warnings: WeirError[] = []
+    const host = { nodeId: 'self', emitter: { has: () => true, emit: () => {} }, warn: (error: WeirError) => warnings.push(error) }
+    tellDifferences(own, { node, rules }, host, new Once())
+    return warnings
+  }
+
+  test.each(['', '{', 'null', '7', '{}', '[[]]', '[null]', '["api"]', JSON.stringify([good.slice(1)]), JSON.stringify([[...good, 1]])])(
+    'says nothing where it is none: %s',
+    (text) => {
+      expect(told(text)).toEqual([])
+    },
+  )
+
+  test('is taken rule by rule, whatever stands beside it', () => {
+    for (const [at, part] of [
+      [0, 7],
+      [1, '60000'],
+      [1, -1],
+      [2, 'x'.repeat(200)],
+      [4, null],
+      [6, {}],
+    ] as const) {
+      const bad = good.map((own, i) => (i === at ? part : own))
+      expect(told(JSON.stringify([bad]))).toEqual([])
+      expect(told(JSON.stringify([bad, good]))).toHaveLength(1)
+    }
+  })
+
+  test('is safe to print', () => {
+    const rules = JSON.stringify([['api', 1_000, '\u001b[31m\nforged', 'y', 'k', 'm', 20, 5, 7]])
+    const [warning] = told(rules, `\u001b]0;\u0007${'n'.repeat(10_000)}`)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+    expect(warning?.message).not.toMatch(/[\u0000-\u001f]/)
+    expect(warning?.message.length).toBeLessThan(1_000)
+  })
+})

@@ -1,0 +1,42 @@
+import type { PolicyOptions } from '@weir/core'
+import { bursts, simulate } from '@weir/testing'
+import { type Figure, whole } from './figure.ts'
+
+const NODES = [3, 12, 50]
+/** Requests of a volley, and milliseconds. */
+const VOLLEY = 1_000
+const WIDTH = 10
+const VOLLEYS = 20
+
+/** The most that any of some volleys on an idle key got through. */
+async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
+  const { measured } = await simulate({
+    policy,
+    nodes,
+    strict: policy.strict === true,
+    warmup: 0,
+    intervals: 2 * VOLLEYS,
+    load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),
+  })
+  return Math.max(...measured.map(({ admitted }) => admitted))
+}
+
+/** What many requests at the same moment get through where few are allowed. */
+export const smallLimits: Figure = {
+  name: 'small-limits',
+  makes: ['small-limits', 'small-limits-strict'],
+  about: 'what volleys get through, by limit and nodes',
+  async make() {
+    return { tables: { 'small-limits': await table({}), 'small-limits-strict': await table({ strict: true }) } }
+  },
+}
+
+async function table(options: Partial<PolicyOptions>): Promise<string[][]> {
+  const rows = [['limit', ...NODES.map((nodes) => `${nodes} nodes`)]]
+  for (const limit of [1, 5, 20, 100]) {
+    const row = [whole(limit)]
+    for (const nodes of NODES) row.push(whole(await worst({ limit, interval: 10_000, ...options }, nodes)))
+    rows.push(row)
+  }
+  return rows
+}
