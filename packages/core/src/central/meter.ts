@@ -52,12 +52,14 @@ export class CentralMeter extends GatedMeter {
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
-  constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore) {
+  /** @param before what stood in its place, whose counts go on */
+  constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore, before?: Meter) {
     const { id, limit, interval } = site.policy
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
     this.#algorithm = algorithm
     this.#store = store
-    this.#inner = this.#make()
+    this.#inner = before ?? this.#make()
+    this.rollAt = this.#inner.rollAt
     const { step } = algorithm
     this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.decided.parameters)
