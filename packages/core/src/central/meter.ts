@@ -31,6 +31,8 @@ interface Closed {
 const TRUST = 1_000
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
 const LATE = 50
+/** Keys of which it is remembered what was admitted without the store; the oldest goes. */
+const MOST_UNTOLD = 100_000
 /** Of what a key may use: differences below it are rounding. */
 const ROUNDING = 1e-9
 
@@ -142,7 +144,10 @@ export class CentralMeter extends GatedMeter {
     const id = this.site.idOf(slot)
     if (this.#store.alone) {
       this.addAlone(slot, cost, now)
-      this.#untold.set(id, (this.#untold.get(id) ?? 0) + cost)
+      const before = this.#untold.get(id) ?? 0
+      // An outage may be long, and keys many.
+      if (before === 0 && this.#untold.size >= MOST_UNTOLD) this.#untold.delete(this.#untold.keys().next().value as string)
+      this.#untold.set(id, before + cost)
       return
     }
     this.#inner.add(slot, cost, now)
