@@ -9,6 +9,7 @@ import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { leaseGoals } from './leases.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
+import { unevenGoals } from './uneven-nodes.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
@@ -23,6 +24,7 @@ export const GOALS: readonly Goal[] = [
   ...hangAndKillGoals,
   ...partitionGoals,
   ...volleyGoals,
+  ...unevenGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
   ...leaseGoals,

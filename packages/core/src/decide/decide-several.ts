@@ -390,7 +390,7 @@ function mustWait(policy: string): never {
 
 /** Whether a request may have to wait for the store. */
 function mayWait({ coordination, dryRun }: Limiter['policy']): boolean {
-  return !dryRun && (coordination === 'central' || coordination === 'leases')
+  return coordination === 'central' || (coordination === 'leases' && !dryRun)
 }
 
 /** Whether a value can be the limit of one key. */

@@ -50,8 +50,11 @@ export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
   /** How long nodes count as live that are not heard of, in milliseconds. */
   readonly lifetime: number
-  /** Makes the meter of a policy whose requests the store decides about, beside what it is made from. */
-  central(algorithm: CentralAlgorithm, site: SharedSite): Exchanging
+  /**
+   * Makes the meter of a policy whose requests the store decides about. It is loaded with the first of them; until then the
+   * algorithm's own local meter stands in its place, and `become` is called when it is there.
+   */
+  central(algorithm: CentralAlgorithm, site: SharedSite, become: (meter: Exchanging) => void): { meter: Meter; loaded: boolean }
 }
 
 /** What a walk over the keys of a meter sends. */
