@@ -1,6 +1,7 @@
 import { choices, distance, expected, farRegions, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
+import { coordinations } from './coordinations.ts'
 import type { Figure } from './figure.ts'
 import { sizing } from './sizing.ts'
 import { smallLimits } from './small-limits.ts'
@@ -12,7 +13,7 @@ export const FIGURES: readonly Figure[] = [
   choices,
   load,
   distance,
-  farRegions,
+  coordinations,
   windows,
   algorithms,
   straddling,

@@ -21,8 +21,6 @@ export const STEADY: readonly Pick[] = [
   { goal: '6', intervals: 10 },
   { goal: '18', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
   { goal: '18', cases: LARGE, intervals: 3 },
-  // A strict flood asks the store for each of its last requests.
-  { goal: '20', cases: MIDDLE, intervals: 8 },
 ]
 
 export const ATTACKS: readonly Pick[] = [
@@ -94,11 +92,23 @@ export const HARDEST: readonly Pick[] = [
 export const BOTH: readonly Pick[] = [
   { goal: 'N1', intervals: 30 },
   { goal: 'N2', intervals: 20 },
+  { goal: 'N4', intervals: 10 },
   { goal: 'N10', intervals: 12 },
   { goal: 'N5', cases: /^(1|5|100) per 10 s, (3|12) nodes/, intervals: 6 },
   { goal: 'N3', cases: /^fixed/, intervals: 2 },
   { goal: 'N7', intervals: 9 },
   { goal: 'N8', intervals: 20 },
+]
+
+/** Of quota taken ahead. */
+export const LEASED: readonly Pick[] = [
+  { goal: 'L1', intervals: 4 },
+  { goal: 'L2', intervals: 2 },
+  { goal: 'L3', intervals: 4 },
+  { goal: 'L4', intervals: 10 },
+  { goal: 'L5', intervals: 8 },
+  { goal: 'L6', intervals: 6 },
+  { goal: 'L7', intervals: 8 },
 ]
 
 export const BUCKETS: readonly Pick[] = [
@@ -111,11 +121,11 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B8', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
   { goal: 'B9', cases: /x2/, intervals: 4 },
   { goal: 'B10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
-  { goal: 'B11', cases: MIDDLE, intervals: 13 },
-  { goal: 'B12', intervals: 30 },
-  { goal: 'B13', cases: MIDDLE, intervals: 4 },
+  { goal: 'B11', cases: /x(2|100), 1000 per 10 s/, intervals: 13 },
+  { goal: 'B12', cases: /of (10|50|250) ms/, intervals: 30 },
+  { goal: 'B13', cases: /x(1\.1|2|100), 1000 per 10 s/, intervals: 4 },
   { goal: 'B14', intervals: 6 },
   { goal: 'B15', intervals: 8 },
-  { goal: 'B16', intervals: 8 },
+  { goal: 'B16', cases: /^(?!.*lost, x(2|100),)/, intervals: 8 },
   { goal: 'B17', intervals: 14 },
 ]
