@@ -13,6 +13,7 @@ export const FIGURES: readonly Figure[] = [
   choices,
   load,
   distance,
+  farRegions,
   coordinations,
   windows,
   algorithms,
