@@ -6,13 +6,6 @@ const HUB = 'hub/bucket-counts.ts'
 /** The rules of buckets in a cluster, each switched off or got wrong. */
 export const BUCKETS: readonly Mutation[] = [
   {
-    name: 'counts what is under way to the store a second time when it is announced',
-    file: METER,
-    find: 'limit, this.interval, announced)',
-    replace: 'limit, this.interval, false)',
-    check: 'bucket: refuses nobody while there is room',
-  },
-  {
     name: 'the store takes units to have come with the exchange',
     file: HUB,
     find: 'groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)',
@@ -48,13 +41,6 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: flood on a small limit',
   },
   {
-    name: 'a full bucket is announced by what it held when the cell began',
-    file: HUB,
-    find: 'const change = { before: before - drained, after: after - drained, taken }',
-    replace: 'const change = { before: before + 0 * drained, after, taken }',
-    check: 'bucket: flood on a small limit',
-  },
-  {
     name: 'nothing is sent early',
     file: METER,
     find: 'if (unsent + cost >= due || key.hello)',
@@ -87,13 +73,5 @@ export const BUCKETS: readonly Mutation[] = [
     replace: 'this.#setGuess(key, this.#level(slot, now) - cost, now)',
     also: { file: METER, find: 'counted / this.#share(key)), now)', replace: '0), now)' },
     check: 'bucket: twice the limit, outages',
-  },
-  {
-    name: 'a debt is forgotten when the key opens again',
-    file: METER,
-    find: 'key.closedUntil = now + drainTime(level - (this.site.most(limit) - this.#freeAt(limit)), limit, this.interval)',
-    replace:
-      'key.closedUntil = now + drainTime(this.#freeAt(limit) + 0 * level, limit, this.interval)\n    this.#setLevel(slot, this.site.most(limit), now)',
-    check: 'bucket: far away',
   },
 ]

@@ -18,7 +18,6 @@ export function neverTooMuch(...kinds: readonly (keyof typeof roughly)[]): () =>
 }
 
 const roughly = {
-  floods: { load: squareWave({ low: 0.8, high: 40, period: 0.31, duty: 0.05 }), network: { latency: 20, announcementLatency: 1 } },
   trickles: { load: squareWave({ low: 0.3, high: 12, period: 2, duty: 0.2 }) },
   outages: { load: poisson(1.2), faults: outages({ length: 1.5, pause: 2 }), network: { duplication: 0.3, loss: 0.1 } },
   'one node cut off': { load: poisson(0.95), faults: faults({ kind: 'partition', node: 2, from: 3, until: 6.3 }) },

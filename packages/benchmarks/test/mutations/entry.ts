@@ -123,7 +123,6 @@ export const checks = {
   'sliding: nodes doubled': goal('S9', 'doubled at x100, 1000 per 10 s', 20),
   'sliding: operations, x100': goal('S12', 'x100, 1000 per 10 s', 6),
   'sliding: operations, x0.1': goal('S12', 'x0.1, 1000 per 10 s', 6),
-  'bucket: refuses nobody while there is room': neverTooMuch('floods', 'trickles'),
   'bucket: the store is never above what was admitted': neverTooMuch('trickles', 'outages'),
   'bucket: the store is never above what was admitted, late': neverTooMuch('one node cut off'),
   'bucket: twice the limit': goal('B6', 'x2, uniform, 1000 per 10 s', 12),
@@ -131,7 +130,6 @@ export const checks = {
   'bucket: flood on a small limit': goal('B6', 'x100, uniform, 100 per 60 s', 30),
   'bucket: operations in a flood': goal('B8', 'x100, 1000 per 10 s', 6),
   'bucket: operations of a quiet key': goal('B8', 'x0.1, 1000 per 10 s', 6),
-  'bucket: far away': goal('B12', 'a round trip of 100 ms, 1000 per 10 s', 20),
 } as const
 
 export type CheckName = keyof typeof checks
