@@ -28,19 +28,21 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 31.75 * KB },
-  { name: 'fastify', goal: 26 * KB, most: 33.5 * KB },
-  { name: 'koa', goal: 26 * KB, most: 32 * KB },
-  { name: 'express + memoryStore()', most: 55 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 63.5 * KB },
-  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', goal: 4 * KB, most: 5 * KB },
+  { name: 'express', goal: 26 * KB, most: 31.5 * KB },
+  { name: 'fastify', goal: 26 * KB, most: 33 * KB },
+  { name: 'koa', goal: 26 * KB, most: 31.75 * KB },
+  { name: 'express + memoryStore()', most: 58 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 66 * KB },
+  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', goal: 4 * KB, most: 5.75 * KB },
   { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 4 * KB },
+  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 6.5 * KB },
+  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 5.5 * KB },
   // Without a store they bring what else comes with it: the gates, and the exchange of a key's counts.
-  { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 7.5 * KB },
-  { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 6 * KB },
+  { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 8 * KB },
+  { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 6.5 * KB },
+  { name: 'express + tokenBucket()', over: 'express', goal: 4 * KB, most: 8.25 * KB },
+  { name: 'express + leakyBucket()', over: 'express', goal: 4 * KB, most: 7 * KB },
   { name: 'express + slidingLog()', over: 'express', most: 4 * KB },
-  { name: 'express + tokenBucket()', over: 'express', most: 4 * KB },
-  { name: 'express + leakyBucket()', over: 'express', most: 4 * KB },
   { name: 'express + fixedWindow()', over: 'express', most: 4 * KB },
 ]
 
@@ -64,6 +66,8 @@ const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express + fixedWindow()', EXPRESS + core('fixedWindow')],
   ['express + redisStore() + slidingWindow()', EXPRESS + REDIS + core('slidingWindow')],
   ['express + redisStore() + slidingCounter()', EXPRESS + REDIS + core('slidingCounter')],
+  ['express + redisStore() + tokenBucket()', EXPRESS + REDIS + core('tokenBucket')],
+  ['express + redisStore() + leakyBucket()', EXPRESS + REDIS + core('leakyBucket')],
   ['express-rate-limit', `import { rateLimit } from 'express-rate-limit'; export default rateLimit`],
   ['@fastify/rate-limit', `import plugin from '@fastify/rate-limit'; export default plugin`],
   ['koa-ratelimit', `import limit from 'koa-ratelimit'; export default limit`],
