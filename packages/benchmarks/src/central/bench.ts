@@ -1,8 +1,9 @@
 import { RedisServer } from '@weir/tooling/redis-servers'
 import type { Bench } from '../harness/bench.ts'
 import { inTurn, runProgram } from '../harness/programs.ts'
-import { type Goal, type Row, round } from '../harness/report.ts'
+import { type Goal, type Report, type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
+import type { AwayInput, AwayResult } from './away.ts'
 import type { ContenderName } from './contenders.ts'
 import type { CentralInput, CentralResult } from './program.ts'
 
@@ -50,7 +51,7 @@ export const central: Bench = async ({ rounds, quick }) => {
     goals.push({ what: `${algorithm}: commands sent, times the best peer's`, value: best('sent'), most: 1 })
     goals.push({ what: `${algorithm}: Redis CPU, times the best peer's`, value: best('redis'), most: 1.3 })
   }
-  return [{ title: 'Decided by Redis, for each request', rows, goals }]
+  return [{ title: 'Decided by Redis, for each request', rows, goals }, await whileAway()]
 }
 
 /** A server of its own for each run, so that none finds what another one left. */
@@ -67,4 +68,33 @@ async function measure(contender: ContenderName, single: number, many: number): 
 function mediansOf(list: readonly CentralResult[]): Medians {
   const of = (figure: keyof CentralResult) => median(list.map((result) => result[figure]))
   return { p50: of('p50'), p99: of('p99'), redis: of('redis'), client: of('client'), sent: of('sent'), inside: of('inside') }
+}
+
+const EVEN = [0.25, 0.25, 0.25, 0.25]
+const ONE = [1, 0, 0, 0]
+const AWAY: Readonly<Record<string, AwayInput>> = {
+  "'share', traffic spread evenly": { degraded: 'share', parts: EVEN },
+  "'share', all of it at one node": { degraded: 'share', parts: ONE },
+  "'open'": { degraded: 'open', parts: EVEN },
+  "'closed'": { degraded: 'closed', parts: EVEN },
+}
+
+/** What four nodes admit to a key while the store hangs, in virtual time: 1000 units per 10 s, of which twice as many are offered. */
+async function whileAway(): Promise<Report> {
+  const rows: Row[] = []
+  for (const [choice, input] of Object.entries(AWAY)) {
+    const { admitted, waited, longest } = await runProgram<AwayResult>('central/away', input)
+    const [before, goes, gone, returns, after] = admitted as [number, number, number, number, number]
+    rows.push({
+      degraded: choice,
+      'admitted: store there': before,
+      'gone after 2.5 s': goes,
+      away: gone,
+      'back after 2.5 s': returns,
+      'there again': after,
+      'waited 50 ms': waited,
+      'longest wait, ms': round(longest),
+    })
+  }
+  return { title: 'Of a limit of 1000 per 10 s, while the store hangs', rows }
 }

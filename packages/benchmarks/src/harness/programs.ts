@@ -20,6 +20,7 @@ const NAMES = [
   'redis',
   'scale',
   'central',
+  'central/away',
   'snapshot',
   'flood',
   'windows',
