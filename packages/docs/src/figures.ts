@@ -1,10 +1,22 @@
 import { choices, distance, expected, load } from './accuracy.ts'
 import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
+import { coordinations } from './coordinations.ts'
 import type { Figure } from './figure.ts'
 import { sizing } from './sizing.ts'
 import { smallLimits } from './small-limits.ts'
 import { windows } from './windows.ts'
 
 /** All that is made, in the order in which it is made. */
-export const FIGURES: readonly Figure[] = [expected, choices, load, distance, windows, algorithms, straddling, sizing, smallLimits]
+export const FIGURES: readonly Figure[] = [
+  expected,
+  choices,
+  load,
+  distance,
+  coordinations,
+  windows,
+  algorithms,
+  straddling,
+  sizing,
+  smallLimits,
+]

@@ -1,4 +1,14 @@
-import { type Algorithm, createThrottler, fixedWindow, type PolicyOptions, slidingLog, tokenBucket } from '@weir/core'
+import {
+  type Algorithm,
+  createThrottler,
+  fixedWindow,
+  leakyBucket,
+  type PolicyOptions,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
@@ -22,8 +32,14 @@ export interface MemoryResult {
 }
 
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
+  "weir, fixedWindow({ start: 'first-request' })": fixedWindow({ start: 'first-request' }),
+  'weir, slidingCounter()': slidingCounter(),
   'weir, tokenBucket()': tokenBucket(),
+  'weir, tokenBucket({ warmUp })': tokenBucket({ warmUp: '1m' }),
+  'weir, leakyBucket()': leakyBucket(),
+  'weir, slidingWindow()': slidingWindow(),
   'weir, slidingLog(), one request each': slidingLog(),
+  'weir, slidingLog(), ten requests each': slidingLog(),
 }
 
 const { contender, keys } = input<MemoryInput>()
@@ -66,7 +82,8 @@ if (contender === 'plain window') {
   const idle = contender === 'weir, after they fell idle'
   const policies: PolicyOptions[] = [{ limit: 100, interval: idle ? '1s' : '1h', algorithm: ALGORITHMS[contender] ?? fixedWindow() }]
   const throttler = createThrottler({ policies, maxKeys: keys })
-  for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
+  const requests = contender.endsWith('ten requests each') ? 10 : 1
+  for (let request = 0; request < requests; request++) for (let id = 0; id < keys; id++) throttler.check(keyOf(id))
   if (idle) {
     for (let i = 0; i < 100 && snapshot(throttler).policies[0]?.keys !== 0; i++) await new Promise((resolve) => setTimeout(resolve, 200))
     left = ((await used()) - before) / keys

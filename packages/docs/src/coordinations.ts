@@ -1,0 +1,76 @@
+import type { PolicyOptions } from '@weir/core'
+import { type FaultPlan, figuresOf, poisson, type Scenario, type SimulationResult, simulate } from '@weir/testing'
+import { type Figure, percent, whole } from './figure.ts'
+
+const RULE: PolicyOptions = { limit: 1000, interval: 10_000 }
+const NODES = 12
+
+const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: Partial<Scenario>])[] = [
+  ["`'local'`", { ...RULE, coordination: 'local' }, {}],
+  ["`'background'`, the default", RULE, {}],
+  ["`'background'`, `strict: true`", { ...RULE, strict: true }, { strict: true }],
+  ["`'spans'`", { ...RULE, coordination: 'spans' }, {}],
+]
+
+/** The store is away for an interval and a half, every fifth interval, and back in between. */
+const away: FaultPlan = {
+  name: 'the store is away again and again',
+  plan: ({ intervals }) =>
+    Array.from({ length: Math.floor(intervals / 5) }, (_, turn) => {
+      const from = 3.2 + 5 * turn
+      return { kind: 'outage' as const, from, until: from + 1.5 }
+    }),
+}
+
+function run(policy: PolicyOptions, times: number, more: Partial<Scenario>): Promise<SimulationResult> {
+  return simulate({ policy, nodes: NODES, intervals: 20, load: poisson(times), network: { latency: 0.5 }, ...more })
+}
+
+/** Of the intervals in which the store was away the worst. */
+function worstAway({ measured }: SimulationResult): string {
+  const { overshoot } = figuresOf(
+    measured.filter(({ outage }) => outage),
+    RULE.limit,
+  )
+  return percent(overshoot.max)
+}
+
+/** What each coordination admits too much, refuses too much, and asks of the store. */
+export const coordinations: Figure = {
+  name: 'coordinations',
+  makes: ['coordinations', 'coordinations-away'],
+  about: 'what each coordination costs, and what it admits while the store is away (a minute)',
+  async make() {
+    const costs = [
+      [
+        'coordination',
+        'overshoot at ×1.1',
+        'at ×2',
+        'at ×100',
+        'refused below the limit, ×0.9',
+        'operations at ×0.9',
+        'at ×1.1',
+        'at ×100',
+      ],
+    ]
+    const loses = [['coordination', 'worst interval at ×1.1', 'at ×2', 'at ×100', 'refused below the limit, ×0.9']]
+    for (const [name, policy, more] of SETTINGS) {
+      const up: SimulationResult[] = []
+      const down: SimulationResult[] = []
+      for (const times of [0.9, 1.1, 2, 100]) {
+        up.push(await run(policy, times, more))
+        down.push(await run(policy, times, { ...more, faults: away }))
+      }
+      const [below, ...above] = up
+      costs.push([
+        name,
+        ...above.map(({ overshoot }) => percent(overshoot.p95)),
+        percent(below?.falseRequests ?? Number.NaN),
+        ...[up[0], up[1], up[3]].map((result) => whole(result?.operations ?? Number.NaN)),
+      ])
+      const [quiet, ...busy] = down
+      loses.push([name, ...busy.map(worstAway), percent(quiet?.falseRequests ?? Number.NaN)])
+    }
+    return { tables: { coordinations: costs, 'coordinations-away': loses } }
+  },
+}
