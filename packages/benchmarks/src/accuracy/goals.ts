@@ -8,6 +8,7 @@ import { partitionGoals } from './half-cut-off.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
+import { unevenGoals } from './uneven-nodes.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
@@ -22,6 +23,7 @@ export const GOALS: readonly Goal[] = [
   ...hangAndKillGoals,
   ...partitionGoals,
   ...volleyGoals,
+  ...unevenGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))

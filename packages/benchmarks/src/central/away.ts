@@ -1,33 +1,18 @@
-import { createThrottler, type Degraded, type Throttler } from '@weir/core'
+import { createThrottler, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
 import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { seeded } from '../harness/random.ts'
-
-export interface AwayInput {
-  readonly degraded: Extract<Degraded, 'share' | 'open' | 'closed'>
-  /** The part of the key's traffic that each node gets. */
-  readonly parts: readonly number[]
-}
-
-export interface AwayResult {
-  /** Admitted in each interval of: the store there, gone in the middle, away, back in the middle, there. */
-  readonly admitted: readonly number[]
-  /** Requests that were decided about 50 ms after they were made, or later, and the longest wait of all, in milliseconds. */
-  readonly waited: number
-  readonly longest: number
-}
+import { type AwayInput, type AwayResult, DEADLINE, LIMIT } from './away-input.ts'
 
 /** The limit is offered twice, evenly over time. */
-export const LIMIT = 1000
 const OFFERED = 2 * LIMIT
 const INTERVAL = 10_000
 /** Of a round trip, in milliseconds. */
 const ROUND_TRIP = 1
 /** A store that hangs: what is asked fails after so many milliseconds. */
 const HANGS = 1_000
-const DEADLINE = 50
 
 const { degraded, parts } = input<AwayInput>()
 const clock: ManualClock = manualClock()

@@ -3,7 +3,7 @@ import type { Bench } from '../harness/bench.ts'
 import { inTurn, runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
-import type { AwayInput, AwayResult } from './away.ts'
+import type { AwayInput, AwayResult } from './away-input.ts'
 import type { ContenderName } from './contenders.ts'
 import type { CentralInput, CentralResult } from './program.ts'
 

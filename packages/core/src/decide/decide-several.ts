@@ -86,7 +86,7 @@ export class RequestPath<Name extends string> {
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
     this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
-    const waits = limiters.find(({ policy }) => policy.coordination === 'central' && !policy.dryRun)?.policy.name
+    const waits = limiters.find(({ policy }) => policy.coordination === 'central')?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)

@@ -54,6 +54,8 @@ function readFrame(message: unknown): IpcMessage | undefined {
   if (!Number.isSafeInteger(id)) return undefined
   const at = { node, id: id as number }
   if (kind === 'request') return { kind, ...at, request: message['request'] as never }
+  if (kind === 'ask') return { kind, ...at, ask: message['ask'] as never }
+  if (kind === 'verdicts') return { kind, ...at, verdicts: message['verdicts'] }
   if (kind === 'reply') return { kind, ...at, reply: readReply(message['reply']) }
   if (kind !== 'failure' || typeof message['message'] !== 'string') return undefined
   return { kind, ...at, message: message['message'].slice(0, 200) }

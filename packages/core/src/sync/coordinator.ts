@@ -91,6 +91,7 @@ class BackgroundCoordinator implements Coordinator {
       clock,
       () => this.exchange,
       (error) => this.#warn(error),
+      () => this.welcome(),
     )
     const central = this.#central
     const self = this
@@ -145,7 +146,7 @@ class BackgroundCoordinator implements Coordinator {
     const loop = this.#loop
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
-      central: (algorithm, site) => central.meter(algorithm, site),
+      central: (algorithm, site, become) => central.meter(algorithm, site, become),
       time: link.time,
       localTime: this.#localTime,
       connected: true,
@@ -183,6 +184,10 @@ class BackgroundCoordinator implements Coordinator {
     for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
     this.#policies.set(throttler, policyIds)
     return true
+  }
+
+  get loading(): Promise<void> | undefined {
+    return this.#central.loading
   }
 
   join(throttler: Coordinated): void {

@@ -79,6 +79,8 @@ export interface Coordinator {
   readonly strictly: (host: AskingHost) => StrictDecisions
   /** Makes what asks the store about each request, where a policy has coordination `'central'`. */
   readonly centrally: (host: AskingHost) => Asking
+  /** While meters are being loaded that ask the store about each request; else undefined. */
+  readonly loading: Promise<void> | undefined
   /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */

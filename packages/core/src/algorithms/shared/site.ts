@@ -46,8 +46,11 @@ export interface CentralAlgorithm {
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
 export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
-  /** Makes the meter of a policy whose requests the store decides about, beside what it is made from. */
-  central(algorithm: CentralAlgorithm, site: SharedSite): Exchanging
+  /**
+   * Makes the meter of a policy whose requests the store decides about. It is loaded with the first of them; until then the
+   * algorithm's own local meter stands in its place, and `become` is called when it is there.
+   */
+  central(algorithm: CentralAlgorithm, site: SharedSite, become: (meter: Exchanging) => void): { meter: Meter; loaded: boolean }
 }
 
 /** What a walk over the keys of a meter sends. */
