@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { type AwayInput, type AwayResult, DEADLINE, LIMIT } from '../src/central/away-input.ts'
+import type { AwayInput, AwayResult } from '../src/away/program.ts'
+import { DEADLINE, LIMIT } from '../src/away/rule.ts'
 import { FROM_SOURCE, runProgram } from '../src/harness/programs.ts'
 
 // In virtual time, so the same on every machine.
 function whileAway(input: AwayInput): Promise<AwayResult> {
-  return runProgram<AwayResult>('central/away', input, { execArgv: FROM_SOURCE })
+  return runProgram<AwayResult>('away', input, { execArgv: FROM_SOURCE })
 }
 
 test('while the store hangs nodes that share traffic evenly admit the limit, and no request waits beyond the deadline', {

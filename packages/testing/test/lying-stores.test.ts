@@ -35,7 +35,7 @@ const STEPS = 20
 /** Every way of counting that exchanges with a store. */
 const POLICIES: readonly PolicyOptions[] = [
   { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
-  { name: 'strict', limit: LIMIT, interval: INTERVAL, strict: true },
+  { name: 'leases', limit: LIMIT, interval: INTERVAL, coordination: 'leases' },
   { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
   { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'spans' },
   { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
@@ -75,7 +75,7 @@ function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throt
 }
 
 /** Offers requests for some intervals; the most that was admitted of a key in any one of them. */
-async function flood({ throttler, other, clock }: ReturnType<typeof lied>, strict: boolean, intervals = 3): Promise<number> {
+async function flood({ throttler, other, clock }: ReturnType<typeof lied>, waits: boolean, intervals = 3): Promise<number> {
   // The first exchange tells the store's time, which begins with an interval.
   throttler.start()
   other.start()
@@ -89,7 +89,7 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, stric
         const count = (allowed: boolean): void => {
           if (allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
         }
-        if (strict) waiting.push(throttler.checkAsync(key).then(({ allowed }) => count(allowed)))
+        if (waits) waiting.push(throttler.checkAsync(key).then(({ allowed }) => count(allowed)))
         else count(throttler.check(key).allowed)
         if (step % 5 === 0) other.check(key)
       }
@@ -175,18 +175,18 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
 describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const))(
   'a lying store and a limit of the kind "%s"',
   (name, policy) => {
-    const strict = name === 'strict'
+    const waits = name === 'leases'
 
     test.each(SMOOTH)('says that %s: this node alone keeps its limit', async (_, lies) => {
       const nodes = lied(policy, lies)
-      expect(await flood(nodes, strict)).toBeLessThanOrEqual(LIMIT)
+      expect(await flood(nodes, waits)).toBeLessThanOrEqual(LIMIT)
       await nodes.close()
     })
 
     test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (_, lies) => {
       for (const nonsense of NONSENSE) {
         const nodes = lied(policy, lies(nonsense))
-        expect(await flood(nodes, strict, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
+        expect(await flood(nodes, waits, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
         await nodes.close()
       }
     })
@@ -202,7 +202,7 @@ describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const)
           return tellsTime(value, liar) ? value : liar
         }
         const nodes = lied(policy, { reply: lie, announcement: lie })
-        expect(await flood(nodes, strict, 2), `LIES_SEED=${base}, run ${run}`).toBeLessThanOrEqual(LIMIT)
+        expect(await flood(nodes, waits, 2), `LIES_SEED=${base}, run ${run}`).toBeLessThanOrEqual(LIMIT)
         await nodes.close()
       }
     })

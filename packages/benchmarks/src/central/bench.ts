@@ -1,9 +1,9 @@
 import { RedisServer } from '@weir/tooling/redis-servers'
+import type { AwayInput, AwayResult } from '../away/program.ts'
 import type { Bench } from '../harness/bench.ts'
 import { inTurn, runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
-import type { AwayInput, AwayResult } from './away-input.ts'
 import type { ContenderName } from './contenders.ts'
 import type { CentralInput, CentralResult } from './program.ts'
 
@@ -83,7 +83,7 @@ const AWAY: Readonly<Record<string, AwayInput>> = {
 async function whileAway(): Promise<Report> {
   const rows: Row[] = []
   for (const [choice, input] of Object.entries(AWAY)) {
-    const { admitted, waited, longest } = await runProgram<AwayResult>('central/away', input)
+    const { admitted, waited, longest } = await runProgram<AwayResult>('away', input)
     const [before, goes, gone, returns, after] = admitted as [number, number, number, number, number]
     rows.push({
       degraded: choice,

@@ -20,7 +20,7 @@ const NAMES = [
   'redis',
   'scale',
   'central',
-  'central/away',
+  'away',
   'snapshot',
   'flood',
   'windows',

@@ -1,4 +1,5 @@
 import type { Announcement, BlockChange, Decide, StorePolicy, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
+import type { LeaseAsk } from '../store/leases/ask.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 
 /** Marks our messages among the user's own. The number changes when an older copy of this package would misread them. */
@@ -39,6 +40,7 @@ export interface PackedRequest {
     cells: readonly number[],
     epoch?: number,
     ask?: boolean,
+    lease?: readonly number[],
   ])[]
   readonly blocks: readonly (readonly [
     policy: number,
@@ -54,6 +56,7 @@ export interface PackedRequest {
     readonly cursor: string | null
     readonly policies: readonly number[]
     readonly status?: string
+    readonly leases?: true
     readonly rules?: string
     readonly watch?: true
   } | null
@@ -116,12 +119,12 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   return {
     time: time ?? null,
     policies,
-    entries: entries.map(({ policy, key, atMost, cells, epoch, ask }) => [
+    entries: entries.map(({ policy, key, atMost, cells, epoch, ask, lease }) => [
       place(policy),
       key,
       atMost === undefined ? null : finite(atMost),
       cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
-      ...rare(epoch, ask),
+      ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),
     blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [
       place(policy),
@@ -133,6 +136,30 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     ]),
     heartbeat: heartbeat ? { ...heartbeat, cursor: heartbeat.cursor ?? null, policies: heartbeat.policies.map(place) } : null,
   }
+}
+
+/** The numbers of an ask, in the order in which they are read again. */
+export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
+  'ordinal',
+  'incarnation',
+  'seq',
+  'granted',
+  'returned',
+  'taken',
+  'given',
+  'cleared',
+  'epoch',
+  'least',
+  'waiting',
+  'upTo',
+  'limit',
+  'nodes',
+  'early',
+  'lifetime',
+]
+
+function packLease(ask: LeaseAsk): number[] {
+  return LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))
 }
 
 /** The last two items of an entry or a block, which most do without. */

@@ -6,6 +6,7 @@ import { ContractContext } from './context.ts'
 import { countCases } from './counts.ts'
 import { decisionCases } from './decisions.ts'
 import type { StoreContractFixture } from './fixture.ts'
+import { leaseCases } from './leases.ts'
 import { nodeCases } from './nodes.ts'
 import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
@@ -20,7 +21,9 @@ export interface TestRunner {
 /** The test runner, and what a store can't do. */
 export interface StoreContractOptions extends TestRunner {
   /** What the fixture can't do, and why: the cases that need it are left out. */
-  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules']?: string }
+  readonly without?: {
+    readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases']?: string
+  }
 }
 
 /**
@@ -48,6 +51,7 @@ export function storeContract(
     ...countCases,
     ...windowCases,
     ...bucketCases,
+    ...leaseCases,
     ...blockCases,
     ...resetCases,
     ...nodeCases,

@@ -1,10 +1,24 @@
-import { createThrottler, type Throttler } from '@weir/core'
+import { createThrottler, type Degraded, type Throttler } from '@weir/core'
 import { connectToHub, Hub } from '@weir/core/memory'
 import { backgroundStore } from '@weir/core/sync'
 import { type ManualClock, manualClock } from '@weir/testing'
 import { input, report } from '../harness/child.ts'
 import { seeded } from '../harness/random.ts'
-import { type AwayInput, type AwayResult, DEADLINE, LIMIT } from './away-input.ts'
+import { DEADLINE, LIMIT } from './rule.ts'
+
+export interface AwayInput {
+  readonly degraded: Extract<Degraded, 'share' | 'open' | 'closed'>
+  /** The part of the key's traffic that each node gets. */
+  readonly parts: readonly number[]
+}
+
+export interface AwayResult {
+  /** Admitted in each interval of: the store there, gone in the middle, away, back in the middle, there. */
+  readonly admitted: readonly number[]
+  /** Requests that were decided about 50 ms after they were made, or later, and the longest wait of all, in milliseconds. */
+  readonly waited: number
+  readonly longest: number
+}
 
 /** The limit is offered twice, evenly over time. */
 const OFFERED = 2 * LIMIT
