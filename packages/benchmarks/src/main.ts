@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { pnpm } from '@weir/tooling/run'
 import { Command, InvalidArgumentError } from 'commander'
 import { bundle } from './bundle/bench.ts'
+import { central } from './central/bench.ts'
 import { decision } from './decision/bench.ts'
 import { flood } from './flood/bench.ts'
 import type { Bench } from './harness/bench.ts'
@@ -24,6 +25,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   http,
   instructions,
   redis,
+  central,
   sync,
   scale,
   snapshot,

@@ -112,7 +112,6 @@ const KINDS: Readonly<Record<string, Partial<PolicyOptions>>> = {
   'fixed, open without a store': { degraded: 'open' },
   'sliding, open without a store': { algorithm: slidingWindow(), degraded: 'open' },
   'two windows, open without a store': { algorithm: slidingCounter(), coordination: 'spans', degraded: 'open' },
-  strict: { strict: true },
 }
 
 /** Every number that is said of a request. */

@@ -53,13 +53,13 @@ export const expected: Figure = {
 export const choices: Figure = {
   name: 'choices',
   makes: ['choices'],
-  about: 'what strict, spans and publish/subscribe change',
+  about: 'what leases, spans and publish/subscribe change',
   async make() {
     const settings: readonly (readonly [string, PolicyOptions, Partial<Scenario>])[] = [
       ['defaults: 6 spans, no cooldown', MIDDLE, {}],
       ['`spans: 2`', { ...MIDDLE, spans: 2 }, {}],
       ['`spans: 12`', { ...MIDDLE, spans: 12 }, {}],
-      ['`strict: true`', { ...MIDDLE, strict: true }, { strict: true }],
+      ["`coordination: 'leases'`", { ...MIDDLE, coordination: 'leases' }, {}],
       ['no publish/subscribe', MIDDLE, { network: { announcementLoss: 1 } }],
       ["`coordination: 'spans'`", { ...MIDDLE, coordination: 'spans' }, {}],
     ]

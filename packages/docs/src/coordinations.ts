@@ -8,7 +8,7 @@ const NODES = 12
 const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: Partial<Scenario>])[] = [
   ["`'local'`", { ...RULE, coordination: 'local' }, {}],
   ["`'background'`, the default", RULE, {}],
-  ["`'background'`, `strict: true`", { ...RULE, strict: true }, { strict: true }],
+  ["`'leases'`, `degraded: 'closed'`", { ...RULE, coordination: 'leases', degraded: 'closed' }, {}],
   ["`'spans'`", { ...RULE, coordination: 'spans' }, {}],
 ]
 

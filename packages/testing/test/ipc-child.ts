@@ -1,8 +1,20 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { WeirError, type WeirErrorCode } from '@weir/core'
-import type { Announcement, StoreConnection, StoreNode, SyncReply } from '@weir/core/sync'
+import type { Announcement, AtomicStep, Decide, DecidedPolicy, StoreConnection, StoreNode, SyncReply, Verdict } from '@weir/core/sync'
 import { decode, encode, type NodeAnswer, type NodeCommand } from './fixtures/ipc-node.ts'
+
+/** The steps by their names only: functions do not travel. */
+function named(request: Decide): Decide {
+  const policies = new Map<DecidedPolicy, DecidedPolicy>()
+  const questions = request.questions.map((question) => {
+    const { policy } = question
+    const known = policies.get(policy) ?? { ...policy, step: { id: policy.step.id } as AtomicStep }
+    policies.set(policy, known)
+    return { ...question, policy: known }
+  })
+  return { ...request, questions }
+}
 
 /** A real child process whose nodes are driven from here. */
 export class IpcChild {
@@ -38,6 +50,10 @@ export class IpcChild {
     await this.run({ do: 'open', node: node.id })
     return {
       sync: (request) => this.run({ do: 'sync', node: node.id, request }) as Promise<SyncReply>,
+      decider: async () => ({
+        partOf: () => 0,
+        decide: (request) => this.run({ do: 'decide', node: node.id, request: named(request) }) as Promise<readonly Verdict[]>,
+      }),
       close: async () => void (await this.run({ do: 'close', node: node.id }).catch(() => undefined)),
     }
   }

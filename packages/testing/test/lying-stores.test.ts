@@ -35,7 +35,6 @@ const STEPS = 20
 /** Every way of counting that exchanges with a store. */
 const POLICIES: readonly PolicyOptions[] = [
   { name: 'fixed', limit: LIMIT, interval: INTERVAL, cooldown: 300 },
-  { name: 'strict', limit: LIMIT, interval: INTERVAL, strict: true },
   { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
   { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'spans' },
   { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
@@ -75,7 +74,7 @@ function lied(policy: PolicyOptions, lies: Lies): Lied & { readonly other: Throt
 }
 
 /** Offers requests for some intervals; the most that was admitted of a key in any one of them. */
-async function flood({ throttler, other, clock }: ReturnType<typeof lied>, strict: boolean, intervals = 3): Promise<number> {
+async function flood({ throttler, other, clock }: ReturnType<typeof lied>, intervals = 3): Promise<number> {
   // The first exchange tells the store's time, which begins with an interval.
   throttler.start()
   other.start()
@@ -83,20 +82,17 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, stric
   let most = 0
   for (let interval = 0; interval < intervals; interval++) {
     const admitted = new Map<string, number>()
-    const waiting: Promise<void>[] = []
     for (let step = 0; step < STEPS; step++) {
       for (const key of ['a', 'b', 'a', 'b', 'a', 'b']) {
         const count = (allowed: boolean): void => {
           if (allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
         }
-        if (strict) waiting.push(throttler.checkAsync(key).then(({ allowed }) => count(allowed)))
-        else count(throttler.check(key).allowed)
+        count(throttler.check(key).allowed)
         if (step % 5 === 0) other.check(key)
       }
       await clock.advance(INTERVAL / STEPS)
     }
     await clock.advance(0)
-    await Promise.all(waiting)
     most = Math.max(most, ...admitted.values())
   }
   return most
@@ -174,19 +170,17 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
 
 describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const))(
   'a lying store and a limit of the kind "%s"',
-  (name, policy) => {
-    const strict = name === 'strict'
-
+  (_name, policy) => {
     test.each(SMOOTH)('says that %s: this node alone keeps its limit', async (_, lies) => {
       const nodes = lied(policy, lies)
-      expect(await flood(nodes, strict)).toBeLessThanOrEqual(LIMIT)
+      expect(await flood(nodes)).toBeLessThanOrEqual(LIMIT)
       await nodes.close()
     })
 
     test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (_, lies) => {
       for (const nonsense of NONSENSE) {
         const nodes = lied(policy, lies(nonsense))
-        expect(await flood(nodes, strict, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
+        expect(await flood(nodes, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
         await nodes.close()
       }
     })
@@ -202,7 +196,7 @@ describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const)
           return tellsTime(value, liar) ? value : liar
         }
         const nodes = lied(policy, { reply: lie, announcement: lie })
-        expect(await flood(nodes, strict, 2), `LIES_SEED=${base}, run ${run}`).toBeLessThanOrEqual(LIMIT)
+        expect(await flood(nodes, 2), `LIES_SEED=${base}, run ${run}`).toBeLessThanOrEqual(LIMIT)
         await nodes.close()
       }
     })

@@ -77,8 +77,8 @@ describe('a run', () => {
     await expect(simulate({ ...base, nodes: 1, node: () => fickle })).rejects.toThrow(/nothing happened since/)
   })
 
-  it('asks with promises when it is strict', async () => {
-    const result = await simulate({ ...base, node: central(), strict: true })
+  it('asks with promises where requests may wait', async () => {
+    const result = await simulate({ ...base, node: central(), waits: true })
     expect(result.overshoot.max).toBe(0)
     expect(result.admittedOfExact).toBe(1)
   })

@@ -6,13 +6,14 @@ import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
 import { partitionGoals } from './half-cut-off.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
+import { leaseGoals } from './leases.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
 import { unevenGoals } from './uneven-nodes.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, and of buckets, B2 to B17. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B17, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -26,10 +27,12 @@ export const GOALS: readonly Goal[] = [
   ...unevenGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
+  ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 
 function rank(id: string): number {
   if (id.startsWith('B')) return 3000 + Number(id.slice(1))
+  if (id.startsWith('L')) return 4000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

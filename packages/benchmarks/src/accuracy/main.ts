@@ -14,7 +14,8 @@ const USAGE = `Measures what Weir promises of its accuracy, by simulated cluster
   pnpm accuracy [--case ID]... [--seeds N] [--intervals N] [--json FILE] [--quick] [--jobs N]
   pnpm accuracy --attack [--minutes N] [--seed N]
 
-  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B17, or "fixed", "sliding" or "bucket"; may be repeated
+  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B17, L1 to L7, or "fixed", "sliding", "bucket" or "leases"; may be
+                 repeated
   --seeds N      runs of each scenario, with the seeds 1 to N (default 1)
   --intervals N  measured intervals of each run (default 80)
   --json FILE    writes all figures
@@ -112,6 +113,7 @@ function chosen(ids: readonly string[] | undefined): readonly Goal[] {
   if (ids === undefined) return GOALS
   return ids.flatMap((id) => {
     if (id === 'fixed') return GOALS.filter((goal) => /^\d/.test(goal.id))
+    if (id === 'leases') return GOALS.filter((goal) => goal.id.startsWith('L'))
     if (id === 'sliding') return GOALS.filter((goal) => goal.id.startsWith('S'))
     if (id === 'bucket') return GOALS.filter((goal) => goal.id.startsWith('B'))
     return [goalOf(id)]

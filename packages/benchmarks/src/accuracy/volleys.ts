@@ -18,14 +18,14 @@ export const volleyGoals: readonly Goal[] = [
     cases: (size) =>
       [1, 5, 20, 100].flatMap((limit) =>
         [3, 12, 50].flatMap((nodes) =>
-          [false, true].map((strict) => ({
-            name: `${limit} per 10 s, ${nodes} nodes${strict ? ', strict' : ''}`,
-            scenarios: [volleys(limit, nodes, strict, size)],
+          [false, true].map((leased) => ({
+            name: `${limit} per 10 s, ${nodes} nodes${leased ? ', leases' : ''}`,
+            scenarios: [volleys(limit, nodes, leased, size)],
             judge: (results) => [
               atMost(
                 'admitted',
                 Math.max(...results.flatMap(({ measured }) => measured.map(({ admitted }) => admitted))),
-                strict && limit < STRICT_BELOW * nodes ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK }),
+                leased ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK }),
                 'units',
               ),
             ],
@@ -35,15 +35,11 @@ export const volleyGoals: readonly Goal[] = [
   },
 ]
 
-/** Units per node below which each request to a strict policy waits for the store. */
-const STRICT_BELOW = 2.5
-
 /** One in every other interval, so that each finds an idle key. */
-function volleys(limit: number, nodes: number, strict: boolean, { intervals }: Size): Scenario {
+function volleys(limit: number, nodes: number, leased: boolean, { intervals }: Size): Scenario {
   return {
-    policy: { limit, interval: INTERVAL, strict },
+    policy: { limit, interval: INTERVAL, ...(leased && { coordination: 'leases', degraded: 'closed' }) },
     nodes,
-    strict,
     warmup: 0,
     intervals,
     load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),

@@ -11,7 +11,21 @@ const PLACE = fileURLToPath(new URL('../../dist', import.meta.url))
 const PROGRAMS = `${PLACE}/${process.pid}`
 
 /** What runs in a process of its own. Each prints one line of JSON. */
-const NAMES = ['decision', 'local', 'memory', 'http/server', 'sync', 'redis', 'scale', 'snapshot', 'flood', 'windows', 'worst'] as const
+const NAMES = [
+  'decision',
+  'local',
+  'memory',
+  'http/server',
+  'sync',
+  'redis',
+  'scale',
+  'central',
+  'away',
+  'snapshot',
+  'flood',
+  'windows',
+  'worst',
+] as const
 export type ProgramName = (typeof NAMES)[number]
 
 let built: Promise<unknown> | undefined

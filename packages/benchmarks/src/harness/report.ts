@@ -43,6 +43,7 @@ const PEERS = [
   'rate-limiter-flexible',
   '@fastify/rate-limit',
   'koa-ratelimit',
+  '@upstash/ratelimit',
   'express',
   'fastify',
   'koa',

@@ -4,9 +4,7 @@ import {
   hearReply,
   heldOf,
   type Lease,
-  type LeaseAsk,
   type LeaseRecord,
-  type LeaseReply,
   type LeaseRow,
   newLease,
   newLeaseRecord,
@@ -14,7 +12,7 @@ import {
   surrender,
   takeLease,
 } from '@weir/core/leases'
-import { type Ordinal, ordinalAt } from '@weir/core/sync'
+import { type LeaseAsk, type LeaseReply, type Ordinal, ordinalAt } from '@weir/core/sync'
 
 /** What is searched: everything that may happen to so many nodes, with so many messages under way at once. */
 export interface ModelOptions {
@@ -35,6 +33,10 @@ export interface ModelOptions {
 /** Nodes' clocks show anything: the store's time is never compared with them. */
 const OFFSET = 1000
 const LIFETIME = 4
+
+function termsOf(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
+  return { limit, nodes: 1, early: 1, lifetime: LIFETIME }
+}
 
 interface Ask {
   readonly ask: LeaseAsk
@@ -154,7 +156,7 @@ export function successorsOf(world: World, options: ModelOptions): World[] {
       if (underWay >= messages || (ordinal + 1) * ticks <= world.time) continue
       for (const { name, ...wish } of WISHES) {
         change(name, (_, mine) => {
-          const ask = askFor(mine.leases[ordinal] as Lease, { ...wish, limit, nodes: 1 })
+          const ask = askFor(mine.leases[ordinal] as Lease, { ...wish, ...termsOf(limit) })
           mine.asks = [...mine.asks, { ask, sent: clock }]
         })
       }
@@ -212,10 +214,10 @@ export function successorsOf(world: World, options: ModelOptions): World[] {
 
 function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): void {
   const now = world.time
-  if (!servesLease(ask.ordinal, now, ticks, 1)) return
+  if (!servesLease(ask, now, ticks)) return
   const record = copyOfRecord(world.records[ask.ordinal] as LeaseRecord)
   world.records[ask.ordinal] = record
-  const { reply } = grantLease(record, String(party.id), ask, now, LIFETIME)
+  const { reply } = grantLease(record, String(party.id), ask, now)
   if (party.leases.length > 0) party.answers = [...party.answers, { ask, reply, sent }]
 }
 
@@ -261,8 +263,8 @@ function lostUnits(world: World, ordinal: number, limit: number, ticks: number):
     const lease = leases[ordinal]
     if (lease === undefined) continue
     const copy = { ...lease }
-    const ask = askFor(copy, { first: 0, waiting: 0, ahead: 0, limit, nodes: 1 })
-    const { reply } = grantLease(record, String(id), ask, now, LIFETIME)
+    const ask = askFor(copy, { first: 0, waiting: 0, ahead: 0, ...termsOf(limit) })
+    const { reply } = grantLease(record, String(id), ask, now)
     hearReply(copy, ask, reply, now, now, ticks)
     if (copy.granted !== reply.granted) return `node ${id} does not learn what it was granted`
     mine += copy.taken - copy.given + heldOf(copy)

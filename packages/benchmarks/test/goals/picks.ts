@@ -21,8 +21,6 @@ export const STEADY: readonly Pick[] = [
   { goal: '6', intervals: 10 },
   { goal: '18', cases: NO_FLOOD_OF_LARGE, intervals: 10 },
   { goal: '18', cases: LARGE, intervals: 3 },
-  // A strict flood asks the store for each of its last requests.
-  { goal: '20', cases: MIDDLE, intervals: 8 },
 ]
 
 export const ATTACKS: readonly Pick[] = [
@@ -100,6 +98,17 @@ export const BOTH: readonly Pick[] = [
   { goal: 'N3', cases: /^fixed/, intervals: 2 },
   { goal: 'N7', intervals: 9 },
   { goal: 'N8', intervals: 20 },
+]
+
+/** Of quota taken ahead. */
+export const LEASED: readonly Pick[] = [
+  { goal: 'L1', intervals: 4 },
+  { goal: 'L2', intervals: 2 },
+  { goal: 'L3', intervals: 4 },
+  { goal: 'L4', intervals: 10 },
+  { goal: 'L5', intervals: 8 },
+  { goal: 'L6', intervals: 6 },
+  { goal: 'L7', intervals: 8 },
 ]
 
 export const BUCKETS: readonly Pick[] = [

@@ -36,14 +36,14 @@ export const LEASES: readonly Mutation[] = [
   {
     name: 'a node adds what an answer says to what it has',
     file: 'store/leases/lease.ts',
-    find: 'lease.granted = Math.max(lease.granted, reply.granted)',
+    find: 'lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))',
     replace: 'lease.granted += reply.granted',
     check,
   },
   {
     name: 'a node believes an answer that comes late',
     file: 'store/leases/lease.ts',
-    find: 'lease.granted = Math.max(lease.granted, reply.granted)',
+    find: 'lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))',
     replace: 'lease.granted = reply.granted',
     check,
   },

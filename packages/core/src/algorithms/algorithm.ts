@@ -7,9 +7,10 @@ import type { Step } from './step.ts'
  * - `'local'`: in this process alone.
  * - `'background'`: at each node, exchanged as needed. A request is refused when the limit is known to be exceeded.
  * - `'spans'`: at each node, exchanged at the ends of spans only, as the basic algorithm was published.
+ * - `'leases'`: each node takes a part of a key's quota ahead; requests that find none wait for the store. Never more than the limit.
  * - `'central'`: at the store, which is asked about each request.
  */
-export type Coordination = 'local' | 'background' | 'spans' | 'central'
+export type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
 
 /**
  * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
@@ -27,6 +28,7 @@ export interface Algorithm {
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
   readonly background?: (site: SharedSite, exchange: StoreExchange) => Exchanging
   readonly spans?: (site: SharedSite, exchange: StoreExchange) => Exchanging
+  readonly leases?: (site: SharedSite, exchange: StoreExchange) => Exchanging
   /**
    * Units that a key has which was not used for long, and so the most that a request may take.
    *

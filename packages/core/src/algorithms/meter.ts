@@ -25,8 +25,8 @@ export interface MeterPolicy {
   /** How blocks of repeated offenders grow; undefined where all are alike. */
   readonly cooldownGrowth: CooldownGrowth | undefined
   readonly degraded: Degraded
-  /** Near the limit requests wait until the store grants them. */
-  readonly strict: boolean
+  /** Refusals are only reported. */
+  readonly dryRun: boolean
 }
 
 /** Why a request was refused. */
@@ -38,20 +38,21 @@ export interface Refusal {
 
 /** A request that waits for the store to say whether its units still fit. */
 export interface Reservation {
-  readonly kind: 'reservation'
   readonly slot: number
   readonly cost: number
-  /** Told once: whether the store applied the increment, undefined when that is not known; and in which interval. */
+  /** Told once: whether its units were counted, undefined when the store did not say; and in which interval. */
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
   /** The request was decided meanwhile; nothing waits for the answer. */
   abandoned: boolean
+  /** It has waited for what other nodes give back. */
+  recalled: boolean
 }
 
 /** How requests wait until the store grants them. */
 export interface Reserving {
-  /** Whether a request that `admits` lets pass must wait all the same. */
-  mustAsk(slot: number, now: number): boolean
-  /** Asks the store for units on condition that they fit. Only after `mustAsk` said so. */
+  /** Whether the store has to be asked about a request: there may be units for it, but not here. */
+  mustAsk(slot: number, cost: number, now: number): boolean
+  /** Asks the store for units; they are counted when they come. Only after `mustAsk` said so. */
   reserve(reservation: Reservation, now: number): void
 }
 
@@ -158,7 +159,7 @@ export interface Meter {
   forgotten(slot: number): void
   /** Frees idle keys in bulk, because the table is full. True when there is room now. */
   makeRoom(): boolean
-  /** Makes requests wait for the store near the limit, where the policy is `strict`. */
+  /** Makes requests wait for units of the store, where quota is taken ahead. */
   readonly reserving?: Reserving | undefined
   /** Absent where counts stay in this process. */
   readonly syncing?: Syncing | undefined

@@ -1,2 +1,3 @@
 export { CentralDecisions } from './decisions.ts'
 export { CentralLink } from './link.ts'
+export { CentralMeter } from './meter.ts'

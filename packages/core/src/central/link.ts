@@ -135,7 +135,7 @@ export class CentralLink {
     const now = this.#clock.monotonic()
     if (this.#closed || this.#exchange.degraded) return Promise.resolve(undefined)
     return new Promise((resolve) => {
-      const asked = this.ask([question], deadline, now, (verdicts) => {
+      const asked = this.ask([{ ...question, at: this.#exchange.time.at(now) }], deadline, now, (verdicts) => {
         resolve(verdicts?.[0])
         if (verdicts === undefined) asked.admitted = false
       })

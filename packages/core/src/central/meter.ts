@@ -31,6 +31,8 @@ interface Closed {
 const TRUST = 1_000
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
 const LATE = 50
+/** Keys of which it is remembered what was admitted without the store; the oldest goes. */
+const MOST_UNTOLD = 100_000
 /** Of what a key may use: differences below it are rounding. */
 const ROUNDING = 1e-9
 
@@ -52,12 +54,14 @@ export class CentralMeter extends GatedMeter {
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
-  constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore) {
+  /** @param before what stood in its place, whose counts go on */
+  constructor(algorithm: CentralAlgorithm, site: SharedSite, exchange: Exchange, store: CentralStore, before?: Meter) {
     const { id, limit, interval } = site.policy
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
     this.#algorithm = algorithm
     this.#store = store
-    this.#inner = this.#make()
+    this.#inner = before ?? this.#make()
+    this.rollAt = this.#inner.rollAt
     const { step } = algorithm
     this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.decided.parameters)
@@ -140,7 +144,10 @@ export class CentralMeter extends GatedMeter {
     const id = this.site.idOf(slot)
     if (this.#store.alone) {
       this.addAlone(slot, cost, now)
-      this.#untold.set(id, (this.#untold.get(id) ?? 0) + cost)
+      const before = this.#untold.get(id) ?? 0
+      // An outage may be long, and keys many.
+      if (before === 0 && this.#untold.size >= MOST_UNTOLD) this.#untold.delete(this.#untold.keys().next().value as string)
+      this.#untold.set(id, before + cost)
       return
     }
     this.#inner.add(slot, cost, now)
@@ -243,10 +250,17 @@ export class CentralMeter extends GatedMeter {
     for (const [id, units] of this.#untold) {
       const slot = this.site.findId(id)
       if (slot < 0) continue
-      const counts = Math.min(units, this.#inner.usedOf(slot, now) / this.nodes)
+      const counts = Math.min(units, this.#stillUsed(slot, now))
       if (counts > 0) this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
     }
     this.#untold.clear()
+  }
+
+  /** Units of this node that have not run out: of a key without room, which may have more, as many as fit. */
+  #stillUsed(slot: number, now: number): number {
+    const most = this.site.most(this.site.limitOf(slot))
+    if (this.policy.degraded === 'open' && this.#inner.remaining(slot, now) < 1) return most
+    return Math.max(1, Math.min(most, this.#inner.usedOf(slot, now)) / this.nodes)
   }
 
   async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {

@@ -28,7 +28,6 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'algorithm',
   'coordination',
   'degraded',
-  'strict',
   'deadline',
   'key',
   'match',
@@ -40,6 +39,7 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
 const GONE: Readonly<Record<string, string>> = {
   window: "give algorithm: slidingWindow() or slidingCounter() for 'sliding'; fixedWindow() is the default",
   enforcement: "give coordination: 'spans' for 'published'; 'background' is the default with a store",
+  strict: "give coordination: 'leases': never more than the limit, and few requests wait",
   buckets: 'it is an option of the algorithm: slidingWindow({ buckets })',
   reopen: 'it is an option of the algorithm: slidingWindow({ reopen })',
 }
@@ -104,15 +104,11 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
-  const strict = bool(`${at}strict`, options.strict)
-  if (strict && (algorithm !== FIXED_WINDOW || coordination === 'spans' || coordination === 'central')) {
-    throw invalidOption(`${at}strict`, true, `false for ${algorithm.name} with coordination "${coordination}"`)
-  }
-  const central = coordination === 'central'
-  if (options.deadline !== undefined && !central) {
+  const waits = coordination === 'central' || coordination === 'leases'
+  if (options.deadline !== undefined && !waits) {
     throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
   }
-  const words = central ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
+  const words = waits ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
@@ -131,8 +127,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     algorithm,
     coordination,
     degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
-    strict,
-    deadline: central ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
+    deadline: waits ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
     dryRun: bool(`${at}dryRun`, options.dryRun),
     id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
   })
@@ -181,8 +176,8 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
 
 function checkAlgorithm(option: string, given: unknown): Algorithm {
   if (given === undefined) return FIXED_WINDOW
-  const { name, id, local, background, spans } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
-  const forms = [local, background, spans]
+  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
+  const forms = [local, background, spans, leases]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
     const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
@@ -202,7 +197,7 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
 const MOST_FIELDS = 1000
 
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'central']
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases', 'central']
 
 function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
   const possible = COORDINATIONS.filter((one) => can(algorithm, one))

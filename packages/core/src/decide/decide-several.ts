@@ -10,14 +10,14 @@ import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import type { StrictDecisions } from './strict.ts'
+import type { WaitingDecisions } from './waiting.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
   /** Makes decisions that ask the store; absent without one. */
-  readonly strictly?: ((host: AskingHost) => StrictDecisions) | undefined
+  readonly waiting?: ((host: AskingHost) => WaitingDecisions) | undefined
   /** Makes decisions of policies with coordination `'central'`; absent without a store. */
   readonly centrally?: ((host: AskingHost) => Asking) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
@@ -40,7 +40,7 @@ export interface CheckOptions {
 export class RequestPath<Name extends string> {
   protected readonly host: RequestPathHost
   protected readonly clock: Clock
-  readonly #strictly: StrictDecisions | undefined
+  readonly #waiting: WaitingDecisions | undefined
   readonly #centrally: Asking | undefined
   #limiters: readonly Limiter[] = []
   // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
@@ -50,9 +50,10 @@ export class RequestPath<Name extends string> {
   protected fixedCost = 1
   /** Whether some key has a limit of its own. */
   #limited = false
-  /** Whether some policy may make a request wait: it is `strict`, or the store decides about each request. */
-  strict = false
+  /** Whether some policy may make a request wait: for units of the store, or for its decision. */
+  waits = false
   #central = false
+  #leases = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
@@ -78,7 +79,7 @@ export class RequestPath<Name extends string> {
       decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
       make: { refuse, decision: (...all) => new PolicyDecision(...all), combined, bounded: boundedOnce },
     }
-    this.#strictly = host.strictly?.(asking)
+    this.#waiting = host.waiting?.(asking)
     this.#centrally = host.centrally?.(asking)
   }
 
@@ -86,7 +87,7 @@ export class RequestPath<Name extends string> {
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
     this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
-    const waits = limiters.find(({ policy }) => policy.coordination === 'central' && !policy.dryRun)?.policy.name
+    const waits = limiters.find(({ policy }) => mayWait(policy))?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
@@ -94,7 +95,8 @@ export class RequestPath<Name extends string> {
     this.#before = new Float64Array(limiters.length)
     this.#levels = [undefined, ...limiters.map(() => undefined)]
     this.#places = limiters.map((_, place) => place)
-    this.strict = this.#central || limiters.some(({ policy }) => policy.strict)
+    this.#leases = limiters.some(({ policy }) => policy.coordination === 'leases')
+    this.waits = this.#central || this.#leases
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
@@ -158,17 +160,15 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    if (this.#central && this.#centrally !== undefined) {
-      return this.#centrally.decide(
-        keys,
-        costs,
-        applying ?? this.#places,
-        applied ?? applying?.length ?? this.#places.length,
-      ) as Decision<Name>
+    const centrally = this.#central ? this.#centrally : undefined
+    const waiting = this.#leases ? this.#waiting : undefined
+    const asking = waiting?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
+    if (waiting !== undefined && asking.length > 0) {
+      return waiting.decide([...keys], [...costs], asking, centrally) as Promise<Decision<Name>>
     }
-    const strictly = this.strict ? this.#strictly : undefined
-    const asking = strictly?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
-    if (strictly !== undefined && asking.length > 0) return strictly.decide([...keys], [...costs], asking) as Promise<Decision<Name>>
+    if (centrally !== undefined) {
+      return centrally.decide(keys, costs, applying ?? this.#places, applied ?? applying?.length ?? this.#places.length) as Decision<Name>
+    }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
 
@@ -384,8 +384,13 @@ export class RequestPath<Name extends string> {
 }
 
 function mustWait(policy: string): never {
-  const what = `The store decides about each request of the policy ${show(policy)}, so a decision takes time`
+  const what = `Requests to the policy ${show(policy)} may have to wait for the store`
   throw new WeirError('WEIR_ASYNC_POLICY', `${what}: use "await throttler.checkAsync(...)". Adapters wait by themselves.`)
+}
+
+/** Whether a request may have to wait for the store. */
+function mayWait({ coordination, dryRun }: Limiter['policy']): boolean {
+  return coordination === 'central' || (coordination === 'leases' && !dryRun)
 }
 
 /** Whether a value can be the limit of one key. */

@@ -41,7 +41,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   readonly resets: Resets = new Resets()
   readonly overflow: Overflow
   readonly maxKeys: number
-  readonly meter: Meter
+  /** One that is loaded later takes over with it. */
+  meter: Meter
   /** `policy` and the running interval or bucket, for decisions to refer to. */
   cell: RunningCell
   /** Whether some key has a limit of its own. */

@@ -28,14 +28,8 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   /** What decides while the store is away. Default `'share'`. */
   readonly degraded?: Degraded
   /**
-   * Near the limit, let a request wait for the store instead of deciding from what is known: `checkAsync`, and
-   * the adapters by themselves, then never admit more than the limit while the store answers. `check` stays as it is.
-   * Fixed windows in the background only. Default false.
-   */
-  readonly strict?: boolean
-  /**
-   * With coordination `'central'`: how long a request waits for the store at most; then `degraded` decides. From 1 ms to a minute.
-   * Default 50 ms.
+   * With coordination `'central'` and `'leases'`: how long a request waits for the store at most; then `degraded` decides. From 1 ms
+   * to a minute. Default 50 ms.
    */
   readonly deadline?: Duration
   /** What requests are counted by. Default `'route'` for requests; a string given to `check` is the key itself. */
@@ -59,6 +53,4 @@ export interface Policy<Name extends string = string> extends MeterPolicy {
   readonly cooldownGrowth: Growth | undefined
   /** How long a request waits for the store at most, in milliseconds; 0 where it is not asked. */
   readonly deadline: number
-  /** Refusals are only reported. */
-  readonly dryRun: boolean
 }

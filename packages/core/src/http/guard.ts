@@ -47,7 +47,7 @@ export type Handled = 'answered' | 'failed' | 'left'
  * 3. or else answers with what `refuse` returns, unless `handle` does.
  *
  * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, or for the
- * store (`strict`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * store (coordination `'leases'` and `'central'`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
  * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
@@ -219,7 +219,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     const decision =
       names?.sharing === true
         ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied))
-        : throttler.strict
+        : throttler.waits
           ? throttler.decideAsync(keys, costs, applying, applied)
           : throttler.decide(keys, costs, applying, applied)
     if (decision === undefined) return undefined

@@ -1,5 +1,6 @@
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
+import { type Account, keyBytes } from './account.ts'
 
 /** What is kept of one key of a policy. */
 interface Kept {
@@ -8,7 +9,14 @@ interface Kept {
   readonly sequences: Map<string, number>
   /** Until when it says more than a new one, on the monotonic clock. */
   until: number
+  /** Whose memory it takes, and how many bytes of it. */
+  readonly account: Account | undefined
+  bytes: number
 }
+
+/** A number, and what is kept of a node. */
+const NUMBER_BYTES = 8
+const SEQUENCE_BYTES = 150
 
 /** Requests after which what is over is looked for. */
 const SWEEP_AFTER = 10_000
@@ -24,13 +32,18 @@ export class HubDecisions {
     this.#clock = clock
   }
 
-  /** One atomic step, for a node. */
-  decide(node: string, request: Decide): readonly Verdict[] {
+  /**
+   * One atomic step, for a node.
+   *
+   * @param account whose memory it is. Without one there is no bound
+   * @throws when there is no room for a key
+   */
+  decide(node: string, request: Decide, account?: Account): readonly Verdict[] {
     if (++this.#asked % SWEEP_AFTER === 0) this.sweep()
     const { questions } = request
     const [question] = questions
-    if (question !== undefined && question.kind !== 'take') return [this.#change(node, question, request)]
-    const keys = questions.map((one) => this.#keyOf(one))
+    if (question !== undefined && question.kind !== 'take') return [this.#change(node, question, request, account)]
+    const keys = questions.map((one) => this.#keyOf(one, account))
     if (request.again === true && keys.every(({ sequences }) => (sequences.get(node) ?? 0) >= request.sequence)) {
       return questions.map((one, i) => ({ ...this.#take([...(keys[i] as Kept).state], { ...one, units: 0 }, request), allowed: true }))
     }
@@ -46,6 +59,7 @@ export class HubDecisions {
 
   /** Forgets all. */
   clear(): void {
+    for (const keys of this.#policies.values()) for (const { account, bytes } of keys.values()) account?.release(bytes)
     this.#policies.clear()
   }
 
@@ -53,7 +67,7 @@ export class HubDecisions {
   sweep(): void {
     const now = this.#clock.monotonic()
     for (const [id, keys] of this.#policies) {
-      for (const [key, { until }] of keys) if (until <= now) keys.delete(key)
+      for (const [key, kept] of keys) if (kept.until <= now) forget(keys, key, kept)
       if (keys.size === 0) this.#policies.delete(id)
     }
   }
@@ -64,14 +78,15 @@ export class HubDecisions {
     return size
   }
 
-  #change(node: string, question: Question, request: Decide): Verdict {
+  #change(node: string, question: Question, request: Decide, account: Account | undefined): Verdict {
     const { policy, key, kind, units, limit, at } = question
-    const kept = this.#keyOf(question)
+    const kept = this.#keyOf(question, account)
     const last = kept.sequences.get(node) ?? 0
     if (request.again === true && last >= request.sequence) return DONE
     if (request.of !== undefined && last < request.of) return DONE
     if (kind === 'reset') {
-      this.#policies.get(policy.id)?.delete(key)
+      const keys = this.#policies.get(policy.id)
+      if (keys?.get(key) === kept) forget(keys, key, kept)
       return DONE
     }
     const state = [...kept.state]
@@ -90,7 +105,11 @@ export class HubDecisions {
   #keep(kept: Kept, state: readonly number[], node: string, question: Question, request: Decide): void {
     const { policy, key, limit } = question
     const lifetime = policy.step.lifetime(state, this.#timeOf(question, request), limit, policy.parameters)
-    kept.state.splice(0, kept.state.length, ...state)
+    const bytes = keyBytes(key) + NUMBER_BYTES * state.length + SEQUENCE_BYTES * (kept.sequences.size + 1)
+    if (bytes > kept.bytes && kept.account?.take(bytes - kept.bytes) === false) throw new Error('There is no room for another key.')
+    kept.bytes = Math.max(bytes, kept.bytes)
+    kept.state.length = 0
+    for (const number of state) kept.state.push(number)
     kept.sequences.set(node, Math.max(request.sequence, kept.sequences.get(node) ?? 0))
     kept.until = this.#clock.monotonic() + lifetime
     let keys = this.#policies.get(policy.id)
@@ -98,15 +117,22 @@ export class HubDecisions {
     keys.set(key, kept)
   }
 
-  #keyOf({ policy, key }: Question): Kept {
-    const found = this.#policies.get(policy.id)?.get(key)
+  #keyOf({ policy, key }: Question, account: Account | undefined): Kept {
+    const keys = this.#policies.get(policy.id)
+    const found = keys?.get(key)
     if (found !== undefined && found.until > this.#clock.monotonic()) return found
-    return { state: [], sequences: new Map(), until: 0 }
+    if (found !== undefined && keys !== undefined) forget(keys, key, found)
+    return { state: [], sequences: new Map(), until: 0, account, bytes: 0 }
   }
 
   #timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide): number {
     return stepped === true || step.width?.(parameters) !== undefined ? time : this.#clock.now()
   }
+}
+
+function forget(keys: Map<string, Kept>, key: string, { account, bytes }: Kept): void {
+  keys.delete(key)
+  account?.release(bytes)
 }
 
 /** A node's way to ask. */

@@ -20,6 +20,7 @@ import { BlockList } from './blocks.ts'
 import { BucketCounts } from './bucket-counts.ts'
 import type { Applied, Times } from './cell.ts'
 import { FixedCounts } from './fixed-cells.ts'
+import { LeaseBook } from './leases.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
 /** What is over is looked for at most this often, milliseconds. */
@@ -45,6 +46,7 @@ export class Hub {
   readonly #sliding = new Shapes<SlidingCounts>()
   readonly #buckets = new Shapes<BucketCounts>()
   readonly #blocks = new BlockList()
+  readonly #leases = new LeaseBook()
   /** Node id to the monotonic time until which it counts as live. */
   readonly #nodes = new Map<string, number>()
   readonly #statuses = new Map<string, { readonly status: string; readonly at: number }>()
@@ -127,6 +129,7 @@ export class Hub {
     this.#buckets.clear()
     this.#decisions?.clear()
     this.#blocks.clear()
+    this.#leases.clear()
     this.#nodes.clear()
     this.#statuses.clear()
     this.#rules.clear()
@@ -138,13 +141,19 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    const counts = this.#fixed.size + this.#sliding.size + this.#buckets.size
+    const counts = this.#fixed.size + this.#sliding.size + this.#buckets.size + this.#leases.size
     return this.#blocks.size + this.#nodes.size + counts + (this.#decisions?.size ?? 0)
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
     const { policy, key } = entry
     if (entry.ask) this.#announce({ type: 'ask', policyId: policy.id, key })
+    if (entry.lease !== undefined) {
+      const granted = this.#leases.ask(nodeId, policy, key, entry.lease, wall, monotonic, account)
+      if (granted === undefined) return undefined
+      if (granted.news !== undefined) this.#announce(granted.news)
+      return { cells: [], granted: true, lease: granted.reply, ...this.#blockedOf(policy.id, key, monotonic) }
+    }
     const epoch = this.#epochOf(entry, monotonic)
     const counted = entry.epoch ?? 0
     if (epoch > counted) return this.#ofBefore(nodeId, entry, epoch, wall, monotonic, account)
@@ -220,6 +229,7 @@ export class Hub {
       cursor: String(this.#blocks.version),
       blocks: this.#blocks.since(version, new Set(request.policies.map(({ id }) => id)), monotonic),
       hot: request.cursor === undefined ? this.#hot(request.policies, wall, monotonic) : [],
+      ...(request.leases && { leases: this.#leases.news(request.policies, monotonic) }),
       watched: monotonic < this.#watchedUntil,
       ...(request.watch && { statuses: this.#statusList(monotonic) }),
       ...(request.rules !== undefined && { rules: this.#otherRules(nodeId, request.rules, monotonic) }),
@@ -272,6 +282,7 @@ export class Hub {
     this.#buckets.sweep(monotonic)
     this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
+    this.#leases.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
   }
 }

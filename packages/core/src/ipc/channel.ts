@@ -1,6 +1,6 @@
-import type { Announcement, SyncReply } from '../store/contract.ts'
+import type { Announcement } from '../store/contract.ts'
 import { readMessage } from './check.ts'
-import { type IpcMessage, seal } from './envelope.ts'
+import { type IpcMessage, seal, unpackVerdicts } from './envelope.ts'
 
 /** The counting of references is what Node itself uses for listeners; it is there in all versions, but not in the types. */
 interface CountedChannel {
@@ -11,7 +11,8 @@ interface CountedChannel {
 /** One node's interest in the channel to the parent process. */
 export interface ChannelUser {
   readonly node: string
-  replied(id: number, reply: SyncReply | Error): void
+  /** What it asked has an answer: a reply, or verdicts. */
+  replied(id: number, reply: unknown): void
   announced(announcement: Announcement): void
   /** The channel is closed, for good. */
   disconnected(): void
@@ -72,6 +73,9 @@ class ParentChannel {
     switch (message?.kind) {
       case 'reply':
         this.#users.get(message.node)?.replied(message.id, message.reply)
+        break
+      case 'verdicts':
+        this.#users.get(message.node)?.replied(message.id, unpackVerdicts(message.verdicts))
         break
       case 'failure':
         this.#users.get(message.node)?.replied(message.id, new Error(message.message))

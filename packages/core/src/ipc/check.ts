@@ -1,8 +1,9 @@
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { LeaseAsk } from '../store/leases/ask.ts'
 import { LATEST, LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { type IpcMessage, MARK, VERSION } from './envelope.ts'
+import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
 
 /*
  * What comes along a channel between parent and child is checked here before anything else looks at it. A message that is
@@ -11,10 +12,11 @@ import { type IpcMessage, MARK, VERSION } from './envelope.ts'
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
  *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?]; cells are three numbers each
+ *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?, lease?]; cells are three numbers each, a lease as
+ *               many as LEASE_NUMBERS has
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
- *     heartbeat { ttl, cursor, policies, status?, rules?, watch? }
+ *     heartbeat { ttl, cursor, policies, status?, rules?, leases?, watch? }
  *
  * A list that is none, or too long, makes the message useless; an entry, a block or a policy stands for itself. What a parent
  * answers and announces is checked where any store's words are, in `store-reply.ts`.
@@ -54,6 +56,8 @@ function readFrame(message: unknown): IpcMessage | undefined {
   if (!Number.isSafeInteger(id)) return undefined
   const at = { node, id: id as number }
   if (kind === 'request') return { kind, ...at, request: message['request'] as never }
+  if (kind === 'ask') return { kind, ...at, ask: message['ask'] as never }
+  if (kind === 'verdicts') return { kind, ...at, verdicts: message['verdicts'] }
   if (kind === 'reply') return { kind, ...at, reply: readReply(message['reply']) }
   if (kind !== 'failure' || typeof message['message'] !== 'string') return undefined
   return { kind, ...at, message: message['message'].slice(0, 200) }
@@ -135,11 +139,14 @@ class RequestReader {
   }
 
   #entry(value: unknown): SyncEntry | undefined {
-    if (!isList(value, 6)) return undefined
-    const [place, key, atMost, flat, epoch = 0, ask] = value
+    if (!isList(value, 7)) return undefined
+    const [place, key, atMost, flat, epoch = 0, ask, numbers] = value
     const policy = this.#policyAt(place)
     if (policy === undefined || !isKey(key) || !(atMost === null || isNumber(atMost, 0, MOST)) || !isEpoch(epoch)) return undefined
     const cells = readCells(flat)
+    const lease = numbers === undefined ? undefined : readLeaseAsk(numbers)
+    if (numbers !== undefined && (lease === undefined || policy.cells !== 1)) return undefined
+    if (lease !== undefined) return { policy, key, cells: [], lease, ...(ask === true && { ask }) }
     return cells && { policy, key, cells, ...(atMost !== null && { atMost }), ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
   }
 
@@ -157,7 +164,7 @@ class RequestReader {
 
   #heartbeat(value: unknown): HeartbeatRequest | undefined {
     if (!isObject(value)) return undefined
-    const { ttl, cursor, policies, status, rules, watch } = value
+    const { ttl, cursor, policies, status, rules, leases, watch } = value
     if (!isNumber(ttl, 1, DAY) || !isList(policies, MOST_POLICIES)) return undefined
     if (!(cursor === null || (typeof cursor === 'string' && cursor.length <= LONGEST_CURSOR))) return undefined
     return {
@@ -165,6 +172,7 @@ class RequestReader {
       cursor: cursor ?? undefined,
       policies: policies.map((place) => this.#policyAt(place)).filter((policy) => policy !== undefined),
       ...(typeof status === 'string' && status.length <= LONGEST_STATUS && { status }),
+      ...(leases === true && { leases }),
       ...(typeof rules === 'string' && rules.length <= LONGEST_STATUS && { rules }),
       ...(watch === true && { watch }),
     }
@@ -200,6 +208,13 @@ function readCells(flat: unknown): Cell[] | undefined {
     cells.push({ ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) })
   }
   return cells
+}
+
+function readLeaseAsk(numbers: unknown): LeaseAsk | undefined {
+  if (!isList(numbers, LEASE_NUMBERS.length) || numbers.length !== LEASE_NUMBERS.length) return undefined
+  if (!numbers.every((number) => isNumber(number, 0, MOST)) || !Number.isSafeInteger(numbers[0])) return undefined
+  const ask = Object.fromEntries(LEASE_NUMBERS.map((name, i) => [name, numbers[i]])) as unknown as LeaseAsk
+  return ask.early <= DAY && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
 }
 
 function readGrowth(value: unknown): CooldownGrowth | undefined {

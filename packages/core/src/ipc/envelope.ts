@@ -1,4 +1,5 @@
-import type { Announcement, BlockChange, StorePolicy, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { Announcement, BlockChange, Decide, StorePolicy, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
+import type { LeaseAsk } from '../store/leases/ask.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 
 /** Marks our messages among the user's own. The number changes when an older copy of this package would misread them. */
@@ -9,6 +10,8 @@ export const VERSION = 1
 export type IpcMessage =
   | { readonly kind: 'request'; readonly node: string; readonly id: number; readonly request: PackedRequest }
   | { readonly kind: 'reply'; readonly node: string; readonly id: number; readonly reply: SyncReply }
+  | { readonly kind: 'ask'; readonly node: string; readonly id: number; readonly ask: PackedDecide }
+  | { readonly kind: 'verdicts'; readonly node: string; readonly id: number; readonly verdicts: unknown }
   | { readonly kind: 'failure'; readonly node: string; readonly id: number; readonly message: string }
   | { readonly kind: 'announcement'; readonly announcement: Announcement }
   | { readonly kind: 'join'; readonly node: string }
@@ -37,6 +40,7 @@ export interface PackedRequest {
     cells: readonly number[],
     epoch?: number,
     ask?: boolean,
+    lease?: readonly number[],
   ])[]
   readonly blocks: readonly (readonly [
     policy: number,
@@ -52,9 +56,40 @@ export interface PackedRequest {
     readonly cursor: string | null
     readonly policies: readonly number[]
     readonly status?: string
+    readonly leases?: true
     readonly rules?: string
     readonly watch?: true
   } | null
+}
+
+/** Questions about requests: each policy once, and `Infinity` as null. */
+export interface PackedDecide {
+  readonly sequence: number
+  readonly again?: true
+  readonly of?: number
+  readonly time: number
+  readonly stepped?: true
+  readonly policies: readonly (readonly [id: string, step: string, parameters: readonly number[]])[]
+  readonly questions: readonly (readonly [policy: number, key: string, kind: string, units: number, limit: number | null, at: number])[]
+}
+
+export function packDecide({ questions, ...rest }: Decide): PackedDecide {
+  const policies = [...new Set(questions.map(({ policy }) => policy))]
+  return {
+    ...rest,
+    policies: policies.map(({ id, step, parameters }) => [id, step.id, parameters]),
+    questions: questions.map(({ policy, key, kind, units, limit, at }) => [policies.indexOf(policy), key, kind, units, finite(limit), at]),
+  }
+}
+
+/** What a parent says of requests; checked by who asked, as what any store says. */
+export function unpackVerdicts(given: unknown): readonly Verdict[] {
+  if (!Array.isArray(given)) return given as never
+  return given.map((one: unknown) => {
+    if (!Array.isArray(one)) return one as never
+    const [allowed, remaining, resetAfter, retryAfter, delay] = one as unknown[]
+    return { allowed, remaining: remaining ?? Infinity, resetAfter, retryAfter: retryAfter ?? Infinity, delay } as Verdict
+  })
 }
 
 type PackedPolicy = readonly [
@@ -84,12 +119,12 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   return {
     time: time ?? null,
     policies,
-    entries: entries.map(({ policy, key, atMost, cells, epoch, ask }) => [
+    entries: entries.map(({ policy, key, atMost, cells, epoch, ask, lease }) => [
       place(policy),
       key,
       atMost === undefined ? null : finite(atMost),
       cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
-      ...rare(epoch, ask),
+      ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),
     blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [
       place(policy),
@@ -101,6 +136,30 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     ]),
     heartbeat: heartbeat ? { ...heartbeat, cursor: heartbeat.cursor ?? null, policies: heartbeat.policies.map(place) } : null,
   }
+}
+
+/** The numbers of an ask, in the order in which they are read again. */
+export const LEASE_NUMBERS: readonly (keyof LeaseAsk)[] = [
+  'ordinal',
+  'incarnation',
+  'seq',
+  'granted',
+  'returned',
+  'taken',
+  'given',
+  'cleared',
+  'epoch',
+  'least',
+  'waiting',
+  'upTo',
+  'limit',
+  'nodes',
+  'early',
+  'lifetime',
+]
+
+function packLease(ask: LeaseAsk): number[] {
+  return LEASE_NUMBERS.map((name) => Math.min(ask[name], Number.MAX_SAFE_INTEGER))
 }
 
 /** The last two items of an entry or a block, which most do without. */

@@ -99,6 +99,8 @@ export function serveIpc({ children: only }: ServeIpcOptions = {}): IpcService {
   }
 }
 
+let decideFor: typeof import('./decide.ts').decideFor | undefined
+
 /** One child, from its first word to its end. */
 class ServedChild {
   readonly #served: Served
@@ -135,12 +137,13 @@ class ServedChild {
     const message = readMessage(value)
     if (message === undefined) {
       if (isOurs(value)) this.#warn('a message')
-    } else if (message.kind === 'join' || message.kind === 'request') {
+    } else if (message.kind === 'join' || message.kind === 'request' || message.kind === 'ask') {
       const node = this.#nodeOf(message.node)
       if (node === undefined) return
       // Until its first node speaks, a child costs nothing.
       this.#unlisten ??= this.#served.hub.listen((announcement) => this.#announce(announcement))
       if (message.kind === 'request') this.#answer(message, node)
+      if (message.kind === 'ask') this.#decide(message, node).catch(() => {})
     } else if (message.kind === 'leave') {
       const node = this.#named(message.node)
       if (this.#nodes.delete(node)) this.#served.hub.leave(node)
@@ -171,6 +174,19 @@ class ServedChild {
     }
     const reply = checked.complete(this.#served.hub.exchange(node, checked.request, this.#account))
     this.#send({ kind: 'reply', node: id, id: question, reply: withoutPids(reply) }, bytesOf(reply))
+  }
+
+  /** What decides is not there until a child asks, so that applications without such policies need not carry it. */
+  async #decide({ node: id, id: question, ask }: IpcMessage & { kind: 'ask' }, node: string): Promise<void> {
+    if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
+    decideFor ??= (await import('./decide.ts')).decideFor
+    const verdicts = decideFor(this.#served.hub, node, ask, this.#account, systemClock.now())
+    if (verdicts !== undefined) {
+      this.#send({ kind: 'verdicts', node: id, id: question, verdicts }, LEAST_BYTES)
+      return
+    }
+    this.#warn('a question about a request')
+    this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process could not read the question.' }, LEAST_BYTES)
   }
 
   #announce(announcement: Announcement): void {

@@ -1,11 +1,11 @@
 import { connectToHub } from '../hub/memory-store.ts'
 import { invalidOption, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
-import type { StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
+import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
 import type { TimerHandle } from '../time/clock.ts'
 import { type ChannelUser, parentChannel } from './channel.ts'
-import { pack } from './envelope.ts'
+import { type IpcMessage, pack, packDecide } from './envelope.ts'
 import { servedHub } from './serve.ts'
 
 /** Options of `ipcStore`. */
@@ -40,12 +40,23 @@ export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
   if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
     throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
   }
-  return backgroundStore({ kind: 'ipc', open: (node) => new IpcConnection(node, timeout) })
+  return backgroundStore({ kind: 'ipc', decides: (step) => STEPS.includes(step), open: (node) => new IpcConnection(node, timeout) })
 }
+
+/** What a parent knows how to decide by. */
+const STEPS: readonly string[] = [
+  'fixed-window',
+  'fixed-window-first-request',
+  'sliding-window',
+  'sliding-counter',
+  'sliding-log',
+  'bucket',
+  'bucket-warm-up',
+]
 
 interface Question {
   readonly timer: TimerHandle
-  resolve(reply: SyncReply): void
+  resolve(reply: never): void
   reject(error: WeirError): void
 }
 
@@ -76,7 +87,29 @@ class IpcConnection implements StoreConnection, ChannelUser {
     this.#connectDirectly()
     if (this.#direct !== undefined) return this.#direct.sync(request)
     if (!parentChannel.open) return Promise.reject(this.#alone('This process has no channel to a parent process'))
-    return new Promise((resolve, reject) => this.#ask(request, { resolve, reject }))
+    return new Promise((resolve, reject) => {
+      this.#ask((id) => ({ kind: 'request', node: this.node, id, request: pack(request) }), { resolve, reject })
+    })
+  }
+
+  async decider(): Promise<Decider> {
+    let direct: Decider | undefined
+    return {
+      partOf: () => 0,
+      decide: async (request) => {
+        // `serveIpc` may have been called after this connection was opened.
+        this.#connectDirectly()
+        direct ??= await this.#direct?.decider?.()
+        return await (direct ?? { decide: (one: Decide) => this.#decide(one) }).decide(request)
+      },
+    }
+  }
+
+  #decide(request: Decide): Promise<readonly Verdict[]> {
+    if (this.#closed || !parentChannel.open) return Promise.reject(this.#alone('This process has no channel to a parent process'))
+    return new Promise((resolve, reject) => {
+      this.#ask((id) => ({ kind: 'ask', node: this.node, id, ask: packDecide(request) }), { resolve, reject })
+    })
   }
 
   async close(): Promise<void> {
@@ -88,12 +121,12 @@ class IpcConnection implements StoreConnection, ChannelUser {
     parentChannel.leave(this)
   }
 
-  replied(id: number, reply: SyncReply | Error): void {
+  replied(id: number, reply: unknown): void {
     const question = this.#settle(id)
     if (reply instanceof Error) {
       question?.reject(new WeirError('WEIR_STORE_REPLY', 'The parent process could not read a request.', { cause: reply }))
     } else {
-      question?.resolve(reply)
+      question?.resolve(reply as never)
     }
   }
 
@@ -113,14 +146,14 @@ class IpcConnection implements StoreConnection, ChannelUser {
     this.#direct = connectToHub(hub, this.#node)
   }
 
-  #ask(request: SyncRequest, { resolve, reject }: Pick<Question, 'resolve' | 'reject'>): void {
+  #ask(message: (id: number) => IpcMessage, { resolve, reject }: Pick<Question, 'resolve' | 'reject'>): void {
     const id = ++this.#asked
     const timer = this.#node.clock.setTimeout(() => {
       this.#settle(id)?.reject(this.#alone(`The parent process did not answer within ${this.#timeout} ms`, 'WEIR_STORE_TIMEOUT'))
     }, this.#timeout)
     this.#questions.set(id, { timer, resolve, reject })
     parentChannel.hold()
-    parentChannel.send({ kind: 'request', node: this.node, id, request: pack(request) }, () => {
+    parentChannel.send(message(id), () => {
       this.#settle(id)?.reject(this.#alone('The channel to the parent process is closed'))
     })
   }

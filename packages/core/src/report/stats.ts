@@ -28,14 +28,14 @@ export type RefusalSource = 'local' | 'global' | 'announcement' | 'degraded' | '
  * - `'countdown'`: so much was unsent that the nodes together could have come near the limit.
  * - `'hello'`: the first request to a key that is hot at other nodes.
  * - `'refund'`: units were refunded to a key that others may hold for full.
- * - `'strict'`: a request waited for the store.
+ * - `'lease'`: a request waited for units of the store.
  * - `'proof'`: a sliding window is full, and others may not know yet.
  * - `'span-end'`: none of these: a span ended.
  * - `'resend'`: the store had lost its data, or was back after an outage.
  * - `'close'`: the throttler was closed, or a policy was taken out.
  * - `'usage'`: a node asked how much of the key was used.
  */
-export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'strict' | 'proof' | 'span-end' | 'resend' | 'close' | 'usage'
+export type ExchangeReason = 'countdown' | 'hello' | 'refund' | 'lease' | 'proof' | 'span-end' | 'resend' | 'close' | 'usage'
 
 /**
  * Why an exchange failed, as a short list that is fit for a label.
@@ -78,7 +78,7 @@ const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
   'countdown',
   'hello',
   'refund',
-  'strict',
+  'lease',
   'proof',
   'span-end',
   'resend',
@@ -88,7 +88,7 @@ const EXCHANGES: readonly ExchangeReason[] = Object.freeze([
 export const COUNTDOWN = 0
 export const HELLO = 1
 export const REFUND = 2
-export const STRICT = 3
+export const LEASE = 3
 export const PROOF = 4
 export const SPAN_END = 5
 export const RESEND = 6

@@ -2,6 +2,7 @@ import type { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
+import type { LeaseAsk, LeaseNotice, LeaseReply } from './leases/ask.ts'
 import type { AtomicStep, Verdict } from './step.ts'
 
 export type { AtomicStep, Verdict } from './step.ts'
@@ -140,6 +141,8 @@ export interface SyncEntry {
   readonly epoch?: number
   /** Tells the other nodes to send what they have of the key, also where it is little. */
   readonly ask?: true
+  /** Quota taken ahead: such an entry has no cells. A store without leases answers without `lease`. */
+  readonly lease?: LeaseAsk
 }
 
 /** What came back for one entry. */
@@ -160,6 +163,8 @@ export interface SyncResult {
   readonly epoch?: number
   /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
   readonly granted: boolean
+  /** The answer to `lease`. */
+  readonly lease?: LeaseReply
 }
 
 /**
@@ -229,6 +234,8 @@ export interface HeartbeatRequest {
   readonly policies: readonly StorePolicy[]
   /** What this node tells of itself, up to 8,192 UTF-16 units; kept as long as the node counts as live. */
   readonly status?: string
+  /** News of leases are wanted. */
+  readonly leases?: true
   /**
    * What this node's rules are, up to 8,192 UTF-16 units; kept for a minute, so that nodes notice rules of one name that are not
    * the same. With it the node asks for what others tell.
@@ -267,6 +274,8 @@ export interface HeartbeatReply {
    * that does not support it leaves this out.
    */
   readonly ahead?: number
+  /** When `leases` was set: keys whose leases are news that some nodes may not have heard, those of the last heartbeat lifetime. */
+  readonly leases?: readonly LeaseNotice[]
   /** Whether any node watches the cluster. A store that does not support it leaves this out. */
   readonly watched?: boolean
   /** When `watch` was set: the newest status of each live node that told one. */
@@ -375,7 +384,7 @@ export interface Decider {
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
-export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement
+export type Announcement = TotalAnnouncement | BlockAnnouncement | AskAnnouncement | LeaseNotice
 
 /**
  * The last cell that a reset concerns: the one after that of its moment, since clocks of nodes may be a little ahead. Units of

@@ -1,7 +1,7 @@
 import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
-import { StrictDecisions } from '../decide/strict.ts'
+import { WaitingDecisions } from '../decide/waiting.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
@@ -10,7 +10,7 @@ import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
-import { SyncLoop } from './exchange/loop.ts'
+import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
 import { askUsage } from './usage.ts'
@@ -56,7 +56,7 @@ class BackgroundCoordinator implements Coordinator {
   nodeId: string
   readonly names: Names
   readonly exchange: StoreExchange
-  readonly strictly: (host: AskingHost) => StrictDecisions = (host) => new StrictDecisions(host)
+  readonly waiting: (host: AskingHost) => WaitingDecisions = (host) => new WaitingDecisions(host)
   readonly centrally: (host: AskingHost) => Asking = (host) => this.#central.decisions(host)
   readonly #central: CentralSide
   readonly #point: MeetingPoint
@@ -91,6 +91,7 @@ class BackgroundCoordinator implements Coordinator {
       clock,
       () => this.exchange,
       (error) => this.#warn(error),
+      () => this.welcome(),
     )
     const central = this.#central
     const self = this
@@ -145,7 +146,8 @@ class BackgroundCoordinator implements Coordinator {
     const loop = this.#loop
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
-      central: (algorithm, site) => central.meter(algorithm, site),
+      lifetime: heartbeat * HEARTBEATS_MISSED,
+      central: (algorithm, site, become) => central.meter(algorithm, site, become),
       time: link.time,
       localTime: this.#localTime,
       connected: true,
@@ -183,6 +185,10 @@ class BackgroundCoordinator implements Coordinator {
     for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
     this.#policies.set(throttler, policyIds)
     return true
+  }
+
+  get loading(): Promise<void> | undefined {
+    return this.#central.loading
   }
 
   join(throttler: Coordinated): void {

@@ -26,6 +26,7 @@ export type {
   Verdict,
 } from '../store/contract.ts'
 export { BUCKET_GROUPS, BUCKET_PARTS, lastCellOf, RESET_CELLS } from '../store/contract.ts'
+export type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'

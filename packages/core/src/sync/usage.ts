@@ -40,11 +40,17 @@ async function ask(meter: Exchanging, id: string, host: UsageHost): Promise<Sync
   await new Promise<void>((resolve) => {
     host.clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * host.usual))
   })
-  return await host.inquire(entryOf(meter, id))
+  const last = await host.inquire(entryOf(meter, id))
+  // Of quota that was taken ahead the store tells the use beside it.
+  return last?.lease === undefined
+    ? last
+    : { ...last, cells: meter.askedCells().map((cell) => ({ ...cell, taken: last.lease?.used ?? 0 })) }
 }
 
 /** An entry that only asks. */
 function entryOf(meter: Exchanging, id: string): SyncEntry {
+  const lease = meter.askedLease?.(id)
+  if (lease !== undefined) return { policy: meter.storePolicy, key: id, cells: [], lease }
   const cells = meter.askedCells()
   const [first] = cells
   const epoch = first && meter.epochOf(id, first.ordinal)

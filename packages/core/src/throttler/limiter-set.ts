@@ -24,6 +24,8 @@ export class LimiterSet {
   alone: readonly Meter[] = []
   /** Those that an update has taken out, and when: one that comes back soon must go on with its counts, which only grow. */
   #retired: readonly { readonly limiter: Limiter; readonly at: number }[] = []
+  /** Those whose meter is still being loaded. */
+  readonly #waiting = new Set<Limiter>()
   readonly #settings: ThrottlerSettings
   readonly #exchanges: Exchanges
   readonly #events: LimiterEvents
@@ -67,21 +69,37 @@ export class LimiterSet {
       if (next !== undefined && limiter.blocks.size > 0) moveBlocks(limiter, next, now)
     }
     this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone]
-    const shared = all.filter(({ policy }) => policy.coordination !== 'local')
     this.all = all
+    this.#sort()
+  }
+
+  #sort(): void {
+    const shared = this.all.filter((limiter) => limiter.policy.coordination !== 'local' && !this.#waiting.has(limiter))
     this.exchanging = shared.map(({ meter }) => meter as Exchanging)
-    this.alone = all.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
+    this.alone = this.all.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
   }
 
   #make(policy: Policy): Limiter {
     const { algorithm, coordination } = policy
     const { local, shared } = this.#exchanges
+    const become = (meter: Exchanging): void => {
+      limiter.meter = meter
+      this.#waiting.delete(limiter)
+      this.#sort()
+    }
+    let loaded = true
     const make = (site: SharedSite): Meter => {
-      if (coordination === 'central') return (shared as StoreExchange).central(algorithm as CentralAlgorithm, site)
+      if (coordination === 'central') {
+        const made = (shared as StoreExchange).central(algorithm as CentralAlgorithm, site, become)
+        loaded = made.loaded
+        return made.meter
+      }
       const exchange = coordination === 'local' ? local : (shared as StoreExchange)
       return (algorithm[coordination] as NonNullable<(typeof algorithm)['local']>)(site, exchange)
     }
     const { maxKeys, overflow } = this.#settings
-    return new Limiter(policy, make, this.#events, maxKeys, overflow)
+    const limiter: Limiter = new Limiter(policy, make, this.#events, maxKeys, overflow)
+    if (!loaded) this.#waiting.add(limiter)
+    return limiter
   }
 }

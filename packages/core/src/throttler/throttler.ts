@@ -130,7 +130,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#state === 'closed'
       },
       roll: (limiter, now) => this.#roll(limiter, now),
-      strictly: this.#coordinator?.strictly,
+      waiting: this.#coordinator?.waiting,
       centrally: this.#coordinator?.centrally,
       warn: (error, subject) => this.warn(error, subject),
     })
@@ -158,9 +158,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return this.#version
   }
 
-  /** Whether some policy is `strict` or `central`: then adapters use `decideAsync`. */
-  get strict(): boolean {
-    return this.#path.strict
+  /** Whether requests to some policy may have to wait for the store: then adapters use `decideAsync`. */
+  get waits(): boolean {
+    return this.#path.waits
   }
 
   /** What `snapshot` and `cluster` of `@weir/core/inspect` read. */
@@ -208,14 +208,14 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * As `check`, but a policy with `strict` lets a request wait for the store near its limit: at most 50 ms, then
-   * the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
+   * As `check`, for policies whose requests may have to wait for the store (coordination `'leases'` and `'central'`): at most their
+   * `deadline`, then the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
     return this.#path.checkAsync(key, options)
   }
 
-  /** As `decide` for policies with `strict`. A promise only when a request must wait. */
+  /** As `decide`, for policies whose requests may have to wait. A promise only when this one must. */
   decideAsync(
     keys: readonly (string | undefined)[],
     costs: readonly number[],

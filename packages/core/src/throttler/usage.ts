@@ -62,6 +62,7 @@ export async function usage(given: string, options: UsageOptions, parts: UsagePa
 
 async function usageOf(limiter: Limiter, key: string, timeout: number, { coordinator, now: time }: UsageParts): Promise<Usage> {
   const { policy } = limiter
+  await coordinator?.loading
   const meter = policy.coordination === 'local' ? undefined : (limiter.meter as Exchanging)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
   const now = time()

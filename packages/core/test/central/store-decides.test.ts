@@ -1,34 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
-import { type Node, type Scene, scene, thrownBy } from '../support/nodes.ts'
-
-const CENTRAL = { limit: 10, interval: 10_000, coordination: 'central' as const }
-
-/** Starts nodes, and waits until the store knows them. */
-async function started(it: Scene, ...nodes: Node[]): Promise<void> {
-  const ready = it.store.deciders + nodes.length
-  for (const node of nodes) node.start()
-  // What asks the store is loaded first, which takes real time.
-  await vi.waitFor(() => expect(it.store.deciders).toBe(ready), { timeout: 4_000, interval: 5 })
-  // Time for two heartbeats, so that each node knows of the others.
-  await it.world.run(1_100)
-}
-
-/** Decisions of requests made at once. */
-async function ask(it: Scene, node: Node, key: string, count: number, options?: Parameters<Node['checkAsync']>[1]): Promise<Decision[]> {
-  const all = Array.from({ length: count }, () => node.checkAsync(key, options))
-  let done = false
-  const decided = Promise.all(all).finally(() => {
-    done = true
-  })
-  for (let waited = 0; !done && waited < 200; waited++) await it.world.run(1)
-  return await decided
-}
-
-const admitted = (decisions: readonly Decision[]) => decisions.filter(({ allowed }) => allowed).length
+import { admitted, ask, CENTRAL, started } from '../support/central.ts'
+import { scene, thrownBy } from '../support/nodes.ts'
 
 for (const algorithm of [fixedWindow(), fixedWindow({ start: 'first-request' }), tokenBucket(), slidingLog()]) {
   test(`${algorithm.name}: nodes together admit the limit exactly, at once and in any order`, async () => {

@@ -46,12 +46,11 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['cost', '5', '"5"', costs],
     ['cost', null, 'null', costs],
     ['cost', 101, '101', 'at most the limit, 100'],
-    ['coordination', 'strict', '"strict"', '"background" or "spans" or "local"'],
+    ['coordination', 'strict', '"strict"', '"background" or "spans" or "local" or "leases"'],
     ['degraded', 'fail', '"fail"', '"share" or "published" or "open" or "closed"'],
     ['degraded', null, 'null', '"share"'],
     ['dryRun', 'yes', '"yes"', 'true or false'],
     ['dryRun', null, 'null', 'true or false'],
-    ['strict', 1, '1', 'true or false'],
     ['name', '', '""', '1 to 64 printable ASCII characters'],
     ['name', 'naïve', '"naïve"', 'printable ASCII'],
     ['name', 'a\nb', '"a\\nb"', 'printable ASCII'],
@@ -81,8 +80,8 @@ describe('an option that cannot be used is refused, naming it, what was given an
   })
 
   test.each([
-    ['strict', { algorithm: slidingWindow(), strict: true }],
-    ['strict', { coordination: 'spans', strict: true }],
+    ['degraded', { coordination: 'leases', degraded: 'published' }],
+    ['coordination', { algorithm: slidingWindow(), coordination: 'leases' }],
     ['interval', { algorithm: slidingWindow(), interval: 100 }],
     ['coordination', { algorithm: slidingWindow(), coordination: 'spans' }],
     ['coordination', { algorithm: slidingCounter(), coordination: 'background' }],
@@ -90,7 +89,6 @@ describe('an option that cannot be used is refused, naming it, what was given an
     ['deadline', { deadline: 20 }],
     ['deadline', { coordination: 'central', deadline: 0 }],
     ['degraded', { coordination: 'central', degraded: 'published' }],
-    ['strict', { coordination: 'central', strict: true }],
     ['algorithm', { algorithm: fixedWindow }],
     ['algorithm', { algorithm: 'fixedWindow' }],
     ['algorithm', { algorithm: { name: 'mine()', id: 'mine' } }],

@@ -46,14 +46,17 @@ test('a refund to a full key', async () => {
 
 test('a request that waits for the store', async () => {
   const { world, node } = scene()
-  const [one, two] = [node({ limit: 3, interval: '1m', strict: true }), node({ limit: 3, interval: '1m', strict: true })]
+  const [one, two] = [
+    node({ limit: 3, interval: '1m', coordination: 'leases' }),
+    node({ limit: 3, interval: '1m', coordination: 'leases' }),
+  ]
   one.start()
   two.start()
   await world.run(2_500)
   const waiting = one.checkAsync('a')
   await world.run(10)
   expect((await waiting).allowed).toBe(true)
-  expect(sent(one, 'strict')).toBe(1)
+  expect(sent(one, 'lease')).toBe(1)
 })
 
 test('all that is left, at close; and again after the store lost its data', async () => {

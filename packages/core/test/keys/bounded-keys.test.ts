@@ -53,19 +53,23 @@ describe('a key of more than 256 characters', () => {
   test('is the same key at several policies, in the form that adapters use, and where a request waits', async () => {
     const { world, node } = scene()
     const policies = [
-      { name: 'a', limit: 5, interval: '1m' },
-      { name: 'b', limit: 3, interval: '1m', strict: true },
+      { name: 'a', limit: 3, interval: '1m' },
+      { name: 'b', limit: 5, interval: '1m', coordination: 'leases' },
     ] as const
     const throttler = node(policies)
     throttler.start()
     await world.run(50)
     const key = long('a')
-    expect(throttler.check(key).allowed).toBe(true)
-    expect(throttler.decide([key, key], [1, 1]).allowed).toBe(true)
     const waiting = throttler.checkAsync(key)
     await world.run(20)
     expect((await waiting).allowed).toBe(true)
-    expect(throttler.check(key)).toMatchObject({ allowed: false, key: bounded(key) })
+    expect(throttler.decideAsync([key, key], [1, 1])).toMatchObject({ allowed: true })
+    const last = throttler.checkAsync(key)
+    await world.run(20)
+    expect((await last).allowed).toBe(true)
+    const refused = throttler.checkAsync(key)
+    await world.run(20)
+    expect(await refused).toMatchObject({ allowed: false, key: bounded(key) })
     expect(snapshot(throttler).policies.map((policy) => policy.keys)).toEqual([1, 1])
   })
 

@@ -27,7 +27,7 @@ test('a limit of less than two units per node is told of once, when the number o
 test.each<[string, number, Partial<PolicyOptions<never>>]>([
   ['one node', 1, { limit: 1 }],
   ['enough units', 3, { limit: 6 }],
-  ['requests that wait for the store', 3, { strict: true }],
+  ['requests that wait for the store', 3, { coordination: 'leases' }],
   ['counts of this process alone', 3, { coordination: 'local' }],
   ['counts that are exchanged at the ends of spans', 3, { coordination: 'spans' }],
 ])('nothing is told of %s', async (_, nodes, options) => {

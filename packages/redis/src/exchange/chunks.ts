@@ -242,6 +242,7 @@ export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockCh
     open(name).addBlock(place, change, label, name)
   })
   entries.forEach((entry, place) => {
+    if (entry.lease !== undefined) return
     const label = escapeKey(entry.key)
     const name = nameOf(label)
     open(name, entry.policy).addEntry(place, entry, label, name)

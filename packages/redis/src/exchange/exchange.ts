@@ -3,6 +3,7 @@ import type {
   Cell,
   HeartbeatReply,
   HeartbeatRequest,
+  LeaseNotice,
   RulesReport,
   StatusReport,
   SyncEntry,
@@ -21,6 +22,7 @@ import { type Chunk, chunksOf, type Kind } from './chunks.ts'
 import {
   parseBlock,
   parseMember,
+  parseNews,
   parseNumber,
   parseRemaining,
   parseResult,
@@ -45,6 +47,8 @@ async function load(kind: Kind): Promise<Script> {
   loaded.set(kind, made)
   return made
 }
+/** Not there until quota is taken ahead, for the same reason. */
+let leases: typeof import('./leases.ts') | undefined
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
 /** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
@@ -112,9 +116,13 @@ export class Exchange {
   async run(): Promise<void> {
     const { entries, blocks, heartbeat } = this.#request
     const chunks = chunksOf(entries, blocks, this.#context.keys)
-    await Promise.all(Array.from(chunks, ([bucket, list]) => this.#try(() => this.#runChunks(bucket, list))))
+    const asks = entries.some(({ lease }) => lease !== undefined)
+    await Promise.all([
+      ...Array.from(chunks, ([bucket, list]) => this.#try(() => this.#runChunks(bucket, list))),
+      ...(asks ? [this.#askLeases()] : []),
+    ])
     // Without anything to send it still brings the store's time.
-    if (heartbeat !== undefined || chunks.size === 0) await this.#beat()
+    if (heartbeat !== undefined || (chunks.size === 0 && !asks)) await this.#beat()
   }
 
   /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
@@ -161,6 +169,29 @@ export class Exchange {
     }
   }
 
+  async #askLeases(): Promise<void> {
+    leases ??= await import('./leases.ts')
+    const { leaseChunksOf, leaseScript, parseLease } = leases
+    const channel = this.#context.channel ?? false
+    const chunks = leaseChunksOf(this.#request.entries, this.#context.keys)
+    const call = async (place: number, list: typeof chunks extends ReadonlyMap<number, infer List> ? List : never): Promise<void> => {
+      const bucket = this.#context.buckets[place] as Bucket
+      for (const chunk of list) {
+        const argumentOf = (common: object): string => chunk.argument({ ...common, channel })
+        const { moment, rest, setBack } = await bucket.call(leaseScript, chunk.keys, argumentOf, this.#nodesTime)
+        const { places } = chunk
+        if (rest.length !== places.length && rest.length !== places.length + 1) throw replyError('too few results')
+        this.#answeredBy(bucket, moment)
+        if (rest.length > places.length) this.#context.lost(rest[places.length])
+        places.forEach((at, i) => {
+          const result = understood(() => parseLease(rest[i]))
+          this.#results[at] = result && { ...result, blocked: Math.max(0, result.blocked - setBack) }
+        })
+      }
+    }
+    await Promise.all(Array.from(chunks, ([bucket, list]) => this.#try(() => call(bucket, list))))
+  }
+
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
     const exchange = loaded.get(chunk.kind) ?? (await load(chunk.kind))
@@ -184,13 +215,14 @@ export class Exchange {
     const starting = cursors === undefined
     const policyIds = new Set(request.policies.map(({ id }) => id))
     const blocks: BlockState[] = []
+    const news: LeaseNotice[] = []
     const hot: SyncEntry[] = []
     const before = this.#answers
     await Promise.all(
       buckets.map((bucket, place) =>
         this.#try(async () => {
           bucket.cursor = cursors?.[place] ?? 0
-          for (const state of await this.#beatBucket(bucket, place === 0, request, starting ? hot : undefined)) {
+          for (const state of await this.#beatBucket(bucket, place === 0, request, starting ? hot : undefined, news)) {
             const lasts = state.remaining > 0 || state.epoch !== undefined
             if (policyIds.has(state.policyId) && (lasts || !starting)) blocks.push(state)
           }
@@ -210,6 +242,7 @@ export class Exchange {
       cursor: buckets.map(({ cursor }) => cursor).join(','),
       blocks,
       hot: totals,
+      leases: news.filter(({ policyId }) => policyIds.has(policyId)),
       watched: this.#watched,
       ...(this.#ahead !== undefined && { ahead: this.#ahead }),
       ...(this.#statuses && { statuses: this.#statuses }),
@@ -218,21 +251,37 @@ export class Exchange {
   }
 
   /** A sign of life in one bucket; asks again until all changed blocks are here. */
-  async #beatBucket(bucket: Bucket, registry: boolean, request: HeartbeatRequest, hot: SyncEntry[] | undefined): Promise<BlockState[]> {
+  async #beatBucket(
+    bucket: Bucket,
+    registry: boolean,
+    request: HeartbeatRequest,
+    hot: SyncEntry[] | undefined,
+    news: LeaseNotice[],
+  ): Promise<BlockState[]> {
     const states: BlockState[] = []
     const { ttl, status, watch, rules } = request
     let wantsHot = hot !== undefined
+    let wantsNews = request.leases === true
     for (let page = 0; page < MOST_PAGES; page++) {
       const { cursor } = bucket
-      const { nodes: registryKey, status: statusKey, ahead: aheadKey, rules: rulesKey } = bucket.keys
+      const { nodes: registryKey, status: statusKey, ahead: aheadKey, rules: rulesKey, leases: newsKey } = bucket.keys
       const { moment, rest, setBack } = await bucket.call(
         heartbeatScript,
-        [registryKey, statusKey, aheadKey, rulesKey],
+        [registryKey, statusKey, aheadKey, rulesKey, newsKey],
         (common) =>
-          JSON.stringify({ ...common, ttl, registry, cursor, page: PAGE, hot: wantsHot, ...(registry && { status, watch, rules }) }),
+          JSON.stringify({
+            ...common,
+            ttl,
+            registry,
+            cursor,
+            page: PAGE,
+            hot: wantsHot,
+            leases: wantsNews,
+            ...(registry && { status, watch, rules }),
+          }),
         this.#nodesTime,
       )
-      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, lost] = rest
+      const [nodes, versionText, nextText, hotMembers, blocks, watched, statuses, ahead, otherRules, leaseNews, lost] = rest
       // What the heartbeat can't do without.
       const version = parseWhole(versionText)
       const next = parseWhole(nextText)
@@ -249,6 +298,13 @@ export class Exchange {
       if (wantsHot && Array.isArray(hotMembers)) {
         for (const member of hotMembers.slice(0, MOST_HOT)) understood(() => this.#wantTotal(member, moment, hot))
       }
+      if (wantsNews && Array.isArray(leaseNews)) {
+        for (const member of leaseNews.slice(0, MOST_HOT)) {
+          const notice = understood(() => parseNews(member))
+          if (notice !== undefined) news.push(notice)
+        }
+      }
+      wantsNews = false
       wantsHot = false
       const found = Array.isArray(blocks) ? blocks : []
       for (let i = 0; i + 1 < found.length && i < 2 * PAGE; i += 2) {

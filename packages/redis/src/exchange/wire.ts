@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import type { Announcement, BlockState, Cell, Ordinal, RulesReport, StatusReport, SyncResult } from '@weir/core/sync'
+import type { Announcement, BlockState, Cell, LeaseNotice, Ordinal, RulesReport, StatusReport, SyncResult } from '@weir/core/sync'
 import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 
 /** The forms in which the scripts hand things back. A server that answers something else is told apart, not trusted. */
@@ -159,14 +159,30 @@ export function parseMember(value: unknown): { policyId: string; key: string; or
   }
 }
 
+/** News of a lease in the sorted set: `policy\nlabel\nordinal\n`, and `lost` where the server had lost what nodes hold. */
+export function parseNews(value: unknown): LeaseNotice {
+  const [policy, label, ordinal, kind, ...rest] = typeof value === 'string' ? value.split('\n', 5) : []
+  if (policy === undefined || label === undefined || (kind !== '' && kind !== 'lost') || rest.length > 0)
+    throw replyError('news of a lease')
+  const of = { policyId: unescapeText(policy), key: unescapeText(label), ordinal: parseWhole(ordinal) as Ordinal }
+  return { type: 'lease', ...of, free: 0, tail: kind === '', lost: kind === 'lost' }
+}
+
+/** `ordinal,free,tail,lost`. */
+function parseNotice(content: string): Pick<LeaseNotice, 'ordinal' | 'free' | 'tail' | 'lost'> {
+  const [ordinal, free, tail, lost, ...rest] = content.split(',', 5)
+  if ((tail !== '0' && tail !== '1') || (lost !== '0' && lost !== '1') || rest.length > 0) throw replyError('news of a lease')
+  return { ordinal: parseWhole(ordinal) as Ordinal, free: parseUnits(free), tail: tail === '1', lost: lost === '1' }
+}
+
 /**
- * What one script call announces of one policy: `t` (totals), `b` (blocks) or `a` (keys that somebody asks for), the node that caused it and the policy,
+ * What one script call announces of one policy: `t` (totals), `b` (blocks), `l` (leases) or `a` (keys that somebody asks for), the node that caused it and the policy,
  * then label and content of each key; all on lines of their own. A key whose content is none is left out.
  */
 export function parseAnnouncements(message: string): Announcement[] {
   if (message.length > LONGEST_MESSAGE) throw replyError('a long message')
   const [type, node, policy, ...news] = message.split('\n', 3 + 2 * MOST_NEWS + 1)
-  if ((type !== 't' && type !== 'b' && type !== 'a') || node === undefined || policy === undefined || news.length % 2 !== 0)
+  if ((type !== 't' && type !== 'b' && type !== 'a' && type !== 'l') || node === undefined || policy === undefined || news.length % 2 !== 0)
     throw replyError('a message')
   const policyId = unescapeText(policy)
   const announcements: Announcement[] = []
@@ -175,6 +191,7 @@ export function parseAnnouncements(message: string): Announcement[] {
     const content = news[i + 1] as string
     const announcement = understood((): Announcement => {
       if (type === 'a') return { type: 'ask', policyId, key }
+      if (type === 'l') return { type: 'lease', policyId, key, ...parseNotice(content) }
       return type === 't'
         ? { type: 'total', policyId, key, ...parseTotal(content) }
         : { type: 'block', policyId, key, ...parseBlock(content) }

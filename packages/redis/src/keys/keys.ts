@@ -63,6 +63,8 @@ export interface BucketKeys {
   readonly resets: string
   /** Sorted set: key that is hot → until when. About `MOST_HOT` of them. */
   readonly hot: string
+  /** Sorted set: news of a lease → until when they are handed out. */
+  readonly leases: string
   /** Sorted set: node → until when it counts as live. In the first bucket only. */
   readonly nodes: string
   /** Hash: node → what it tells of itself, while somebody watches. In the first bucket only. */
@@ -91,6 +93,7 @@ export class Keys {
         hand: `${prefix}blocks:hand`,
         resets: `${prefix}resets`,
         hot: `${prefix}hot`,
+        leases: `${prefix}leases`,
         nodes: `${prefix}nodes`,
         status: `${prefix}status`,
         rules: `${prefix}rules`,
@@ -145,6 +148,11 @@ export function intervalKeys(bucket: BucketKeys, policy: string, ordinal: number
 /** What each node said of a sliding window, and the sums. */
 export function windowKey(bucket: BucketKeys, policy: string, name: string): string {
   return `${bucket.prefix}w:${policy}:${name}`
+}
+
+/** What nodes have taken ahead of a key's quota in one interval. */
+export function leaseKey(bucket: BucketKeys, policy: string, name: string, ordinal: number): string {
+  return `${bucket.prefix}l:${policy}:${name}:${ordinal}`
 }
 
 /** How often a key was blocked lately. */

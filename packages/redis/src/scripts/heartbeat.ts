@@ -21,14 +21,14 @@ const LONGEST_BLOCKS = 4 * 1024 * 1024
 /**
  * A node's sign of life in one bucket.
  *
- * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead, rules.
+ * KEYS: sequence, log, ends, keep, hot, hand, resets, nodes, status, ahead, rules, news of leases.
  *
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), ttl, registry (whether this bucket holds it), cursor, page, hot (whether
- * the hot keys are wanted).
+ * the hot keys are wanted), leases (whether news of leases are).
  *
  * Reply: seconds, microseconds, sequence before, live nodes, version of the block list, version up to which blocks are
  * handed out, hot members, blocks: member, remaining, …; whether somebody watches, statuses, by how much the nodes' time is
- * ahead of the server's; what others tell of their rules: node, text, …; the names of what could not be read.
+ * ahead of the server's; what others tell of their rules: node, text, …; news of leases; the names of what could not be read.
  */
 export const HEARTBEAT: string = [
   `${PRELUDE}
@@ -200,8 +200,16 @@ if request.hot then
     end
   end
 end
+local news = {}
+if request.leases then
+  local room = ${LONGEST_HOT}
+  for _, member in ipairs(sound('ZRANGEBYSCORE', KEYS[12], '(' .. number(now), number(now + ${FAR}), 'LIMIT', 0, ${MOST_HOT})) do
+    room = room - #member
+    if room >= 0 then news[#news + 1] = member end
+  end
+end
 return {
-  clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, rules, lost
+  clock[1], clock[2], ${SEQUENCE_BEFORE}, nodes, number(version), number(cursor), hot, blocks, watched, statuses, ahead, rules, news, lost
 }
 `,
 ].join('\n')

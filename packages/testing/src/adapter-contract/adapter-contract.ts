@@ -3,6 +3,7 @@ import type { TestRunner } from '../store-contract/store-contract.ts'
 import { algorithmCases } from './algorithms.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
+import { centralCases } from './central.ts'
 import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
@@ -45,6 +46,7 @@ export function adapterContract<Req>(
     ...limitCases,
     ...algorithmCases,
     ...timeCases,
+    ...centralCases,
     ...keyCases,
     ...answerCases,
     ...refundCases,

@@ -44,11 +44,11 @@ export const limitCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'lets requests under a strict policy wait for the store, and never admits more than the limit at two nodes',
+    title: 'lets requests wait for quota, and never admits more than the limit at two nodes',
     needs: 'store',
     async run(context) {
-      const strict = { ...context.limit(6), key: 'all', strict: true, degraded: 'closed' }
-      const nodes = [await context.start(strict), await context.start(strict)]
+      const leased = { ...context.limit(6), key: 'all', coordination: 'leases', degraded: 'closed' } as const
+      const nodes = [await context.start(leased), await context.start(leased)]
       const statuses: number[] = []
       // Until a busy machine has connected to the store nothing is let in.
       for (let i = 0; i < 100 && !statuses.includes(200); i++) statuses.push((await (nodes[0] as AdapterClient).send('/')).status)

@@ -30,6 +30,8 @@ export interface Figures {
   readonly block: Summary
   /** The same for the slowest node. */
   readonly slowestBlock: Summary
+  /** Requests that were admitted after a wait, as a part of all that were admitted. */
+  readonly waited: number
   /** Entries of syncs and changes of blocks, per key and interval. */
   readonly operations: number
 }
@@ -64,6 +66,10 @@ export function figuresOf(intervals: readonly IntervalMeasure[], limit: number):
     ),
     block: summarize(intervals.flatMap((interval) => interval.blockMean ?? [])),
     slowestBlock: summarize(intervals.flatMap((interval) => interval.blockSlowest ?? [])),
+    waited: part(
+      total((interval) => interval.waited),
+      total((interval) => interval.requests - interval.refused),
+    ),
     operations: part(
       total((interval) => interval.operations),
       intervals.length,

@@ -16,6 +16,8 @@ export interface IntervalMeasure {
   exact: number
   /** Requests that were refused. */
   refused: number
+  /** Requests that were admitted after a wait. */
+  waited: number
   /** Requests that were refused though an exact limiter, offered the same requests, would have admitted them. */
   falselyRefused: number
   /** Requests that were refused while the units really admitted left room for them. */
@@ -121,10 +123,17 @@ export class Ledger {
     return { interval, time, cost, exact, room: room.fits(time, cost), underLimit }
   }
 
-  /** What became of it. */
-  decided(offer: Offer, allowed: boolean): void {
-    const { interval, time, cost } = offer
+  /**
+   * What became of it.
+   *
+   * @param at when a request was decided that waited: it counts in the interval that runs then
+   */
+  decided(offer: Offer, allowed: boolean, at?: number): void {
+    const { cost } = offer
+    const time = at ?? offer.time
+    const interval = at === undefined ? offer.interval : this.at(at)
     if (allowed) {
+      if (at !== undefined && at > offer.time) interval.waited++
       interval.admitted += cost
       this.#options.room.took(time, cost)
       this.#taken.add(time, cost)
@@ -163,6 +172,7 @@ function emptyInterval(key: string, index: number): IntervalMeasure {
     admitted: 0,
     exact: 0,
     refused: 0,
+    waited: 0,
     falselyRefused: 0,
     refusedWithRoom: 0,
     refusedUnderLimit: 0,

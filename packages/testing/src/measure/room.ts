@@ -5,7 +5,7 @@ import { LeakyLevel } from './reference.ts'
  * only what is known to exceed the limit never refuses while there is room.
  */
 export interface Room {
-  /** Whether a request of this cost fits; to be asked for each request, before `took`. */
+  /** Whether a request of this cost fits; to be asked for each request, before `took`. Times don't go back. */
   fits(time: number, cost: number): boolean
   /** Units were really admitted. */
   took(time: number, units: number): void
@@ -26,15 +26,19 @@ export class FixedRoom implements Room {
   }
 
   fits(time: number, cost: number): boolean {
-    if (time >= this.#end) {
-      this.#end = (Math.floor(time / this.#interval) + 1) * this.#interval
-      this.#used = 0
-    }
+    this.#roll(time)
     return this.#used + cost <= this.#limit
   }
 
-  took(_time: number, units: number): void {
+  took(time: number, units: number): void {
+    this.#roll(time)
     this.#used += units
+  }
+
+  #roll(time: number): void {
+    if (time < this.#end) return
+    this.#end = (Math.floor(time / this.#interval) + 1) * this.#interval
+    this.#used = 0
   }
 }
 

@@ -55,7 +55,7 @@ export class Cluster {
     const context: NodeContext = { policy: scenario.policy, store, clock, random: () => draws.next(), place }
     const limiter = scenario.node?.(context) ?? throttlerOf(context, scenario)
     limiter.start?.()
-    this.nodes[place] = new ClusterNode(place, clock, limiter, scenario.shortcut ?? true)
+    this.nodes[place] = new ClusterNode(place, clock, limiter, scenario.shortcut ?? scenario.policy.coordination !== 'leases')
     this.#options.changed()
   }
 

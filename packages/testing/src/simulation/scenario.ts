@@ -18,7 +18,7 @@ export interface NodeDecision {
 export interface SimulatedNode {
   readonly nodeId: string
   check(key: string, cost?: number): NodeDecision
-  /** Used instead of `check` in scenarios with `strict`. */
+  /** Used instead of `check` where requests may wait. */
   checkAsync?(key: string, cost?: number): Promise<NodeDecision>
   /** As `check`, but nothing is counted; without it times to block and unblock are not measured. */
   peek?(key: string, cost?: number): NodeDecision
@@ -70,8 +70,8 @@ export interface Scenario {
    * to which something has happened, which may make a node think earlier of an exchange. Default false.
    */
   readonly timeBlocks?: boolean
-  /** Ask with `checkAsync`. Default false. */
-  readonly strict?: boolean
+  /** Ask with `checkAsync`. Default: where the policy's requests may wait. */
+  readonly waits?: boolean
   /** Further options of the throttlers. */
   readonly throttler?: Omit<ThrottlerOptions, 'policies' | 'store' | 'clock' | 'random'>
   /** Makes the nodes. Default: throttlers of `@weir/core`. */
@@ -81,7 +81,7 @@ export interface Scenario {
   /**
    * Don't ask a node again and again for a key that it has refused, as long as nothing but time has happened to it and
    * less than half of the time has passed that it told to wait, unless the store is away. Every 64th such request is asked nevertheless, and the
-   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true.
+   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true, but false with leases: units come back.
    */
   readonly shortcut?: boolean
 }

@@ -60,7 +60,7 @@ class Simulation {
   readonly #watch: ReadonlySet<string> | undefined
   readonly #blockWatches = new Map<Ledger, BlockWatch>()
   readonly #unblock: UnblockWatch
-  readonly #strict: boolean
+  readonly #waits: boolean
   readonly #timeBlocks: boolean
   #requests = 0
 
@@ -90,7 +90,7 @@ class Simulation {
     })
     this.#unblock = new UnblockWatch(this.#time, () => this.#cluster.nodes)
     this.#watch = scenario.watch && new Set(scenario.watch)
-    this.#strict = scenario.strict ?? false
+    this.#waits = scenario.waits ?? this.#policy.coordination === 'leases'
     this.#timeBlocks = scenario.timeBlocks ?? false
     if (isLeaky(this.#policy)) this.#store.handled = (request, reply) => this.#compare(request, reply)
     this.#store.observer = (_node, { entries, blocks }) => {
@@ -161,9 +161,9 @@ class Simulation {
     this.#requests++
     const ledger = this.#ledgerOf(key)
     const offer = ledger?.offer(this.#store.serverClock.now(), cost)
-    // No closures here, but for strict policies: this runs for every request of a flood.
+    // No closures here, but for policies whose requests wait: this runs for every request of a flood.
     if (node.refuses(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
-    else if (this.#strict && node.limiter.checkAsync !== undefined) {
+    else if (this.#waits && node.limiter.checkAsync !== undefined) {
       node.limiter.checkAsync(key, cost).then((decision) => this.#settle(node, key, cost, now, ledger, offer, decision))
       this.#time.touch()
     } else this.#settle(node, key, cost, now, ledger, offer, node.limiter.check(key, cost))
@@ -183,7 +183,7 @@ class Simulation {
     this.#digest.add(arrived, node.place, allowed)
     if (decision !== undefined) node.answered(key, cost, this.#time.now, decision)
     if (ledger === undefined || offer === undefined) return
-    ledger.decided(offer, allowed)
+    ledger.decided(offer, allowed, this.#waits ? this.#store.serverClock.now() : undefined)
     this.#observe(ledger, node, decision)
   }
 

@@ -4,6 +4,6 @@ import type { ContractContext } from './context.ts'
 export interface ContractCase {
   readonly title: string
   /** What of the fixture it can't do without. */
-  readonly needs?: readonly ('lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'rules')[]
+  readonly needs?: readonly ('lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases')[]
   run(context: ContractContext): Promise<void>
 }

@@ -4,7 +4,9 @@ import { bucketCases } from './buckets.ts'
 import type { ContractCase } from './case.ts'
 import { ContractContext } from './context.ts'
 import { countCases } from './counts.ts'
+import { decisionCases } from './decisions.ts'
 import type { StoreContractFixture } from './fixture.ts'
+import { leaseCases } from './leases.ts'
 import { nodeCases } from './nodes.ts'
 import { resetCases } from './resets.ts'
 import { windowCases } from './windows.ts'
@@ -19,7 +21,9 @@ export interface TestRunner {
 /** The test runner, and what a store can't do. */
 export interface StoreContractOptions extends TestRunner {
   /** What the fixture can't do, and why: the cases that need it are left out. */
-  readonly without?: { readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'rules']?: string }
+  readonly without?: {
+    readonly [need in 'lose' | 'goAway' | 'leftovers' | 'announcements' | 'statuses' | 'decisions' | 'rules' | 'leases']?: string
+  }
 }
 
 /**
@@ -43,7 +47,16 @@ export function storeContract(
   factory: () => StoreContractFixture | Promise<StoreContractFixture>,
   { describe, test, without = {} }: StoreContractOptions,
 ): void {
-  const cases: readonly ContractCase[] = [...countCases, ...windowCases, ...bucketCases, ...blockCases, ...resetCases, ...nodeCases]
+  const cases: readonly ContractCase[] = [
+    ...countCases,
+    ...windowCases,
+    ...bucketCases,
+    ...leaseCases,
+    ...blockCases,
+    ...resetCases,
+    ...nodeCases,
+    ...decisionCases,
+  ]
   describe(`${name} keeps the store contract`, () => {
     for (const { title, needs, run } of cases) {
       if (needs?.some((need) => without[need] !== undefined)) continue

@@ -5,7 +5,6 @@ import { spanEnd } from '../../time/intervals.ts'
 import { type Active, nodesOf } from '../shared/active-key.ts'
 import { divisorFor, smooth, threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
-import { Reservations } from '../shared/reservations.ts'
 import type { WindowMeter } from '../shared/window-meter.ts'
 import type { WindowRecords } from '../shared/window-records.ts'
 import type { WindowRule } from '../shared/window-rule.ts'
@@ -18,14 +17,12 @@ import type { WindowRule } from '../shared/window-rule.ts'
  */
 export class BackgroundFixedWindow implements WindowRule {
   readonly remembers: number = 0
-  readonly reservations: Reservations
   readonly #meter: WindowMeter
   readonly #records: WindowRecords
 
   constructor(meter: WindowMeter) {
     this.#meter = meter
     this.#records = meter.records
-    this.reservations = new Reservations(meter, this)
   }
 
   most(slot: number): number {

@@ -12,5 +12,6 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   // does not import them has none of it.
   background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
   spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
+  leases: (site, exchange) => exchange.fixedWindow.leases(site, exchange),
   step: EPOCH_STEP,
 } satisfies Algorithm)

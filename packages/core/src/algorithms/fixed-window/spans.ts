@@ -14,7 +14,6 @@ import type { PastCount, WindowRule } from '../shared/window-rule.ts'
  */
 export class PublishedFixedWindow implements WindowRule {
   readonly remembers: number = 0
-  readonly reservations: undefined
   readonly #meter: WindowMeter
   readonly #records: WindowRecords
 

@@ -1,9 +1,20 @@
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
+import type { Lease } from '../../store/leases/lease.ts'
 import type { Reservation } from '../meter.ts'
 import type { LateCount } from './late-counts.ts'
 
-/** What an entry of a batch stands for: the record in a slot, counts of a cell that is over, or a waiting request. */
-export type Ticket = number | LateCount | Reservation
+/** An ask for quota: which lease of a key it is for, and the requests that wait for it. */
+export interface LeaseTicket {
+  readonly kind: 'lease'
+  readonly slot: number
+  /** The key's leases, whatever is in the slot by now. */
+  readonly of: object
+  readonly lease: Lease
+  readonly waiting: readonly Reservation[]
+}
+
+/** What an entry of a batch stands for: the record in a slot, counts of a cell that is over, or an ask for quota. */
+export type Ticket = number | LateCount | LeaseTicket
 
 /** Whose an entry is: the counter that is told what became of it. Times are of the monotonic clock. */
 export interface EntryOwner {

@@ -1,7 +1,7 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, STRIDE, TAG } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
-import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, STRICT, type Stats } from '../../report/stats.ts'
+import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../../report/stats.ts'
 import { type Cell, lastCellOf, type StorePolicy, type SyncEntry, type SyncResult, type TotalAnnouncement } from '../../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
@@ -303,8 +303,7 @@ export abstract class GatedMeter implements Exchanging {
   wantExchange(slot: number, now: number, reason: number): void {
     const flags = this.table.flags[slot] as number
     if ((flags & (IN_FLIGHT | DUE)) !== 0) return
-    // Each waiting request is counted when it is sent.
-    if (reason !== STRICT) this.stats.countExchange(reason)
+    this.stats.countExchange(reason)
     this.#queue(slot, Math.max(now, this.sentAt(slot) + SPACING))
   }
 

@@ -1,6 +1,7 @@
 import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
 import type { BlockChange, Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import type { LeaseAsk, LeaseNotice } from '../../store/leases/ask.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
@@ -35,6 +36,7 @@ export interface Exchange {
 export interface SharedMeters {
   background(site: SharedSite, exchange: Exchange): Exchanging
   spans(site: SharedSite, exchange: Exchange): Exchanging
+  leases(site: SharedSite, exchange: StoreExchange): Exchanging
 }
 
 /** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
@@ -46,8 +48,13 @@ export interface CentralAlgorithm {
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
 export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
-  /** Makes the meter of a policy whose requests the store decides about, beside what it is made from. */
-  central(algorithm: CentralAlgorithm, site: SharedSite): Exchanging
+  /** How long nodes count as live that are not heard of, in milliseconds. */
+  readonly lifetime: number
+  /**
+   * Makes the meter of a policy whose requests the store decides about. It is loaded with the first of them; until then the
+   * algorithm's own local meter stands in its place, and `become` is called when it is there.
+   */
+  central(algorithm: CentralAlgorithm, site: SharedSite, become: (meter: Exchanging) => void): { meter: Meter; loaded: boolean }
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -89,6 +96,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   undue(slot: number): void
   /** Totals that the store announced. */
   announced(announcement: TotalAnnouncement, now: number): void
+  /** News of quota that nodes have taken ahead. */
+  heardLease?(notice: LeaseNotice, now: number): void
   /** Adds to `batch` what a span's end must send of slots from `from` on; returns where to go on, or -1 at the end. */
   scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   /** A block that the store or another node tells of; see `KeyBlocks.hear`. */
@@ -101,6 +110,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   usedIn(cells: readonly Cell[], now: number): number
   /** The cells to ask the store for, to know a key's units, nothing taken. */
   askedCells(): Cell[]
+  /** The ask to know a key's units by, where quota is taken ahead. */
+  askedLease?(id: string): LeaseAsk
   /** Asks the store for a key's units in a way of its own; undefined when it does not answer within `deadline` milliseconds. */
   inquire?(id: string, deadline: number): Promise<SyncResult | undefined>
   /** The store, or another node through it, tells of a reset of a key. */

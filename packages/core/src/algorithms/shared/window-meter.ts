@@ -3,7 +3,7 @@ import { sumOf } from '../../keys/units.ts'
 import { CLOSE, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import type { Refusal, Reserving } from '../meter.ts'
+import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from './batch.ts'
 import { GatedMeter } from './gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from './site.ts'
@@ -36,10 +36,6 @@ export class WindowMeter extends GatedMeter {
     this.jitter = !published
     this.records = new WindowRecords(this, () => this.rule)
     this.rule = rule(this)
-  }
-
-  get reserving(): Reserving | undefined {
-    return this.policy.strict ? this.rule.reservations : undefined
   }
 
   override remaining(slot: number, now: number): number {
@@ -98,15 +94,6 @@ export class WindowMeter extends GatedMeter {
     batch.add(this, slot, this.entryOf(this.site.idOf(slot), [{ ordinal, taken: sumOf(own, given), given }]))
   }
 
-  override collect(slot: number, now: number, batch: Batch): void {
-    if (this.rule.reservations?.collect(slot, now, batch) !== true) super.collect(slot, now, batch)
-  }
-
-  override undue(slot: number): void {
-    super.undue(slot)
-    this.rule.reservations?.undue(slot)
-  }
-
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
     const cell = entry.cells[0]
     const reply = result.cells[0]
@@ -121,7 +108,6 @@ export class WindowMeter extends GatedMeter {
       else this.#acknowledgeLate(ticket, cell, reply)
       if (result.blocked > 0) this.blockRemotely(ticket, result.blocked, now, result.manual === true, now - sent)
     }
-    if (typeof ticket === 'number') this.rule.reservations?.goOn(ticket, now)
   }
 
   #settled(slot: number): void {

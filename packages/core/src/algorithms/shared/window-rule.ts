@@ -1,22 +1,10 @@
 import type { SourceIndex } from '../../report/stats.ts'
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
-import type { Reserving } from '../meter.ts'
-import type { Batch } from './batch.ts'
 import type { LateCount } from './late-counts.ts'
 
 /** The counts of one key in an interval that is over. */
 export type PastCount = Pick<LateCount, 'key' | 'ordinal' | 'taken' | 'given'>
-
-/** Requests that wait for the store, as the meter of their keys sees them. */
-export interface WaitingRequests extends Reserving {
-  /** Sends a key's requests; false where none waits or an exchange of the key is under way. */
-  collect(slot: number, now: number, batch: Batch): boolean
-  /** Sends what came while an exchange of the key was under way. */
-  goOn(slot: number, now: number): void
-  /** The store is away: requests are decided without it. */
-  undue(slot: number): void
-}
 
 /**
  * What a node admits by the counts of a `WindowMeter`, and what it makes of what the others say: that in which the algorithms
@@ -25,8 +13,6 @@ export interface WaitingRequests extends Reserving {
 export interface WindowRule {
   /** How many intervals before the running one decisions still look at. */
   readonly remembers: number
-  /** Requests that wait for the store, where the coordination knows such. */
-  readonly reservations: WaitingRequests | undefined
   /** Decides where the gate alone does not, and sets the gate; as `Meter.admits`. */
   reconsider(slot: number, cost: number, now: number, count: boolean): boolean
   /** Units that this node may count in the running interval. */

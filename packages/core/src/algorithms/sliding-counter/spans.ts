@@ -20,7 +20,6 @@ import type { PastCount, WindowRule } from '../shared/window-rule.ts'
 export class PublishedSlidingCounter implements WindowRule {
   /** What the interval before the running one held is still part of the sum. */
   readonly remembers: number = 1
-  readonly reservations: undefined
   readonly #meter: WindowMeter
   readonly #records: WindowRecords
 

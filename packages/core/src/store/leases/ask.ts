@@ -29,6 +29,10 @@ export interface LeaseAsk {
   readonly limit: number
   /** Live nodes as far as this one knows. */
   readonly nodes: number
+  /** Milliseconds before an interval's begin from when on its units are granted: the length of a span. */
+  readonly early: number
+  /** How long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss. */
+  readonly lifetime: number
 }
 
 /** What the store answers. Units, but for the times and `epoch`. */
@@ -51,6 +55,7 @@ export interface LeaseReply {
 
 /** News of a key's units in one interval, for nodes that did not ask. */
 export interface LeaseNotice {
+  readonly type: 'lease'
   readonly policyId: string
   readonly key: string
   readonly ordinal: Ordinal

@@ -1,4 +1,4 @@
-import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
+import { endOf, startOf } from '../../time/intervals.ts'
 import type { LeaseAsk, LeaseReply } from './ask.ts'
 
 /** What the store knows of one node (one incarnation of it) in one interval of a key. Units; all but `seq` as in `LeaseAsk`. */
@@ -44,8 +44,8 @@ export function newLeaseRecord(): LeaseRecord {
 }
 
 /** Whether the store grants units of this interval: the one that runs by its clock, and in the last span the next one. */
-export function servesLease(ordinal: Ordinal, now: number, interval: number, span: number): boolean {
-  return now >= startOf(ordinal, interval) - span && now < endOf(ordinal, interval)
+export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval: number): boolean {
+  return now >= startOf(ordinal, interval) - early && now < endOf(ordinal, interval)
 }
 
 /**
@@ -57,9 +57,8 @@ export function servesLease(ordinal: Ordinal, now: number, interval: number, spa
  *
  * @param row by which the record knows the node's incarnation
  * @param now the store's clock, milliseconds
- * @param lifetime how long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss
  */
-export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now: number, lifetime: number): LeaseNews {
+export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now: number): LeaseNews {
   const before = ask.limit - record.out
   const wasTail = record.tail
   if (ask.epoch > record.epoch) clearRecord(record, ask.epoch)
@@ -69,7 +68,7 @@ export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now:
     record.rows.set(row, mine)
   }
   const lost = ask.granted > mine.granted
-  if (lost) record.quietUntil = now + lifetime
+  if (lost) record.quietUntil = now + ask.lifetime
   change(record, mine, {
     granted: Math.max(mine.granted, ask.granted),
     returned: Math.max(mine.returned, ask.returned),

@@ -1,3 +1,2 @@
-export type { LeaseAsk, LeaseNotice, LeaseReply } from './ask.ts'
 export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, servesLease } from './grant.ts'
 export { askFor, hearReply, hearReset, heldOf, type Lease, type LeaseWish, newLease, surrender, takeLease } from './lease.ts'

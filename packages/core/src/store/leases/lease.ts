@@ -65,19 +65,17 @@ export function surrender(lease: Lease, keep: number): void {
   lease.returned += Math.max(0, heldOf(lease) - Math.max(0, keep))
 }
 
-/** What requests that wait need of a key, and how much it is to have beyond that. */
-export interface LeaseWish {
+/** What requests that wait need of a key, and how much it is to have beyond that. The rest as in `LeaseAsk`. */
+export interface LeaseWish extends Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
   /** Units of the first request that waits, and of all of them; 0 when none does. */
   readonly first: number
   readonly waiting: number
   /** Units to hold beyond these. */
   readonly ahead: number
-  readonly limit: number
-  readonly nodes: number
 }
 
 /** The next ask for a lease. */
-export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes }: LeaseWish): LeaseAsk {
+export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, early, lifetime }: LeaseWish): LeaseAsk {
   const { ordinal, incarnation, granted, returned, taken, given, cleared, epoch } = lease
   const short = granted - heldOf(lease)
   const all = waiting > 0 ? Math.max(granted, short + waiting) : granted
@@ -96,6 +94,8 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes }: Le
     upTo: ahead > 0 ? Math.max(all, short + waiting + ahead) : all,
     limit,
     nodes,
+    early,
+    lifetime,
   }
 }
 
@@ -106,7 +106,8 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes }: Le
  */
 export function hearReply(lease: Lease, ask: LeaseAsk, reply: LeaseReply, sent: number, received: number, interval: number): void {
   if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation) return
-  lease.granted = Math.max(lease.granted, reply.granted)
+  // Whatever a store says, a node never has more than the limit.
+  lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))
   // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
   lease.from = Math.min(lease.from, received + (startOf(lease.ordinal, interval) - reply.now))
   lease.until = Math.max(lease.until, sent + (endOf(lease.ordinal, interval) - reply.now))

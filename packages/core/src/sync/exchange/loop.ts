@@ -59,7 +59,7 @@ const MOST_IN_FLIGHT = 4
  */
 const PROBE = 200
 /** A node that is not heard of for so many heartbeats no longer counts as live. */
-const HEARTBEATS_MISSED = 4
+export const HEARTBEATS_MISSED = 4
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
@@ -302,6 +302,7 @@ export class SyncLoop {
           ttl: this.#heartbeatEvery * HEARTBEATS_MISSED,
           cursor: this.#cursor,
           policies: this.#meters().map((meter) => meter.storePolicy),
+          ...(this.#meters().some(({ askedLease }) => askedLease !== undefined) && { leases: true }),
           ...this.#observer.about(now),
         },
       }),

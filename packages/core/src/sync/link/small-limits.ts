@@ -4,20 +4,20 @@ import type { Coordinated } from '../../throttler/coordinator.ts'
 
 /**
  * Tells once of each policy whose limit is less than two units for each node: requests that come together are decided before any node hears
- * of the others'. Requests to a `strict` policy wait for the store instead.
+ * of the others'. With other coordinations they wait for the store, or that is what was asked for.
  *
  * @param nodes live nodes, more than one
  */
 export function noticeSmallLimits(throttlers: readonly Coordinated[], nodes: number): void {
   for (const throttler of throttlers) {
     for (const { policy } of throttler.limiters) {
-      const { name, limit, coordination, strict } = policy
-      if (coordination !== 'background' || strict || limit >= 2 * nodes) continue
+      const { name, limit, coordination } = policy
+      if (coordination !== 'background' || limit >= 2 * nodes) continue
       const most = Math.floor(limit) * nodes
       throttler.warn(
         new WeirError(
           'WEIR_SMALL_LIMIT',
-          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy strict: true, or send each client to one node; see docs/guides/small-limits.md.`,
+          `The limit of the policy ${show(name)} is ${limit}, less than 2 for each of ${nodes} nodes: a client that sends many requests at the same moment may get up to ${most} through. Where that matters, give the policy coordination: "leases", or send each client to one node; see docs/guides/small-limits.md.`,
         ),
         name,
       )

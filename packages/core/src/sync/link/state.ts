@@ -85,6 +85,7 @@ export class StoreState {
       if (now >= meter.rollAt) meter.roll(now)
       if (announcement.type === 'total') meter.announced(announcement, now)
       else if (announcement.type === 'ask') meter.tellAll(key, now)
+      else if (announcement.type === 'lease') meter.heardLease?.(announcement, now)
       else {
         const { remaining, manual = false, epoch } = announcement
         if (epoch !== undefined) meter.hearReset(key, epoch, now)
@@ -169,6 +170,7 @@ export class StoreState {
     }
     for (const block of reply.blocks) this.announced({ type: 'block', ...block }, received - sent, GLOBAL)
     for (const total of reply.hot) this.announced(total)
+    for (const notice of reply.leases ?? []) this.announced(notice)
     if (this.#generation !== undefined && this.#generation !== reply.generation) this.#storeLostData(received)
     this.#generation = reply.generation
   }

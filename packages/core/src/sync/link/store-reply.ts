@@ -14,6 +14,7 @@ import type {
   TotalAnnouncement,
 } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
+import { readLease, readNotice } from './lease-reply.ts'
 import { LONGEST_RULES } from './told-rule.ts'
 
 /*
@@ -30,11 +31,12 @@ import { LONGEST_RULES } from './told-rule.ts'
  *         taken     units, 0 to MOST; `level` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
  *         granted   a boolean
+ *         lease     where the entry has one: see `lease-reply.ts`
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
- *     heartbeat     { nodes, generation, cursor, blocks, hot, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
+ *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
  *                   nodes (1 to MOST_NODES), generation, cursor and ahead is, or a list is none; in lists each item stands for itself
  *     announcement  { type: 'total', policyId, key, cells, epoch? }, { type: 'block', policyId, key, remaining, manual?, epoch? } or
- *                   { type: 'ask', policyId, key }
+ *                   { type: 'ask', policyId, key }, or a lease's
  *       epoch       a whole number of milliseconds, a time of the epoch; `manual` is true where it is not left out
  *
  * What is unusable counts as not answered: a reply like a failed exchange, an entry or a block like one whose part of the
@@ -101,12 +103,14 @@ function readReply(reply: unknown, request: SyncRequest, nonsense: Nonsense): Sy
 /** The store left a part out, as it may. */
 const MISSING: unique symbol = Symbol('missing')
 
-function readResult(value: unknown, { policy, cells: sent }: SyncEntry): SyncResult | undefined {
+function readResult(value: unknown, { policy, cells: sent, lease: ask }: SyncEntry): SyncResult | undefined {
   if (!isObject(value)) return undefined
   const { blocked, granted } = value
+  const lease = ask && readLease(value['lease'])
+  if (ask !== undefined && lease === undefined) return undefined
   if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
   const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
-  return cells && readRest({ cells, blocked, granted }, value)
+  return cells && readRest({ cells, blocked, granted, ...(lease && { lease }) }, value)
 }
 
 /** Adds what most results, blocks and totals do without; undefined where it can't be used. */
@@ -161,7 +165,7 @@ function readCell(value: unknown): Cell | undefined {
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {
   if (!isObject(value)) return undefined
-  const { nodes, generation, cursor, blocks, hot, ahead, watched, statuses, rules } = value
+  const { nodes, generation, cursor, blocks, hot, leases, ahead, watched, statuses, rules } = value
   if (!Number.isSafeInteger(nodes) || (nodes as number) < 1 || (nodes as number) > MOST_NODES) return undefined
   if (!isText(generation, LONGEST_TEXT) || !isText(cursor, LONGEST_TEXT) || !isList(blocks) || !isList(hot)) return undefined
   if (ahead !== undefined && !(typeof ahead === 'number' && isTime(time + ahead))) return undefined
@@ -181,6 +185,7 @@ function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number,
       },
       () => nonsense('a hot key'),
     ),
+    ...(isList(leases) && { leases: readItems(leases, MOST_ITEMS, readNotice, () => nonsense('news of a lease')) }),
     ...(ahead !== undefined && { ahead: ahead as number }),
     watched: watched === true,
     ...(isList(statuses) && { statuses: readItems(statuses, MOST_STATUSES, readStatus, () => nonsense('the status of a node')) }),
@@ -247,6 +252,7 @@ export function checkAnnouncement(
     const known = policyOf(policyId)
     if (known === undefined) return MISSING
     if (type === 'total') return readTotal(value, known)
+    if (type === 'lease') return readNotice(value)
     if (type === 'ask') return isText(key, LONGEST_KEY) ? { type, policyId, key } : undefined
     if (type !== 'block') return undefined
     const block = readBlock(value)

@@ -141,19 +141,6 @@ test('nothing is held back where all nodes together might fill what is left when
   await close()
 })
 
-test('a request that asks the store takes it along', async () => {
-  const { world, nodes, sent, total, close } = await sixNodes({ ...small, strict: true })
-  const [one] = nodes
-  one.check('a')
-  await world.run(100)
-  expect(sent(one)).toEqual([])
-  const waiting = one.checkAsync('a')
-  await world.run(5)
-  expect((await waiting).allowed).toBe(true)
-  expect(total('a')).toBe(2)
-  await close()
-})
-
 test('a node that is closed sends it', async () => {
   const { world, nodes, total, close } = await sixNodes()
   const [one] = nodes

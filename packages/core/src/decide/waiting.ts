@@ -1,24 +1,21 @@
 import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import type { AskingHost, Keys } from './asking.ts'
+import type { Asking, AskingHost, Keys } from './asking.ts'
 import { refuse, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import type { Limiter } from './limiter.ts'
 
-/** A request waits for the store at most this long, in milliseconds. */
-const STRICT_DEADLINE = 50
-
-/** Decisions of policies with `strict`: near its limit a request waits for units that the store grants. */
-export class StrictDecisions {
+/** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
+export class WaitingDecisions {
   readonly #host: AskingHost
 
   constructor(host: AskingHost) {
     this.#host = host
   }
 
-  /** The places of the policies that would let the request pass by what is known, but are to ask the store first. */
+  /** The places of the policies that are to ask the store, where none refuses the request by what is known. */
   whoMustAsk(keys: Keys, costs: readonly number[], places: readonly number[], applied: number = places.length): number[] {
     const host = this.#host
     const { limiters } = host
@@ -32,14 +29,20 @@ export class StrictDecisions {
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
       const slot = limiter.locate(boundedOnce(key))
       if (slot < 0) continue
-      if (!limiter.meter.admits(slot, host.costOf(costs[i], i), now)) return []
-      if (!limiter.policy.dryRun && limiter.meter.reserving?.mustAsk(slot, now)) asking.push(i)
+      const cost = host.costOf(costs[i], i)
+      const { dryRun } = limiter.policy
+      if (!dryRun && limiter.meter.reserving?.mustAsk(slot, cost, now) === true) asking.push(i)
+      else if (!dryRun && !limiter.meter.admits(slot, cost, now)) return []
     }
     return asking
   }
 
-  /** Asks the store for the units of the policies at the places `asking`, then decides on the others. */
-  async decide(keys: Keys, costs: readonly number[], asking: readonly number[]): Promise<Decision> {
+  /**
+   * Asks the store for the units of the policies at the places `asking`, then decides on the others.
+   *
+   * @param others decides where some of the others ask the store too
+   */
+  async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
     const host = this.#host
     const before = host.limiters
     const asked = await Promise.all(
@@ -61,7 +64,15 @@ export class StrictDecisions {
       restKeys[place] = keys[i]
       restCosts[place] = costs[i] as number
     }
-    const decision = host.decide(restKeys, restCosts, !refused)
+    const decision =
+      others === undefined || refused
+        ? host.decide(restKeys, restCosts, !refused)
+        : await others.decide(
+            restKeys,
+            restCosts,
+            limiters.map((_, place) => place),
+            limiters.length,
+          )
     const now = host.clock.monotonic()
     const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
@@ -85,10 +96,10 @@ export class StrictDecisions {
     const { clock } = this.#host
     return new Promise((resolve) => {
       const reservation: Reservation = {
-        kind: 'reservation',
         slot: limiter.locate(key),
         cost,
         abandoned: false,
+        recalled: false,
         answer: (granted, ordinal = limiter.cell.ordinal) => {
           clock.clearTimeout(timer)
           resolve({ granted, ordinal })
@@ -97,7 +108,7 @@ export class StrictDecisions {
       const timer = clock.setTimeout(() => {
         reservation.abandoned = true
         resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
-      }, STRICT_DEADLINE)
+      }, limiter.policy.deadline)
       const reserving = limiter.meter.reserving as Reserving
       reserving.reserve(reservation, clock.monotonic())
     })

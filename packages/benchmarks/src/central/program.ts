@@ -1,0 +1,96 @@
+import { Redis } from 'ioredis'
+import { input, report } from '../harness/child.ts'
+import { median, percentile } from '../harness/statistics.ts'
+import { CONTENDERS, type ContenderName, LIMIT } from './contenders.ts'
+
+export interface CentralInput {
+  readonly port: number
+  readonly contender: ContenderName
+  /** Decisions that are made one after the other, and decisions of which `IN_FLIGHT` are under way at once. */
+  readonly single: number
+  readonly many: number
+}
+
+export interface CentralResult {
+  /** Milliseconds from asking to the decision, one at a time. */
+  readonly p50: number
+  readonly p99: number
+  /** Of Redis, microseconds for each decision. */
+  readonly redis: number
+  /** Of this process, microseconds for each decision. */
+  readonly client: number
+  /** Sent to Redis for a decision. */
+  readonly sent: number
+  /** What the scripts call there in turn, for each decision; heartbeats count here. */
+  readonly inside: number
+}
+
+const IN_FLIGHT = 50
+const KEYS = 1000
+
+const { port, contender, single, many } = input<CentralInput>()
+if ((KEYS + single + many) / KEYS > LIMIT) throw new Error('Keys would come to their limit')
+const admin = new Redis({ port, host: '127.0.0.1' })
+
+/** What all clients of this process send but what this measurement itself does. */
+let sent = 0
+const { sendCommand } = Redis.prototype
+Redis.prototype.sendCommand = function (this: Redis, ...args: Parameters<typeof sendCommand>) {
+  if (this !== admin) sent++
+  return sendCommand.apply(this, args)
+}
+
+/** CPU microseconds of Redis, and the commands it has called, those of scripts included. */
+async function info(): Promise<{ cpu: number; calls: number }> {
+  const text = String(await admin.info('everything'))
+  const number = (name: string) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(text)?.[1])
+  let calls = 0
+  for (const [, count] of text.matchAll(/^cmdstat_(?!info:)[^:]+:calls=(\d+)/gm)) calls += Number(count)
+  return { cpu: (number('used_cpu_user') + number('used_cpu_sys')) * 1e6, calls }
+}
+
+const redis = new Redis({ port, host: '127.0.0.1' })
+const decides = await CONTENDERS[contender](redis)
+let asked = 0
+async function decide(): Promise<void> {
+  const key = `user:${asked++ % KEYS}`
+  if (!(await decides(key))) throw new Error(`${contender} has refused ${key}`)
+}
+
+// Each key is made, and all code has run.
+for (let i = 0; i < KEYS; i++) await decide()
+
+const waits: number[] = []
+const commands: number[] = []
+for (let i = 0; i < single; i++) {
+  const sentBefore = sent
+  const begin = performance.now()
+  await decide()
+  waits.push(performance.now() - begin)
+  commands.push(sent - sentBefore)
+}
+
+const before = await info()
+sent = 0
+const cpu = process.cpuUsage()
+const last = asked + many
+await Promise.all(
+  Array.from({ length: IN_FLIGHT }, async () => {
+    while (asked < last) await decide()
+  }),
+)
+const { user, system } = process.cpuUsage(cpu)
+const own = sent
+const after = await info()
+
+const result: CentralResult = {
+  p50: percentile(waits, 0.5),
+  p99: percentile(waits, 0.99),
+  redis: (after.cpu - before.cpu) / many,
+  client: (user + system) / many,
+  // The median: a heartbeat is of no decision.
+  sent: median(commands),
+  inside: (after.calls - before.calls - own) / many,
+}
+report(result)
+process.exit(0)

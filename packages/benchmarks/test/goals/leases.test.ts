@@ -1,0 +1,4 @@
+import { LEASED } from './picks.ts'
+import { holdGoals } from './short.ts'
+
+holdGoals(LEASED)

@@ -1,0 +1,105 @@
+import { heldOf, type Lease, newLease } from '../../../store/leases/lease.ts'
+import type { Ordinal } from '../../../time/intervals.ts'
+import type { Reservation } from '../../meter.ts'
+
+/** Requests of a key are expected to come as they did in this part of an interval before. */
+const MEMORY = 1 / 6
+/** Of a key's use, as far as nodes have told it, this part of the limit tells a node's share. */
+const TELLING = 0.05
+
+/** What a node has of one key: its leases, who waits for them, and how fast they are used. Times are of the monotonic clock. */
+export class KeyLeases {
+  current: Lease
+  /** That of the next interval, taken in the last span of this one. */
+  next: Lease | undefined
+  /** Requests that wait for units, in the order in which they came. */
+  waiting: Reservation[] = []
+  /** The store has nothing for this key until then, or until something else is heard. */
+  emptyUntil: number = Number.NEGATIVE_INFINITY
+  /** Nodes give back what they hold: the store is asked again then, or when it says that it has something. */
+  recallUntil: number = Number.NEGATIVE_INFINITY
+  sentAt: number = Number.NEGATIVE_INFINITY
+  /** What the store has been told: see `unsaid`. */
+  saidTaken = 0
+  saidGiven = 0
+  saidReturned = 0
+  /** The store wants to hear of it, whether or not there is anything new. */
+  report = false
+  /** So many units left are few: more are asked for. */
+  low = 0
+  /** Units per millisecond; NaN while nothing is known. */
+  pace: number = Number.NaN
+  /** Milliseconds to an answer. */
+  roundTrip = 0
+  /** This node's part of the key's use; NaN while nothing is known. */
+  #share = Number.NaN
+  #measuredAt: number
+  #measured = 0
+
+  constructor(lease: Lease, now: number) {
+    this.current = lease
+    this.#measuredAt = now
+  }
+
+  /** Brings it to another interval; what was left of the last one is gone. */
+  moveTo(ordinal: Ordinal, incarnation: number, limit: number, now: number, interval: number): void {
+    this.measure(now, interval)
+    this.#learnShare(limit)
+    const { next } = this
+    this.current = next?.ordinal === ordinal ? next : newLease(ordinal, incarnation, limit)
+    this.next = undefined
+    this.emptyUntil = Number.NEGATIVE_INFINITY
+    this.saidTaken = this.saidGiven = this.saidReturned = 0
+    this.#measured = 0
+  }
+
+  /** Whether the store lacks something of what this node has used or given back. */
+  get unsaid(): boolean {
+    const { taken, given, returned } = this.current
+    return taken !== this.saidTaken || given !== this.saidGiven || returned !== this.saidReturned
+  }
+
+  /** The store is told of all. */
+  said(): void {
+    const { taken, given, returned } = this.current
+    this.saidTaken = taken
+    this.saidGiven = given
+    this.saidReturned = returned
+    this.report = false
+  }
+
+  /** Measures the pace since the last time. */
+  measure(now: number, interval: number): void {
+    const passed = now - this.#measuredAt
+    if (!(passed > 0)) return
+    const { taken, given } = this.current
+    const pace = Math.max(0, taken - given - this.#measured) / passed
+    const weight = 1 - Math.exp(-passed / (interval * MEMORY))
+    this.pace = Number.isNaN(this.pace) ? (this.current.heard === 0 ? Number.NaN : pace) : this.pace + weight * (pace - this.pace)
+    this.#measuredAt = now
+    this.#measured = taken - given
+  }
+
+  /** Units to hold beyond those that waiting requests need, for the rest of an interval. */
+  ahead(lease: Lease, left: number, nodes: number, limit: number): number {
+    if (lease.tail || left <= 0) return 0
+    const held = Math.max(0, heldOf(lease))
+    const expected = Number.isNaN(this.pace) ? Number.POSITIVE_INFINITY : this.pace * left
+    if (held >= expected) return 0
+    // Half of what is left, by share, so that who comes later finds something too.
+    const fair = Math.max(1, Math.floor((lease.free / 2) * this.#shareOf(lease, nodes, limit)))
+    return Math.max(held, Math.min(Math.ceil(expected + Math.sqrt(expected)), fair))
+  }
+
+  #shareOf({ used }: Lease, nodes: number, limit: number): number {
+    // Of the same moment: what the store knew of all nodes, and of this one.
+    const own = this.saidTaken - this.saidGiven
+    if (used >= TELLING * limit && own > 0) return Math.min(1, own / Math.max(used, own))
+    return Number.isNaN(this.#share) ? 1 / nodes : this.#share
+  }
+
+  #learnShare(limit: number): void {
+    const { used } = this.current
+    if (used >= TELLING * limit) this.#share = Math.min(1, (this.saidTaken - this.saidGiven) / used)
+  }
+}

@@ -1,0 +1,514 @@
+import { BLOCKED, DUE, IN_FLIGHT } from '../../../keys/key-table.ts'
+import { CLOSE, COUNTDOWN, GLOBAL, LEASE, RESEND, type SourceIndex, SPAN_END } from '../../../report/stats.ts'
+import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
+import type { LeaseAsk, LeaseNotice } from '../../../store/leases/ask.ts'
+import { servesLease } from '../../../store/leases/grant.ts'
+import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
+import { endOf, type Ordinal, ordinalAt } from '../../../time/intervals.ts'
+import type { Refusal, Reservation, Reserving } from '../../meter.ts'
+import type { Batch, LeaseTicket, Ticket } from '../../shared/batch.ts'
+import { GatedMeter } from '../../shared/gated-meter.ts'
+import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
+import { KeyLeases } from './key-leases.ts'
+
+/** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
+const SCAN_STEP = 20_000
+/** Idle intervals after which a key is forgotten. */
+const IDLE_INTERVALS = 2
+/** A store that had nothing for a key is asked again after this part of the interval, and after so many milliseconds at most. */
+const EMPTY_PART = 1 / 20
+const EMPTY_MOST = 1_000
+/** More is asked for when what is left lasts for so many round trips and milliseconds. */
+const LOW_ROUND_TRIPS = 2
+const LOW_TIME = 2
+/** An ask without an answer is repeated for requests that wait after so many round trips and milliseconds. */
+const LOST_ROUND_TRIPS = 4
+const LOST_TIME = 10
+/** How much before the last span the next interval's quota may be asked for, in spans: clocks differ a little. */
+const EARLY = 1.25
+
+/** Of all leases of this process: no two beginnings of a key's counts are alike to the store. */
+let incarnations = 0
+
+/**
+ * Fixed windows by quota taken ahead: a request is admitted at once as long as the node holds units of its key, and waits for the
+ * store where it holds none. The protocol is in `store/leases`; here is when to ask, and for how much.
+ */
+export class LeaseMeter extends GatedMeter implements Reserving {
+  override readonly jitter: boolean = true
+  readonly #leases: StoreExchange
+  readonly #keys: (KeyLeases | undefined)[] = []
+  #incarnation = ++incarnations
+
+  constructor(site: SharedSite, exchange: StoreExchange) {
+    const { id, interval, limit } = site.policy
+    super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval })
+    this.#leases = exchange
+  }
+
+  get reserving(): Reserving {
+    return this
+  }
+
+  /** Units that this node holds of all keys. */
+  get held(): number {
+    let units = 0
+    for (const key of this.#keys) if (key !== undefined && key.current.ordinal === this.ordinal) units += Math.max(0, heldOf(key.current))
+    return units
+  }
+
+  override take(slot: number, cost: number, now: number = Number.NaN): boolean {
+    const key = this.#keys[slot]
+    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0 || !takeLease(key.current, cost, now)) return false
+    this.admitted += cost
+    if (heldOf(key.current) <= key.low) this.#runsLow(slot, key, now)
+    return true
+  }
+
+  override fits(slot: number, cost: number, now: number = Number.NaN): boolean {
+    const key = this.#keys[slot]
+    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0) return false
+    const { current } = key
+    return heldOf(current) >= cost && now >= current.from && now < current.until
+  }
+
+  override fullBy(): SourceIndex | -1 {
+    return -1
+  }
+
+  override admits(slot: number, cost: number, now: number, count = true): boolean {
+    if (this.blockOf(slot, now) !== undefined) return false
+    const key = this.#keyOf(slot, now)
+    if (this.fits(slot, cost, now)) return true
+    if (this.storeAway) return this.#admitsAlone(slot, key, cost)
+    const { dryRun } = this.policy
+    if (dryRun && count) this.#want(slot, now)
+    // A policy that only watches lets nothing wait, so it counts beyond what it holds.
+    return dryRun && heldOf(key.current) + key.current.free >= cost
+  }
+
+  /** Without the store a node goes on with what it holds, and as its policy says. */
+  #admitsAlone(slot: number, { current }: KeyLeases, cost: number): boolean {
+    const { degraded } = this.policy
+    if (degraded === 'open') return true
+    if (degraded === 'closed') return false
+    const limit = this.site.limitOf(slot)
+    const others = Math.min(current.free, limit) / this.nodes
+    return current.taken - current.given + cost <= Math.min(limit, current.granted - current.returned + others)
+  }
+
+  override add(slot: number, cost: number, now: number = Number.NaN): void {
+    const key = this.#keyOf(slot, Number.isNaN(now) ? this.rollAt - this.policy.interval : now)
+    key.current.taken += cost
+    this.admitted += cost
+    if (heldOf(key.current) <= key.low) this.#want(slot, now)
+  }
+
+  override mark(slot: number): number {
+    return this.#keys[slot]?.current.taken ?? 0
+  }
+
+  override untake(slot: number, mark: number, cost: number): void {
+    const key = this.#keys[slot]
+    if (key !== undefined) key.current.taken = mark
+    this.admitted -= cost
+  }
+
+  // Requests that wait.
+
+  mustAsk(slot: number, cost: number, now: number): boolean {
+    if (this.storeAway || cost > this.site.limitOf(slot) || this.blockOf(slot, now) !== undefined) return false
+    const key = this.#keyOf(slot, now)
+    return !this.fits(slot, cost, now) && now >= key.emptyUntil
+  }
+
+  reserve(reservation: Reservation, now: number): void {
+    this.#keyOf(reservation.slot, now).waiting.push(reservation)
+    this.#want(reservation.slot, now)
+  }
+
+  // What is sent, and what comes back.
+
+  override collect(slot: number, now: number, batch: Batch): void {
+    const { flags, keys } = this.table
+    flags[slot] = (flags[slot] as number) & ~DUE
+    if (keys[slot] === undefined) return
+    const key = this.#keyOf(slot, now)
+    this.#serve(key, now)
+    const lost = now - key.sentAt >= LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME
+    if (((flags[slot] as number) & IN_FLIGHT) !== 0 && !(lost && key.waiting.length > 0)) return
+    // Timers and clocks round.
+    if (key.waiting.length > 0 && now < key.recallUntil - 1) {
+      this.#want(slot, key.recallUntil)
+      return
+    }
+    this.#send(slot, key, key.current, now, batch)
+  }
+
+  #send(slot: number, key: KeyLeases, lease: Lease, now: number, batch: Batch, leaving = false): void {
+    const limit = this.site.limitOf(slot)
+    key.measure(now, this.policy.interval)
+    const waiting = lease === key.current ? key.waiting.filter(({ abandoned }) => !abandoned) : []
+    let units = 0
+    for (const { cost } of waiting) units += cost
+    const returning = lease.tail && heldOf(lease) > units
+    if (returning) surrender(lease, units)
+    const left = this.time.monotonicAt(endOf(lease.ordinal, this.policy.interval)) - now
+    const ahead = leaving ? 0 : key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
+    const few = ahead > heldOf(lease) && heldOf(lease) <= key.low
+    if (lease === key.current && units === 0 && !few && !key.report && !returning) return
+    const ask = askFor(lease, { first: waiting[0]?.cost ?? 0, waiting: units, ahead, ...this.#terms(limit) })
+    if (lease === key.current) key.said()
+    key.sentAt = now
+    const flags = this.table.flags
+    flags[slot] = (flags[slot] as number) | IN_FLIGHT
+    batch.add(this, { kind: 'lease', slot, of: key, lease, waiting }, this.#entryOf(slot, ask))
+    // If the answer is lost, who waits is not to wait in vain.
+    if (waiting.length > 0) this.exchange.due(this, slot, now + LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME)
+    this.stats.countExchange(waiting.length > 0 ? LEASE : COUNTDOWN)
+  }
+
+  #entryOf(slot: number, lease: LeaseAsk): SyncEntry {
+    return { policy: this.storePolicy, key: this.site.idOf(slot), cells: [], lease }
+  }
+
+  #terms(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
+    const { interval, spans } = this.policy
+    return { limit, nodes: this.nodes, early: (EARLY * interval) / spans, lifetime: this.#leases.lifetime }
+  }
+
+  override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
+    const { lease: ask } = entry
+    const { lease: reply } = result
+    if (typeof ticket === 'number' || ticket.kind !== 'lease' || ask === undefined || reply === undefined) {
+      this.fail(ticket, entry, now)
+      return
+    }
+    const { slot, lease } = ticket
+    const { interval } = this.policy
+    hearReply(lease, ask, reply, sent, now, interval)
+    const key = this.#landed(ticket)
+    if (key === undefined) return
+    key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
+    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    if (reply.epoch > this.site.resetAt(entry.key)) this.hearReset(entry.key, reply.epoch, now)
+    const served = servesLease(ask, reply.now, interval)
+    if (lease === key.next) {
+      if (!served) key.next = undefined
+      return
+    }
+    if (lease !== key.current) {
+      this.#goOn(slot, key, now)
+      return
+    }
+    key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
+    this.#serve(key, now)
+    if (served) this.#refuseUnmet(slot, key, ticket, now)
+    // The node's clock was behind: the next interval runs.
+    else if (reply.now >= endOf(lease.ordinal, interval)) this.#moveKey(slot, key, ordinalAt(reply.now, interval), now)
+    this.#goOn(slot, key, now)
+  }
+
+  /** Requests that asked, and whose units the store does not have, wait for nothing more. */
+  #refuseUnmet(slot: number, key: KeyLeases, { waiting }: LeaseTicket, now: number): void {
+    const { current } = key
+    // What is granted may be of use only in a moment.
+    if (now < current.from) return
+    const first = key.waiting[0]
+    if (first !== undefined && !first.recalled && this.site.limitOf(slot) - current.used >= first.cost) {
+      // Others hold it, and are told to give it back.
+      for (const reservation of key.waiting) reservation.recalled = true
+      key.recallUntil = now + LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME
+      return
+    }
+    for (const reservation of waiting) {
+      const at = key.waiting.indexOf(reservation)
+      if (at < 0 || reservation.cost <= heldOf(current)) continue
+      key.waiting.splice(at, 1)
+      const used = this.site.limitOf(slot) - current.used < 1
+      const pause = Math.min(EMPTY_MOST, this.policy.interval * EMPTY_PART)
+      if (reservation.cost <= 1) key.emptyUntil = used ? current.until : now + pause
+      reservation.answer(false, current.ordinal)
+    }
+  }
+
+  #serve(key: KeyLeases, now: number): void {
+    const { current } = key
+    while (key.waiting.length > 0) {
+      const first = key.waiting[0] as Reservation
+      if (!first.abandoned) {
+        if (!takeLease(current, first.cost, now)) return
+        this.admitted += first.cost
+      }
+      key.waiting.shift()
+      if (!first.abandoned) first.answer(true, current.ordinal)
+    }
+  }
+
+  /** What is still to be asked or said, after an answer. */
+  #goOn(slot: number, key: KeyLeases, now: number): void {
+    const { current } = key
+    if (key.waiting.length > 0) this.#want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
+    else if (key.report || (current.tail && heldOf(current) > 0)) this.#want(slot, now)
+  }
+
+  /** An ask has come back; the key that it was for, if it is still there. */
+  #landed({ slot, of }: LeaseTicket): KeyLeases | undefined {
+    if (this.#keys[slot] !== of) return undefined
+    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
+    return this.#keys[slot]
+  }
+
+  override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
+    if (typeof ticket === 'number' || ticket.kind !== 'lease') return
+    const key = this.#landed(ticket)
+    if (key === undefined) return
+    if (ticket.lease === key.next && key.next.heard === 0) key.next = undefined
+    key.report = true
+    if (alone) this.#giveUp(key)
+    this.#want(ticket.slot, now + (alone ? EMPTY_MOST / 5 : 0))
+  }
+
+  override undue(slot: number): void {
+    super.undue(slot)
+    const key = this.#keys[slot]
+    if (key !== undefined) this.#giveUp(key)
+  }
+
+  /** The store is away: who waits is decided about without it. */
+  #giveUp(key: KeyLeases): void {
+    for (const reservation of key.waiting.splice(0)) reservation.answer(undefined)
+  }
+
+  /** News that the store tells all nodes. */
+  heardLease({ key: id, ordinal, free, tail, lost }: LeaseNotice, now: number): void {
+    const slot = this.site.findId(id)
+    if (slot < 0 || this.#keys[slot] === undefined) return
+    const key = this.#keyOf(slot, now)
+    const lease = key.current.ordinal === ordinal ? key.current : key.next?.ordinal === ordinal ? key.next : undefined
+    if (lease === undefined) return
+    if (!lost) {
+      lease.free = free
+      lease.tail = tail
+      if (free >= 1) key.emptyUntil = Number.NEGATIVE_INFINITY
+    }
+    if (lease !== key.current) return
+    if (key.waiting.length > 0 && free >= (key.waiting[0] as Reservation).cost) {
+      key.recallUntil = Number.NEGATIVE_INFINITY
+      this.#want(slot, now)
+    }
+    if (lost || (tail && key.unsaid)) key.report = true
+    if (key.report || (tail && heldOf(lease) > 0)) this.#want(slot, now)
+  }
+
+  // Keys and time.
+
+  #keyOf(slot: number, now: number): KeyLeases {
+    let key = this.#keys[slot]
+    if (key === undefined) {
+      key = new KeyLeases(newLease(this.ordinal, this.#incarnation, this.site.limitOf(slot)), now)
+      this.#keys[slot] = key
+    } else if (key.current.ordinal < this.ordinal && now >= key.current.until) this.#moveKey(slot, key, this.ordinal, now)
+    else if (key.next !== undefined && now >= key.next.from) this.#moveKey(slot, key, key.next.ordinal, now)
+    return key
+  }
+
+  #moveKey(slot: number, key: KeyLeases, ordinal: Ordinal, now: number): void {
+    if (ordinal > key.current.ordinal) key.moveTo(ordinal, this.#incarnation, this.site.limitOf(slot), now, this.policy.interval)
+  }
+
+  #runsLow(slot: number, key: KeyLeases, now: number): void {
+    if (key.current.tail || now < key.emptyUntil) return
+    this.#want(slot, now)
+  }
+
+  #want(slot: number, at: number): void {
+    const { flags } = this.table
+    if (((flags[slot] as number) & DUE) !== 0 || !this.exchange.connected) return
+    flags[slot] = (flags[slot] as number) | DUE
+    this.exchange.due(this, slot, Number.isNaN(at) ? Number.NEGATIVE_INFINITY : at)
+  }
+
+  override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
+    const { table, exchange, ordinal, policy } = this
+    const end = Math.min(table.end, from + SCAN_STEP)
+    const left = endOf(ordinal, policy.interval) - this.time.at(now)
+    const last = left > 0 && left <= policy.interval / policy.spans + 1
+    for (let slot = from; slot < end; slot++) {
+      if (batch.full) return slot
+      if (table.keys[slot] === undefined) continue
+      const flags = table.flags[slot] as number
+      const key = this.#keys[slot]
+      if (key === undefined || ordinal - key.current.ordinal >= IDLE_INTERVALS) {
+        if ((flags & (BLOCKED | IN_FLIGHT | DUE)) === 0) this.site.forget(slot)
+        else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+        continue
+      }
+      if (exchange.degraded || key.current.ordinal !== ordinal) continue
+      const { next } = key
+      if (all) {
+        surrender(key.current, 0)
+        if (key.unsaid) key.report = true
+        if (next !== undefined && heldOf(next) > 0) {
+          surrender(next, 0)
+          this.#send(slot, key, next, now, batch, true)
+        }
+      } else if (resend) key.report = true
+      if (key.report) {
+        this.stats.countExchange(all ? CLOSE : RESEND)
+        this.#send(slot, key, key.current, now, batch, all)
+      } else if (last && next === undefined && !all && key.current.taken > 0 && (flags & IN_FLIGHT) === 0) {
+        key.next = newLease((ordinal + 1) as Ordinal, this.#incarnation, this.site.limitOf(slot))
+        this.stats.countExchange(SPAN_END)
+        this.#send(slot, key, key.next, now, batch)
+      }
+    }
+    return end >= table.end ? -1 : end
+  }
+
+  override forgotten(slot: number): void {
+    const key = this.#keys[slot]
+    if (key === undefined) return
+    this.#keys[slot] = undefined
+    this.#giveUp(key)
+    if (key.current.granted > 0 || key.next !== undefined) this.#incarnation = ++incarnations
+  }
+
+  protected override mayForget(slot: number): boolean {
+    const key = this.#keys[slot]
+    return key === undefined || this.ordinal - key.current.ordinal > 0
+  }
+
+  override refund(name: string, ordinal: Ordinal, units: number, now: number): void {
+    const slot = this.table.find(name)
+    const key = slot < 0 ? undefined : this.#keys[slot]
+    if (key === undefined || key.current.ordinal !== ordinal) return
+    const { current } = key
+    const back = Math.min(units, current.taken - current.given)
+    if (!(back > 0)) return
+    current.given += back
+    key.emptyUntil = Number.NEGATIVE_INFINITY
+    // Others may refuse because of it.
+    if (current.tail && !this.exchange.degraded) this.#want(slot, now)
+  }
+
+  override reset(name: string, slot: number, now: number): void {
+    super.reset(name, slot, now)
+    const key = slot < 0 ? undefined : this.#keys[slot]
+    if (key !== undefined && !this.exchange.degraded) this.#want(slot, now)
+  }
+
+  protected override cleared(_name: string, slot: number): void {
+    const key = slot < 0 ? undefined : this.#keys[slot]
+    if (key === undefined) return
+    const epoch = this.site.resetAt(this.site.idOf(slot))
+    hearReset(key.current, epoch)
+    if (key.next !== undefined) hearReset(key.next, epoch)
+    key.emptyUntil = Number.NEGATIVE_INFINITY
+    key.report = true
+  }
+
+  override adopt(now: number): void {
+    super.adopt(now)
+    // Another limit: the store is to hear of it, and tells all nodes if little is left by it.
+    for (const [slot, key] of this.#keys.entries()) {
+      if (key === undefined || key.current.ordinal !== this.ordinal) continue
+      key.emptyUntil = Number.NEGATIVE_INFINITY
+      key.report = true
+      this.#want(slot, now)
+    }
+  }
+
+  override recheck(slot: number): void {
+    const key = this.#keys[slot]
+    if (key !== undefined) key.emptyUntil = Number.NEGATIVE_INFINITY
+  }
+
+  // What is told of a key.
+
+  override remaining(slot: number): number {
+    const key = this.#keys[slot]
+    const limit = this.site.limitOf(slot)
+    if (key === undefined || key.current.ordinal < this.ordinal) return limit
+    return Math.max(0, Math.min(limit, heldOf(key.current) + key.current.free))
+  }
+
+  override refuse(slot: number, cost: number, now: number): Refusal {
+    const key = this.#keys[slot]
+    const full = key !== undefined && this.site.limitOf(slot) - key.current.used < 1
+    if (this.policy.cooldown > 0 && full && !this.storeAway && this.blockOf(slot, now) === undefined) {
+      this.blocks.startCooldown(slot, now, this.rollAt)
+    }
+    return this.explain(slot, cost, now)
+  }
+
+  override explain(slot: number, _cost: number, now: number): Refusal {
+    const block = this.blockOf(slot, now)
+    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
+    return { reason: this.storeAway ? 'degraded' : 'limit', retryAfter: Math.max(0, this.rollAt - now) }
+  }
+
+  override usedOf(slot: number): number {
+    const key = this.#keys[slot]
+    if (key === undefined || key.current.ordinal < this.ordinal) return 0
+    return Math.max(0, key.current.used + this.unsyncedOf(slot))
+  }
+
+  override ownOf(slot: number): number {
+    const key = this.#keys[slot]
+    return key === undefined || key.current.ordinal < this.ordinal ? 0 : key.current.taken - key.current.given - key.current.cleared
+  }
+
+  override unsyncedOf(slot: number): number {
+    const key = this.#keys[slot]
+    if (key === undefined || key.current.ordinal < this.ordinal) return 0
+    return Math.max(0, key.current.taken - key.saidTaken - (key.current.given - key.saidGiven))
+  }
+
+  override unsyncedSince(_slot: number, now: number): number {
+    return now
+  }
+
+  override wasExchanged(slot: number): boolean {
+    return (this.#keys[slot]?.current.heard ?? 0) > 0
+  }
+
+  /** The ask by which somebody learns how much of a key was used. */
+  askedLease(id: string): LeaseAsk {
+    const slot = this.site.findId(id)
+    const key = slot < 0 ? undefined : this.#keys[slot]
+    const limit = slot < 0 ? this.policy.limit : this.site.limitOf(slot)
+    const lease = key?.current.ordinal === this.ordinal ? key.current : newLease(this.ordinal, this.#incarnation, limit)
+    return askFor(lease, { first: 0, waiting: 0, ahead: 0, ...this.#terms(limit) })
+  }
+
+  override tellAll(id: string, now: number): void {
+    const slot = this.site.findId(id)
+    const key = slot < 0 ? undefined : this.#keys[slot]
+    if (key === undefined || !key.unsaid) return
+    key.report = true
+    this.#want(slot, now)
+  }
+
+  override usedIn(cells: readonly Cell[], _now: number): number {
+    return cells[0]?.taken ?? 0
+  }
+
+  // Nothing of it is counted by totals.
+
+  override announced(): void {}
+  override exceeded(slot: number, now: number): void {
+    this.#want(slot, now)
+  }
+  protected override reconsider(): boolean {
+    return false
+  }
+  protected override sentAt(slot: number): number {
+    return this.#keys[slot]?.sentAt ?? Number.NEGATIVE_INFINITY
+  }
+  protected override sendDue(): void {}
+  protected override knownBy(): SourceIndex {
+    return GLOBAL
+  }
+  protected override lost(): void {}
+}

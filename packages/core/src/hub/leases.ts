@@ -1,0 +1,102 @@
+import type { StorePolicy } from '../store/contract.ts'
+import type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
+import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../store/leases/grant.ts'
+import { endOf, type Ordinal } from '../time/intervals.ts'
+import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+
+/** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
+const KEPT = 1_000
+
+/** One key in one interval. Times are of the monotonic clock. */
+interface Page {
+  readonly policyId: string
+  readonly key: string
+  readonly ordinal: Ordinal
+  readonly record: LeaseRecord
+  readonly tally: Tally
+  readonly until: number
+  /** Nodes that have not heard hear of it until then. */
+  newsUntil: number
+  lost: boolean
+}
+
+/** An answer, and what all nodes are to hear. */
+export interface Granted {
+  readonly reply: LeaseReply
+  readonly news: LeaseNotice | undefined
+}
+
+/** Quota that nodes have taken ahead, by policy, key and interval. */
+export class LeaseBook {
+  readonly #pages = new Map<string, Page>()
+
+  get size(): number {
+    return this.#pages.size
+  }
+
+  /**
+   * @param wall the time that the nodes go by
+   * @returns undefined when the account has no room
+   */
+  ask(
+    nodeId: string,
+    policy: StorePolicy,
+    key: string,
+    ask: LeaseAsk,
+    wall: number,
+    monotonic: number,
+    account?: Account,
+  ): Granted | undefined {
+    // Of an interval that does not run nothing is known, nor will be.
+    if (!servesLease(ask, wall, policy.width)) {
+      return { reply: { granted: 0, free: 0, used: 0, tail: false, quiet: 0, epoch: 0, now: wall }, news: undefined }
+    }
+    const name = `${ask.ordinal}\n${policy.width}\n${policy.id}\n${key}`
+    let page = this.#pages.get(name)
+    const row = `${nodeId} ${ask.incarnation}`
+    const bytes = (page === undefined ? keyBytes(key) : 0) + (page?.record.rows.has(row) === true ? 0 : NODE_BYTES)
+    if (bytes > 0 && account?.take(bytes) === false) return undefined
+    if (page === undefined) {
+      const until = monotonic + endOf(ask.ordinal, policy.width) - wall + KEPT
+      const { ordinal } = ask
+      const none = Number.NEGATIVE_INFINITY
+      page = { policyId: policy.id, key, ordinal, record: newLeaseRecord(), tally: new Tally(), until, newsUntil: none, lost: false }
+      this.#pages.set(name, page)
+    }
+    if (account !== undefined && bytes > 0) page.tally.note(account, bytes)
+    const { reply, announce, lost } = grantLease(page.record, row, ask, wall)
+    if (announce) {
+      page.newsUntil = monotonic + ask.lifetime
+      page.lost = lost || (page.lost && reply.quiet > 0)
+    }
+    return { reply, news: announce ? noticeOf(page, reply.free) : undefined }
+  }
+
+  /** What some nodes may not have heard of the keys of these policies. */
+  news(policies: readonly StorePolicy[], monotonic: number): LeaseNotice[] {
+    const limits = new Map(policies.map(({ id, limit }) => [id, limit]))
+    const notices: LeaseNotice[] = []
+    for (const page of this.#pages.values()) {
+      const limit = limits.get(page.policyId)
+      if (limit !== undefined && page.newsUntil > monotonic) notices.push(noticeOf(page, Math.max(0, limit - page.record.out)))
+    }
+    return notices
+  }
+
+  sweep(monotonic: number): void {
+    for (const [name, { until, tally }] of this.#pages) {
+      if (until > monotonic) continue
+      this.#pages.delete(name)
+      tally.release()
+    }
+  }
+
+  clear(): void {
+    for (const { tally } of this.#pages.values()) tally.release()
+    this.#pages.clear()
+  }
+}
+
+function noticeOf({ policyId, key, ordinal, record, lost }: Page, free: number): LeaseNotice {
+  return { type: 'lease', policyId, key, ordinal, free, tail: record.tail, lost }
+}

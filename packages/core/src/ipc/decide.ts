@@ -1,0 +1,130 @@
+import { BUCKET_STEP } from '../algorithms/bucket/step.ts'
+import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
+import { FIRST_REQUEST_STEP } from '../algorithms/fixed-window/first-request-step.ts'
+import { SLIDING_COUNTER_STEP } from '../algorithms/sliding-counter/step.ts'
+import { SLIDING_LOG_STEP } from '../algorithms/sliding-log/step.ts'
+import { slidingWindowStep } from '../algorithms/sliding-window/step.ts'
+import { WARM_UP_STEP } from '../algorithms/token-bucket/warm-up-step.ts'
+import type { Account } from '../hub/account.ts'
+import { HubDecisions } from '../hub/decider.ts'
+import type { Hub } from '../hub/hub.ts'
+import type { AtomicStep, Decide, DecidedPolicy, Question, Verdict } from '../store/contract.ts'
+import type { PackedDecide } from './envelope.ts'
+
+/*
+ * What children ask about requests, checked before anything else looks at it:
+ *
+ *     sequence   a whole number
+ *     time       within a day of this process's clock
+ *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step that is known here, parameters within its ranges
+ *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]; one, unless all are takes
+ *
+ * One bad part makes the request useless: it is one atomic step.
+ */
+
+const MOST_QUESTIONS = 30
+const MOST: number = Number.MAX_SAFE_INTEGER
+const LONGEST_ID = 512
+const LONGEST_KEY = 1_024
+const DAY = 86_400_000
+/** Times that a log keeps: to walk through more would hold this process for long. */
+const LONGEST_LOG = 100_000
+
+const STEPS: Readonly<Record<string, AtomicStep>> = Object.fromEntries(
+  [EPOCH_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP, BUCKET_STEP, WARM_UP_STEP].map((step) => [step.id, step]),
+)
+
+/** Policies that children have asked about, so that each has one object. */
+const policies = new Map<string, DecidedPolicy>()
+const MOST_POLICIES = 10_000
+
+/**
+ * Decides about a child's request.
+ *
+ * @returns undefined when it can't be read, or there is no room for what it needs
+ */
+export function decideFor(
+  hub: Hub,
+  node: string,
+  packed: unknown,
+  account: Account,
+  now: number,
+): readonly (readonly unknown[])[] | undefined {
+  try {
+    const request = read(packed as PackedDecide, now)
+    const verdicts = request && hub.decisions((clock) => new HubDecisions(clock)).decide(node, request, account)
+    return verdicts?.map(packVerdict)
+  } catch {
+    return undefined
+  }
+}
+
+function packVerdict({ allowed, remaining, resetAfter, retryAfter, delay }: Verdict): readonly unknown[] {
+  return [allowed, finite(remaining), resetAfter, finite(retryAfter), delay]
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}
+
+function read({ sequence, again, of, time, stepped, policies: given, questions }: PackedDecide, now: number): Decide | undefined {
+  if (!isWhole(sequence) || !(typeof time === 'number' && Math.abs(time - now) <= DAY)) return undefined
+  if (!isList(given) || !isList(questions) || (of !== undefined && !isWhole(of))) return undefined
+  const known = given.map(readPolicy)
+  const all = questions.map((question) => readQuestion(question, known))
+  if (!all.every((question) => question !== undefined) || (all.length > 1 && all.some(({ kind }) => kind !== 'take'))) return undefined
+  return {
+    sequence,
+    time,
+    questions: all,
+    ...(again === true && { again }),
+    ...(stepped === true && { stepped }),
+    ...(of !== undefined && { of }),
+  }
+}
+
+function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy | undefined {
+  if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 4) return undefined
+  const [interval, ...more] = parameters as readonly unknown[]
+  if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
+  const name = `${id} ${step} ${parameters.join(' ')}`
+  const known = policies.get(name)
+  if (known !== undefined) return known
+  const model = step === 'sliding-window' ? windowStep(more[0]) : STEPS[String(step)]
+  // Of a warm-up both are above 0.
+  if (model === undefined || (step === 'bucket-warm-up' && !(Number(more[1]) > 0 && Number(more[2]) > 1))) return undefined
+  const policy = Object.freeze({
+    id: `${id} ${String(step)} ${parameters.join(' ')}`,
+    step: model,
+    parameters: [...(parameters as number[])],
+  })
+  if (policies.size >= MOST_POLICIES) policies.clear()
+  policies.set(name, policy)
+  return policy
+}
+
+function windowStep(buckets: unknown): AtomicStep | undefined {
+  return isWhole(buckets) && buckets >= 6 && buckets <= 120 ? slidingWindowStep(buckets) : undefined
+}
+
+function readQuestion(value: readonly unknown[], known: readonly (DecidedPolicy | undefined)[]): Question | undefined {
+  const [place, key, kind, units, limit, at] = value
+  const policy = isWhole(place) ? known[place] : undefined
+  if (policy === undefined || typeof key !== 'string' || key.length > LONGEST_KEY || !isNumber(units, 0, MOST)) return undefined
+  if (kind !== 'take' && kind !== 'add' && kind !== 'give-back' && kind !== 'reset') return undefined
+  if (!(limit === null || isNumber(limit, 0, MOST)) || !isNumber(at, 0, MOST)) return undefined
+  if (policy.step.id === 'sliding-log' && limit !== null && limit > LONGEST_LOG) return undefined
+  return { policy, key, kind, units, limit: limit ?? Number.POSITIVE_INFINITY, at }
+}
+
+function isList(value: unknown): value is readonly (readonly unknown[])[] {
+  return Array.isArray(value) && value.length >= 1 && value.length <= MOST_QUESTIONS && value.every((one) => Array.isArray(one))
+}
+
+function isWhole(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+function isNumber(value: unknown, least: number, most: number): value is number {
+  return typeof value === 'number' && value >= least && value <= most
+}

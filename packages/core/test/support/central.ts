@@ -1,0 +1,35 @@
+import { expect, vi } from 'vitest'
+import type { Decision } from '../../src/decide/decision.ts'
+import type { Node, Scene } from './nodes.ts'
+
+/** A policy whose requests the store decides about. */
+export const CENTRAL = { limit: 10, interval: 10_000, coordination: 'central' as const }
+
+/** Starts nodes, and waits until the store knows them. */
+export async function started(it: Scene, ...nodes: Node[]): Promise<void> {
+  const ready = it.store.deciders + nodes.length
+  for (const node of nodes) node.start()
+  // What asks the store is loaded first, which takes real time.
+  await vi.waitFor(() => expect(it.store.deciders).toBe(ready), { timeout: 4_000, interval: 5 })
+  // Time for two heartbeats, so that each node knows of the others.
+  await it.world.run(1_100)
+}
+
+/** Decisions of requests made at once. */
+export async function ask(
+  it: Scene,
+  node: Node,
+  key: string,
+  count: number,
+  options?: Parameters<Node['checkAsync']>[1],
+): Promise<Decision[]> {
+  const all = Array.from({ length: count }, () => node.checkAsync(key, options))
+  let done = false
+  const decided = Promise.all(all).finally(() => {
+    done = true
+  })
+  for (let waited = 0; !done && waited < 200; waited++) await it.world.run(1)
+  return await decided
+}
+
+export const admitted = (decisions: readonly Decision[]): number => decisions.filter(({ allowed }) => allowed).length

@@ -1,0 +1,92 @@
+import type { StorePolicy, SyncEntry, SyncResult } from '@weir/core/sync'
+import { escapeKey, escapePolicy, type Keys, leaseKey, nameOf } from '../keys/keys.ts'
+import { LEASES } from '../scripts/leases.ts'
+import { type Script, script } from '../scripts/script.ts'
+import { parseNumber, parseRemaining, replyError } from './wire.ts'
+
+/** Asks of one script call at most: it holds the server for a few milliseconds. */
+const MOST_ASKS = 40
+
+export const leaseScript: Script = script(LEASES)
+
+/** One script call's worth of asks for quota, for one bucket. */
+export class LeaseChunk {
+  readonly bucket: number
+  /** Which entries of the request these are, in the order of the script's results. */
+  readonly places: number[] = []
+  readonly keys: string[]
+  readonly #policies: unknown[] = []
+  readonly #policyPlaces = new Map<StorePolicy, readonly [name: string, number: number]>()
+  readonly #asks: unknown[] = []
+
+  constructor(bucket: number, keys: Keys) {
+    this.bucket = bucket
+    this.keys = [keys.buckets[bucket]?.leases as string]
+  }
+
+  add(place: number, { policy, lease: ask }: SyncEntry, label: string, name: string, keys: Keys): void {
+    if (ask === undefined) return
+    let known = this.#policyPlaces.get(policy)
+    if (known === undefined) {
+      const escaped = escapePolicy(policy.id)
+      this.#policyPlaces.set(policy, (known = [escaped, this.#policies.push([escaped, policy.width])]))
+    }
+    const bucket = keys.buckets[this.bucket] as Keys['buckets'][number]
+    this.places.push(place)
+    this.keys.push(leaseKey(bucket, known[0], name, ask.ordinal))
+    const { incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo, limit, nodes, early, lifetime } = ask
+    this.#asks.push(known[1], label)
+    for (const number of [ask.ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo]) {
+      this.#asks.push(bounded(number))
+    }
+    for (const number of [limit, nodes, early, lifetime]) this.#asks.push(bounded(number))
+  }
+
+  /** The script's argument. */
+  argument(common: object): string {
+    return JSON.stringify({ ...common, policies: this.#policies, asks: this.#asks })
+  }
+}
+
+/** JSON has no infinity. */
+function bounded(number: number): number {
+  return Math.min(number, Number.MAX_SAFE_INTEGER)
+}
+
+/** Divides asks into script calls, by bucket; those of one bucket follow each other. */
+export function leaseChunksOf(entries: readonly SyncEntry[], keys: Keys): ReadonlyMap<number, readonly LeaseChunk[]> {
+  const chunks = new Map<number, LeaseChunk[]>()
+  entries.forEach((entry, place) => {
+    if (entry.lease === undefined) return
+    const label = escapeKey(entry.key)
+    const name = nameOf(label)
+    const bucket = keys.bucketOf(name)
+    let list = chunks.get(bucket)
+    if (list === undefined) chunks.set(bucket, (list = []))
+    let chunk = list.at(-1)
+    if (chunk === undefined || chunk.places.length >= MOST_ASKS) list.push((chunk = new LeaseChunk(bucket, keys)))
+    chunk.add(place, entry, label, name, keys)
+  })
+  return chunks
+}
+
+/** `granted|free|used|tail|quiet|epoch|now|blocked|by hand`. */
+export function parseLease(value: unknown): SyncResult {
+  const [granted, free, used, tail, quiet, epoch, now, blocked, manual, ...rest] = typeof value === 'string' ? value.split('|', 10) : []
+  if ((tail !== '0' && tail !== '1') || (manual !== '' && manual !== '1') || rest.length > 0) throw replyError('a lease')
+  return {
+    cells: [],
+    granted: true,
+    blocked: parseRemaining(blocked),
+    ...(manual === '1' && { manual: true }),
+    lease: {
+      granted: parseNumber(granted),
+      free: parseNumber(free),
+      used: parseNumber(used),
+      tail: tail === '1',
+      quiet: parseNumber(quiet),
+      epoch: parseNumber(epoch),
+      now: parseNumber(now),
+    },
+  }
+}

@@ -1,0 +1,167 @@
+import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
+
+/** Units, and times, that a script of this layout never passes. */
+const MOST = 2 ** 63
+/** Bytes of one of its values. */
+const LONGEST = 400
+/** Keys whose news are kept for those who beat: more than so many are told of by announcements alone. */
+const MOST_NEWS = 1_000
+
+/**
+ * Quota that nodes take ahead: `grantLease` of core, step by step. Of each key and interval a hash:
+ *
+ *     ''                  out used tail quietUntil epoch
+ *     node incarnation    granted returned taken given cleared seq
+ *
+ * KEYS: sequence, log, ends, keep, hot, hand, resets, news; then the hash of each ask.
+ *
+ * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), channel (or false), policies [id, width], asks as one
+ * flat list: policy, label, ordinal, incarnation, seq, granted, returned, taken, given, cleared, epoch, least, waiting, upTo,
+ * limit, nodes, early, lifetime.
+ *
+ * Reply: seconds, microseconds, sequence before, then for each ask `granted|free|used|tail|quiet|epoch|now|blocked|by hand`. At the
+ * end, when something could not be read, a list of names.
+ */
+export const LEASES: string = [
+  `${PRELUDE}
+local NEWS = KEYS[8]
+local reply = { clock[1], clock[2], '' }
+local blocks = redis.pcall('ZCARD', KEEP) ~= 0 and blockList()
+local news = {}
+
+local function parse(text, count)
+  if #text > ${LONGEST} then return nil end
+  local list = {}
+  for word in string.gmatch(text, '%S+') do
+    local value = tonumber(word)
+    if not value or not (value >= 0 and value <= ${MOST}) then return nil end
+    list[#list + 1] = value
+  end
+  return #list == count and list or nil
+end
+
+local function textOf(list)
+  local texts = {}
+  for i, value in ipairs(list) do texts[i] = number(value) end
+  return table.concat(texts, ' ')
+end
+
+local function outOf(row)
+  return math.max(0, math.max(row[1] - row[2], row[3] - row[4]) - row[5])
+end
+
+local function usedOf(row)
+  return math.max(0, row[3] - row[4] - row[5])
+end
+
+local function change(head, row, counts)
+  head[1] = head[1] - outOf(row)
+  head[2] = head[2] - usedOf(row)
+  for i, value in pairs(counts) do row[i] = value end
+  head[1] = head[1] + outOf(row)
+  head[2] = head[2] + usedOf(row)
+end
+`,
+  // All other rows, when the key is reset.
+  `local function clear(key, head, mine, field)
+  local all = call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], 6))
+    if row then
+      change(head, row, { [5] = math.max(row[5], row[3] - row[4]) })
+      if row ~= mine then call('HSET', key, all[i], textOf(row)) end
+    end
+  end
+end
+
+local function ask(key, policy, label, a)
+  local ordinal, width = a[1], policy[2]
+  local left = (ordinal + 1) * width - now
+  if left <= 0 or now < ordinal * width - a[15] then return '0|0|0|0|0|0|' .. number(now) end
+  local field = request.node .. ' ' .. string.format('%.0f', a[2])
+  local found = sound('HMGET', key, '', field)
+  local head = found[1] and parse(found[1], 5)
+  local row = found[2] and parse(found[2], 6)`,
+  // A part alone would say something wrong: all of it is lost.
+  `  if found[1] and not head or found[2] and not row or found[2] and not head then
+    lose(key, key)
+    head, row = nil, nil
+  end
+  head = head or { 0, 0, 0, 0, 0 }
+  row = row or { 0, 0, 0, 0, 0, 0 }
+  local seq, limit, nodes = a[3], a[13], a[14]
+  local before, wasTail = limit - head[1], head[3] == 1
+  if a[9] > head[5] then
+    head[5] = a[9]
+    clear(key, head, row, field)
+  end
+  local lost = a[4] > row[1]
+  if lost then head[4] = now + a[16] end
+  change(head, row, {
+    math.max(row[1], a[4]), math.max(row[2], a[5]), math.max(row[3], a[6]), math.max(row[4], a[7]), math.max(row[5], a[8])
+  })
+
+  local room = math.max(0, limit - head[1])
+  local unmet = false
+  if seq > row[6] and now >= head[4] then
+    local ahead = a[11]
+    if head[3] ~= 1 and room > nodes then ahead = math.max(a[11], math.min(a[12], row[1] + math.floor(room / 2))) end
+    local reached = math.min(ahead, row[2] + row[5] + outOf(row) + room)
+    if reached > row[1] and reached >= a[10] then change(head, row, { reached }) end
+    unmet = a[11] > row[1]
+  end
+  row[6] = math.max(row[6], seq)
+
+  local free = math.max(0, limit - head[1])
+  if unmet or free <= nodes then
+    head[3] = 1
+  elseif free > 2 * nodes then
+    head[3] = 0
+  end
+  call('HSET', key, '', textOf(head), field, textOf(row))
+  call('PEXPIRE', key, math.ceil(math.min(left + 1000, ${FAR})))
+  local tail = head[3] == 1
+  local member = policy[1] .. '\\n' .. label .. '\\n' .. number(ordinal)
+  if lost or tail and not wasTail or before < 1 and free >= 1 then
+    local list = news[policy] or {}
+    news[policy] = list
+    list[#list + 1] = label
+    list[#list + 1] = table.concat({ number(ordinal), number(free), tail and 1 or 0, lost and 1 or 0 }, ',')`,
+  // For those who do not hear of it: heartbeats hand out what is not over.
+  `    if lost or tail then
+      sound('ZREMRANGEBYSCORE', NEWS, '-inf', number(now))
+      if call('ZCARD', NEWS) < ${MOST_NEWS} then
+        call('ZADD', NEWS, number(now + a[16]), member .. (lost and '\\nlost' or '\\n'))
+        expireAtLeast(NEWS, a[16])
+      end
+    end
+  end
+  if wasTail and not tail then sound('ZREM', NEWS, member .. '\\n') end
+  return table.concat({
+    number(row[1]), number(free), number(head[2]), tail and 1 or 0, number(math.max(0, head[4] - now)), number(head[5]), number(now)
+  }, '|')
+end
+
+local asks, at = request.asks, 8
+for place = 1, #asks, 18 do
+  at = at + 1
+  local policy, label = request.policies[asks[place]], asks[place + 1]
+  local a = {}
+  for i = 1, 16 do a[i] = asks[place + 1 + i] end
+  local text = ask(KEYS[at], policy, label, a)
+  local member = blocks and policy[1] .. '\\n' .. label
+  local left = blocks and blocks.left(member) or 0
+  reply[#reply + 1] = text .. '|' .. number(left) .. '|' .. (left > 0 and blocks.byHand(member) and '1' or '')
+end
+
+reply[3] = ${SEQUENCE_BEFORE}
+if #lost > 0 then reply[#reply + 1] = lost end
+if request.channel then
+  for policy, list in pairs(news) do`,
+  // An announcement that is not permitted, or finds no listener, must not undo what was granted.
+  `    redis.pcall('PUBLISH', request.channel, 'l\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
+  end
+end
+return reply
+`,
+].join('\n')

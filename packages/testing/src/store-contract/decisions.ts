@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
+import type { ContractCase } from './case.ts'
+import { type ContractContext, type ContractNode, defined } from './context.ts'
+import { HOSTILE_KEYS } from './counts.ts'
+
+/** So long that no case meets an end of a window by chance. */
+const INTERVAL = 3_600_000
+const LIMIT = 10
+
+const ALGORITHMS: readonly Algorithm[] = [
+  fixedWindow(),
+  fixedWindow({ start: 'first-request' }),
+  slidingWindow(),
+  slidingCounter(),
+  slidingLog(),
+  tokenBucket(),
+  tokenBucket({ warmUp: 3 * INTERVAL }),
+  leakyBucket({ burst: LIMIT - 1, immediate: LIMIT - 1 }),
+]
+
+/** A node that asks about requests. */
+class Asking {
+  readonly #decider: Decider
+  readonly #now: () => number
+  #sequence = 0
+
+  constructor(decider: Decider, now: () => number) {
+    this.#decider = decider
+    this.#now = now
+  }
+
+  static async of(context: ContractContext, node: ContractNode): Promise<Asking> {
+    const decider = await defined(node.connection.decider?.bind(node.connection))()
+    return new Asking(decider, () => context.clock.now())
+  }
+
+  /** A request that is not sent yet. */
+  request(questions: readonly Question[], more: Partial<Decide> = {}): Decide {
+    return { sequence: ++this.#sequence, time: this.#now(), questions, ...more }
+  }
+
+  question(policy: DecidedPolicy, key: string, units: number, kind: Question['kind'] = 'take', limit: number = LIMIT): Question {
+    return { policy, key, kind, units, limit, at: this.#now() }
+  }
+
+  send(request: Decide): Promise<readonly Verdict[]> {
+    return this.#decider.decide(request)
+  }
+
+  async take(policy: DecidedPolicy, key: string, units: number, limit?: number): Promise<Verdict> {
+    return defined((await this.send(this.request([this.question(policy, key, units, 'take', limit)])))[0])
+  }
+
+  async tell(kind: 'add' | 'give-back' | 'reset', policy: DecidedPolicy, key: string, units: number): Promise<void> {
+    await this.send(this.request([this.question(policy, key, units, kind)]))
+  }
+}
+
+let made = 0
+
+function decided(algorithm: Algorithm, limit: number = LIMIT): DecidedPolicy {
+  const step = defined(algorithm.step)
+  const id = `decided-${++made}`
+  return { id, step, parameters: step.parameters({ name: id, id, limit, interval: INTERVAL } as Parameters<typeof step.parameters>[0]) }
+}
+
+/** Each algorithm in turn, with two nodes that ask about a policy of its own. */
+async function each(
+  context: ContractContext,
+  run: (policy: DecidedPolicy, a: Asking, b: Asking, name: string) => Promise<void>,
+): Promise<void> {
+  const nodes = await context.nodes(2)
+  // The first exchange connects.
+  await Promise.all(nodes.map((node) => context.eventually(() => node.sync({}))))
+  const [a, b] = await Promise.all(nodes.map((node) => Asking.of(context, node)))
+  for (const algorithm of ALGORITHMS) await run(decided(algorithm), defined(a), defined(b), algorithm.name)
+}
+
+/** Stores that decide about single requests. */
+export const decisionCases: readonly ContractCase[] = [
+  {
+    title: 'decides about requests of all nodes by one count, exactly, and refusals take nothing',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        const verdicts = await Promise.all(Array.from({ length: 15 }, (_, i) => (i % 2 === 0 ? a : b).take(policy, 'k', 1)))
+        const warm = verdicts.filter(({ allowed }) => allowed).length
+        assert.ok(name === 'tokenBucket()' ? warm >= 1 && warm <= LIMIT : warm === LIMIT, `${name} admits ${warm}`)
+        const refused = await b.take(policy, 'k', LIMIT)
+        assert.equal(refused.allowed, false)
+        assert.ok(refused.retryAfter > 0 && refused.retryAfter <= 40 * INTERVAL, `${name}: retry after ${refused.retryAfter}`)
+        assert.equal((await a.take(policy, 'k', LIMIT + 1)).retryAfter, Number.POSITIVE_INFINITY)
+        assert.equal((await a.take(policy, 'another', 1)).allowed, true)
+      })
+    },
+  },
+  {
+    title: 'a request that is asked again counts once, also one that gives back or charges',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        const left = async () => (await b.take(policy, 'k', 0)).remaining
+        const question = a.question(policy, 'k', 1)
+        const take = a.request([question])
+        const [first] = await a.send(take)
+        const [again] = await a.send({ ...take, again: true })
+        assert.deepEqual([first?.allowed, again?.allowed], [true, true])
+        const before = await left()
+        const add = a.request([a.question(policy, 'k', 1, 'add')])
+        await a.send(add)
+        const after = await left()
+        assert.ok(before - after > 0.9, `${name}: a charge of 1 leaves ${after} of ${before}`)
+        await a.send({ ...add, again: true })
+        assert.ok(Math.abs((await left()) - after) < 0.1, name)
+        // From when it was taken on, or a little later where that must not be before a window's beginning.
+        const at = question.at + (policy.step.sinceStart === true ? 5_000 : -5_000)
+        const back = a.request([{ ...question, kind: 'give-back', at }])
+        await a.send(back)
+        const then = await left()
+        assert.ok(then - after > 0.9, `${name}: a refund of 1 leaves ${then} of ${after}`)
+        await a.send({ ...back, again: true })
+        assert.ok(Math.abs((await left()) - then) < 0.1, name)
+      })
+    },
+  },
+  {
+    title: 'what a request without an answer took is given back only if it took anything',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        if (name === 'tokenBucket()' && policy.parameters.length === 4) return
+        await b.take(policy, 'k', 5)
+        const question = a.question(policy, 'k', 2)
+        const at = question.at + (policy.step.sinceStart === true ? 5_000 : -5_000)
+        const lost = a.request([question])
+        const back = (of: number) => a.send(a.request([{ ...question, kind: 'give-back', at }], { of, again: true }))
+        await back(lost.sequence)
+        assert.ok(Math.abs((await b.take(policy, 'k', 0)).remaining - 5) < 0.1, name)
+        const heard = a.request([a.question(policy, 'k', 2)])
+        await a.send(heard)
+        await back(heard.sequence)
+        assert.ok(Math.abs((await b.take(policy, 'k', 0)).remaining - 5) < 0.1, name)
+      })
+    },
+  },
+  {
+    title: 'a reset begins a key anew; looks change nothing; a limit of a request is its own',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        await a.take(policy, 'k', 8)
+        await b.tell('reset', policy, 'k', 0)
+        assert.equal((await a.take(policy, 'k', 0)).remaining, LIMIT, name)
+        await b.take(policy, 'k', 3)
+        assert.equal((await a.take(policy, 'k', 1, 0)).allowed, false)
+        assert.equal((await a.take(policy, 'k', 1, Number.POSITIVE_INFINITY)).allowed, true)
+      })
+    },
+  },
+  {
+    title: 'several policies of one part count all, or none',
+    needs: ['decisions'],
+    async run(context) {
+      const policies: DecidedPolicy[] = []
+      await each(context, async (policy, a, b) => {
+        policies.push(policy)
+        if (policies.length < 2) return
+        const [one, two] = policies.slice(-2) as [DecidedPolicy, DecidedPolicy]
+        await b.take(two, 'together', LIMIT)
+        const all = (units: number) => [one, two].map((each) => a.question(each, 'together', units))
+        const [first, second] = await a.send(a.request(all(1)))
+        assert.deepEqual([first?.allowed, second?.allowed], [true, false])
+        assert.equal((await b.take(one, 'together', 0)).remaining, LIMIT)
+        await b.tell('reset', two, 'together', 0)
+        assert.ok((await a.send(a.request(all(1)))).every(({ allowed }) => allowed))
+        await b.tell('reset', one, 'together', 0)
+        await b.tell('reset', two, 'together', 0)
+      })
+    },
+  },
+  {
+    title: 'keys that are asked about are data: none is taken for another',
+    needs: ['decisions'],
+    async run(context) {
+      const [node] = await context.nodes(1)
+      await context.eventually(() => defined(node).sync({}))
+      const asking = await Asking.of(context, defined(node))
+      const policy = decided(fixedWindow())
+      const keys = [...HOSTILE_KEYS]
+      for (const [i, key] of keys.entries())
+        assert.ok(Math.abs((await asking.take(policy, key, 1 + i / 100)).remaining - (LIMIT - 1 - i / 100)) < 1e-9, JSON.stringify(key))
+    },
+  },
+]
