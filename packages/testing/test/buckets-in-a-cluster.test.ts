@@ -55,7 +55,8 @@ describe('a cluster with a bucket', () => {
       fc.asyncProperty(clusters, async (cluster) => {
         await expectSimulation(scenarioOf(cluster), ({ toldTooMuch, refusedWithRoom }) => {
           expect(toldTooMuch).toBeLessThanOrEqual(1e-6)
-          if (cluster.faults === undefined) expect(refusedWithRoom).toBe(0)
+          // After an answer that was lost, as in an outage, nodes decide by their shares.
+          if (cluster.faults === undefined && cluster.loss === 0) expect(refusedWithRoom).toBe(0)
         })
       }),
       { numRuns: 20 },
