@@ -122,7 +122,7 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B9', cases: /x2/, intervals: 4 },
   { goal: 'B10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
   { goal: 'B11', cases: /x(2|100), 1000 per 10 s/, intervals: 13 },
-  { goal: 'B12', cases: /of (10|50|250) ms/, intervals: 30 },
+  { goal: 'B12', cases: /of (50|250) ms/, intervals: 30 },
   { goal: 'B13', cases: /x(1\.1|2|100), 1000 per 10 s/, intervals: 4 },
   { goal: 'B14', intervals: 6 },
   { goal: 'B15', intervals: 8 },
