@@ -10,7 +10,8 @@ const size = { intervals: 2, quick: true }
 
 describe('the goals', () => {
   it('are all there, in order', () => {
-    const fixed = Array.from({ length: 22 }, (_, index) => String(index + 1))
+    // What was 20 are the goals of leases.
+    const fixed = Array.from({ length: 22 }, (_, index) => String(index + 1)).filter((id) => id !== '20')
     const sliding = Array.from({ length: 15 }, (_, index) => `S${index + 1}`)
     const ids = GOALS.map(({ id }) => id)
     expect(ids.slice(0, fixed.length + sliding.length)).toEqual([...fixed, ...sliding])
