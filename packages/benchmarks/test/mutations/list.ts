@@ -60,8 +60,8 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '6: several exchanges of a key under way at once, without spacing',
     file: 'algorithms/shared/gated-meter.ts',
-    find: 'if ((flags & (IN_FLIGHT | DUE)) !== 0) return\n    // Each',
-    replace: 'if ((flags & DUE) !== 0) return\n    // Each',
+    find: 'if ((flags & (IN_FLIGHT | DUE)) !== 0) return\n    this.stats',
+    replace: 'if ((flags & DUE) !== 0) return\n    this.stats',
     also: {
       file: 'algorithms/shared/window-meter.ts',
       find: 'this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT\n    batch.add',
@@ -168,10 +168,10 @@ export const FIXED: readonly Mutation[] = [
     check: 'held back',
   },
   {
-    name: 'requests to a strict policy do not wait',
-    file: 'algorithms/shared/reservations.ts',
-    find: 'return meter.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < STRICT_TAIL * nodes',
-    replace: 'return meter.site.limitOf(slot) - (fields[base + KNOWN] as number) - others < -STRICT_TAIL * nodes',
+    name: 'the store grants what is asked for, whatever is left',
+    file: 'store/leases/grant.ts',
+    find: 'const reached = Math.min(ahead, most)',
+    replace: 'const reached = ahead + 0 * most',
     check: 'volley',
   },
   {
