@@ -6,10 +6,10 @@ import { steadyGoals } from './fixed-steady.ts'
 import type { Goal } from './goal.ts'
 import { partitionGoals } from './half-cut-off.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
+import { burstGoals } from './honest-bursts.ts'
 import { leaseGoals } from './leases.ts'
 import { slidingAttackGoals } from './sliding-attacks.ts'
 import { slidingSteadyGoals } from './sliding-steady.ts'
-import { unevenGoals } from './uneven-nodes.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
@@ -24,7 +24,7 @@ export const GOALS: readonly Goal[] = [
   ...hangAndKillGoals,
   ...partitionGoals,
   ...volleyGoals,
-  ...unevenGoals,
+  ...burstGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
   ...leaseGoals,
