@@ -160,7 +160,7 @@ class Simulation {
     }
     this.#requests++
     const ledger = this.#ledgerOf(key)
-    const offer = ledger?.offer(this.#store.serverClock.now(), cost)
+    const offer = ledger?.offer(this.#store.serverClock.now(), cost, node.place)
     // No closures here, but for policies whose requests wait: this runs for every request of a flood.
     if (node.refuses(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
     else if (this.#waits && node.limiter.checkAsync !== undefined) {
@@ -206,7 +206,7 @@ class Simulation {
       limit,
       interval,
       most: mostOf(this.#policy),
-      ...yardsticksOf(this.#policy),
+      ...yardsticksOf(this.#policy, () => this.#cluster.nodes.length),
       logDemand: sliding,
       first: Math.round(this.#time.epoch / interval),
     })
@@ -278,7 +278,7 @@ function mostOf({ algorithm, limit }: Policy): number {
 }
 
 /** What a policy's decisions are held against. */
-function yardsticksOf(policy: Policy): { readonly reference: Reference; readonly room: Room } {
+function yardsticksOf(policy: Policy, nodes: () => number): { readonly reference: Reference; readonly room: Room } {
   const { limit, interval, cooldown } = policy
   if (isLeaky(policy)) {
     const most = mostOf(policy)
@@ -287,7 +287,7 @@ function yardsticksOf(policy: Policy): { readonly reference: Reference; readonly
   if (!isSliding(policy)) return { reference: new FixedReference(limit, interval, cooldown), room: new FixedRoom(limit, interval) }
   return {
     reference: new SlidingReference(limit, interval, cooldown),
-    room: new BucketRoom(limit, interval, bucketsOf(policy)),
+    room: new BucketRoom(limit, interval, bucketsOf(policy), nodes),
   }
 }
 

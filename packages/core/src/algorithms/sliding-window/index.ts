@@ -3,6 +3,7 @@ import type { Algorithm } from '../algorithm.ts'
 import { BackgroundSlidingWindow } from './background.ts'
 import { LocalSlidingWindow } from './local.ts'
 import { SlidingWindowMeter } from './meter.ts'
+import { partsOf } from './parts.ts'
 import { slidingWindowStep } from './step.ts'
 
 /** How a sliding window is kept. */
@@ -34,7 +35,6 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
   if (typeof reopen !== 'number' || !(reopen > 0 && reopen <= 1)) {
     throw invalidOption('reopen', reopen, 'a number greater than 0 and at most 1')
   }
-  const shape = { buckets, reopen }
   return Object.freeze({
     name: 'slidingWindow()',
     id: `sliding-window${buckets}`,
@@ -42,7 +42,13 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     reopen,
     fields: LocalSlidingWindow.fieldsFor(buckets),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
-    background: (site, exchange) => new SlidingWindowMeter(site, exchange, shape, (meter) => new BackgroundSlidingWindow(meter)),
+    background: (site, exchange) =>
+      new SlidingWindowMeter(
+        site,
+        exchange,
+        { buckets, reopen, parts: partsOf(site.policy.interval, buckets) },
+        (meter) => new BackgroundSlidingWindow(meter),
+      ),
     step: slidingWindowStep(buckets),
   } satisfies SlidingWindow)
 }
