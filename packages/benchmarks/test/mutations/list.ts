@@ -214,13 +214,6 @@ export const SLIDING: readonly Mutation[] = [
     check: 'sliding: room',
   },
   {
-    name: 'what leaves is released linearly',
-    file: 'algorithms/sliding-window/cells.ts',
-    find: 'const EARLY_RELEASE = 0.02',
-    replace: 'const EARLY_RELEASE = 1',
-    check: 'sliding: bursts',
-  },
-  {
     name: 'units leave with their whole bucket',
     file: 'algorithms/sliding-window/parts.ts',
     find: 'const MOST_PARTS = 32',
