@@ -201,7 +201,9 @@ export class BucketRoom implements Room {
     const edge = Math.min(this.#parts - 1, Math.floor(over * this.#parts))
     let left = 0
     for (let part = this.#byBucket ? 1 : 0; part < edge; part++) left += this.#counts[from + part] as number
-    const early = this.#byBucket ? 0 : Math.min(this.#release, (this.#counts[from + edge] as number) * (over * this.#parts - edge))
+    const early = this.#byBucket
+      ? Math.min(this.#release / 4, (this.#counts[from] as number) * over)
+      : Math.min(this.#release, (this.#counts[from + edge] as number) * (over * this.#parts - edge))
     return sumOf(this.#counts) - left - early
   }
 }

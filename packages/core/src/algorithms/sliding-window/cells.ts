@@ -4,6 +4,8 @@ import type { Ordinal } from '../../time/intervals.ts'
 
 /** What is about to leave counts in full but for this part of the limit, which is released as it leaves. */
 export const EARLY_RELEASE = 0.02
+/** The same of what is usual for a bucket, while other units of it leave with their part: an attack's first units are among it. */
+export const USUAL_RELEASE = 0.005
 
 /** What a node knows of one part of one key's window, in units. */
 export interface KnownCell {
@@ -90,10 +92,10 @@ export class SlidingCells {
     const cell = this.at(ordinal)
     cell.taken = sumOf(cell.taken, units)
     if (this.#sums !== undefined) {
-      this.#sums.own += units
+      this.#sums.own = sumOf(this.#sums.own, units)
       this.#sums.unsent += units
     }
-    if (this.#countedFrom !== undefined) this.#counted += units
+    if (this.#countedFrom !== undefined) this.#counted = sumOf(this.#counted, units)
   }
 
   /** Refunds own units that were counted in one of these cells, in the first one as far as it has them. Returns how many. */
@@ -146,7 +148,7 @@ export class SlidingCells {
     for (let place = this.#placeOf(oldest); place < list.length; place++) {
       const cell = list[place] as KnownCell
       if (cell.ordinal >= end) break
-      sum += netOf(cell)
+      sum = sumOf(sum, netOf(cell))
     }
     return sum
   }
@@ -154,7 +156,7 @@ export class SlidingCells {
   /** Units in the cells from `oldest` on, without those before `left` except for `oldest` itself where `keeps`. */
   counted(oldest: Ordinal, left: Ordinal, keeps: boolean): number {
     if (this.#countedFrom !== oldest || this.#countedLeft !== left) {
-      this.#counted = (keeps && left > oldest ? this.unitsIn(oldest) : 0) + this.total(left)
+      this.#counted = sumOf(keeps && left > oldest ? this.unitsIn(oldest) : 0, this.total(left))
       this.#countedFrom = oldest
       this.#countedLeft = left
     }
@@ -185,7 +187,7 @@ export class SlidingCells {
     if (this.#sums !== undefined) return this.#sums
     const sums: Sums = { own: 0, others: 0, unsent: 0, flight: 0 }
     for (const { taken, given, others, takenSent, flight } of this.#list) {
-      sums.own += taken - given
+      sums.own = sumOf(sums.own, taken - given)
       sums.others += others
       sums.unsent += taken - takenSent
       sums.flight += flight

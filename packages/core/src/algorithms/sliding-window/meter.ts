@@ -1,4 +1,5 @@
 import { BLOCKED, baseOf, GATE, IN_FLIGHT, TOLD } from '../../keys/key-table.ts'
+import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
@@ -273,11 +274,11 @@ export class SlidingWindowMeter extends GatedMeter {
 
   override usedOf(slot: number, now: number): number {
     const key = this.records.find(slot)
-    return key === undefined ? 0 : this.records.total(key.cells, now) - this.records.early(key, now) + this.records.uncounted(slot)
+    return key === undefined ? 0 : sumOf(this.records.total(key.cells, now) - this.records.early(key, now), this.records.uncounted(slot))
   }
 
   override ownOf(slot: number): number {
-    return (this.records.find(slot)?.cells.own() ?? 0) + this.records.uncounted(slot)
+    return sumOf(this.records.find(slot)?.cells.own() ?? 0, this.records.uncounted(slot))
   }
 
   override wasExchanged(slot: number): boolean {

@@ -4,7 +4,7 @@ import { MOST_UNITS } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
-import { EARLY_RELEASE, SlidingCells } from './cells.ts'
+import { EARLY_RELEASE, SlidingCells, USUAL_RELEASE } from './cells.ts'
 import { SlidingKey } from './key.ts'
 import { countsByBucket } from './parts.ts'
 import type { WindowShape } from './wait.ts'
@@ -167,18 +167,21 @@ export class SlidingRecords {
     return cells.counted(this.#leaving(now), this.#edge(now), this.byBucket)
   }
 
-  /** What is released already of the part that leaves. Nothing where it is known when the units of a burst leave. */
+  /** What is released already of the part that leaves, or of what leaves with its bucket. */
   early({ cells, limit }: Pick<SlidingKey, 'cells' | 'limit'>, now: number): number {
-    if (this.byBucket) return 0
+    if (this.byBucket) {
+      const ordinal = this.#leaving(now)
+      return this.#released(cells.unitsIn(ordinal), USUAL_RELEASE * limit, ordinal, this.shape.parts, now)
+    }
     const ordinal = this.#edge(now)
-    return this.#released(cells.unitsIn(ordinal), limit, ordinal, 1, now)
+    return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, 1, now)
   }
 
   /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
-  #released(units: number, limit: number, ordinal: Ordinal, span: number, now: number): number {
+  #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
     const { parts, buckets } = this.shape
     const over = (this.#at(now) / this.#meter.storePolicy.width - ordinal - buckets * parts) / span
-    return Math.max(0, Math.min(EARLY_RELEASE * limit, units * Math.min(1, over)))
+    return Math.max(0, Math.min(most, units * Math.min(1, over)))
   }
 
   /** W of a store's counts. */
@@ -192,7 +195,7 @@ export class SlidingRecords {
   /** Units before the part `end` if all of a bucket leaves at once, when that of the part `oldest` is the one that leaves. */
   whole({ cells, limit }: SlidingKey, now: number, oldest: Ordinal = this.#leaving(now), end: number = Number.POSITIVE_INFINITY): number {
     const { parts } = this.shape
-    return cells.total(oldest, end) - this.#released(cells.total(oldest, oldest + parts), limit, oldest, parts, now)
+    return cells.total(oldest, end) - this.#released(cells.total(oldest, oldest + parts), EARLY_RELEASE * limit, oldest, parts, now)
   }
 
   /** W when the key was last looked at, plus what was counted since. */

@@ -1,6 +1,6 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
-import { EARLY_RELEASE, netOf } from './cells.ts'
+import { EARLY_RELEASE, netOf, USUAL_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 
 /** How a sliding window is kept. */
@@ -45,15 +45,23 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, { shape: { buckets, 
   const span = buckets * parts
   let beyond = cells.total(((bucket - buckets) * parts) as Ordinal) - most
   if (!(beyond > 0)) return at
-  // The part after which the units are gone that leave with the bucket.
+  // What leaves with its bucket, and the part after which that is gone.
   let held = 0
   let end = 0
+  let since = at
+  const opensEarly = (): number =>
+    held > 0 && beyond <= Math.min(USUAL_RELEASE * limit, held)
+      ? Math.max(since, (end - parts + span + (beyond / held) * parts) * width)
+      : Number.POSITIVE_INFINITY
   for (const cell of cells) {
     const { ordinal } = cell
     if (held > 0 && ordinal >= end) {
+      const early = opensEarly()
+      if (early < Number.POSITIVE_INFINITY) return early
       beyond -= held
       held = 0
-      if (!(beyond > 0)) break
+      since = (end + span) * width
+      if (!(beyond > 0)) return since
     }
     const units = netOf(cell)
     if (byBucket && ordinal % parts === 0) {
@@ -61,12 +69,15 @@ function fitsAt({ cells, limit }: SlidingKey, most: number, { shape: { buckets, 
       end = ordinal + parts
       continue
     }
-    if (!byBucket && beyond <= Math.min(EARLY_RELEASE * limit, units)) return (ordinal + span + beyond / units) * width
+    const left = (ordinal + 1 + span) * width
+    if (!byBucket && beyond <= Math.min(EARLY_RELEASE * limit, units)) return left + (beyond / units - 1) * width
+    const early = opensEarly()
+    if (early < left) return early
     beyond -= units
-    if (!(beyond > 0)) return (ordinal + 1 + span) * width
-    if (!(held > 0)) end = ordinal + 1
+    since = left
+    if (!(beyond > 0)) return left
   }
-  return (end + span) * width
+  return Math.min(opensEarly(), held > 0 ? (end + span) * width : since)
 }
 
 /** When a closed key opens, whole buckets leaving one after the other. What the running one holds does not keep it closed. */
