@@ -46,7 +46,7 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
       new SlidingWindowMeter(
         site,
         exchange,
-        { buckets, reopen, parts: partsOf(site.policy.interval, buckets) },
+        { buckets, reopen, parts: partsOf(site.policy, buckets) },
         (meter) => new BackgroundSlidingWindow(meter),
       ),
     step: slidingWindowStep(buckets),

@@ -1,3 +1,5 @@
+import type { MeterPolicy } from '../meter.ts'
+
 /** Parts of a bucket, at most. */
 const MOST_PARTS = 32
 /** Parts of an interval, at most: what a store keeps of a key is in proportion. */
@@ -8,8 +10,10 @@ const SHORTEST = 25
 const FEW_UNITS = 200
 
 /** In how many parts a bucket is divided: a power of two, so that buckets begin with a part whatever is rounded. */
-export function partsOf(interval: number, buckets: number): number {
+export function partsOf({ interval, cooldown }: MeterPolicy, buckets: number): number {
   let parts = 1
+  // After a cooldown all nodes open at the same moment, which whole buckets tell them best.
+  if (cooldown > 0) return parts
   while (2 * parts <= MOST_PARTS && 2 * parts * buckets <= MOST_IN_ALL && interval / buckets / (2 * parts) >= SHORTEST) parts *= 2
   return parts
 }
