@@ -4,6 +4,7 @@ import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
+import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
 import { invalidOption, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
 import type { Clock } from '../time/clock.ts'
@@ -30,6 +31,8 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   readonly heartbeat?: Duration
   /** How long `close` waits for the last exchange; at most 2^31 - 1 ms, 24 days. Default 1 s. */
   readonly closeTimeout?: Duration
+  /** How many requests may wait with `acquire`, and for how long. */
+  readonly queue?: QueueOptions
   /** Is told of changes of state: the store away and back, a full table of keys, warnings. Never of single requests. */
   readonly logger?: Logger
 }
@@ -44,6 +47,7 @@ export const THROTTLER_OPTIONS: readonly string[] = [
   'overflow',
   'heartbeat',
   'closeTimeout',
+  'queue',
   'logger',
 ] satisfies (keyof ThrottlerOptions)[]
 
@@ -56,6 +60,7 @@ export interface ThrottlerSettings {
   readonly overflow: Overflow
   readonly heartbeat: number
   readonly closeTimeout: number
+  readonly queue: QueueSettings
 }
 
 /** @throws WeirError for options that can't be used, naming the option */
@@ -67,7 +72,7 @@ export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSe
   const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
   if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
   const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)
-  return { maxKeys, overflow, heartbeat, closeTimeout }
+  return { maxKeys, overflow, heartbeat, closeTimeout, queue: queueSettings(options.queue) }
 }
 
 function checkOptions(options: object): void {

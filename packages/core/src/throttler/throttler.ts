@@ -6,6 +6,7 @@ import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import type { Duration } from '../options/duration.ts'
+import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
@@ -13,6 +14,7 @@ import { Once } from '../report/once.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
+import { Acquiring } from './acquire.ts'
 import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
 import type { PolicyChoice } from './limiters-of.ts'
@@ -60,6 +62,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #path: RequestPath<Name>
   readonly #blocks: ManualBlocks
   readonly #throttled: ThrottledReport
+  readonly #acquiring: Acquiring
   #state: 'idle' | 'running' | 'closed' = 'idle'
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
@@ -134,6 +137,24 @@ export class Throttler<Name extends string = string, Req = unknown> {
       centrally: this.#coordinator?.centrally,
       warn: (error, subject) => this.warn(error, subject),
     })
+    this.#acquiring = new Acquiring(
+      {
+        clock,
+        emitter,
+        get limiters() {
+          return self.#limiters.all
+        },
+        get rules() {
+          return self.#rules as readonly PolicyOptions<never>[]
+        },
+        get degraded() {
+          return self.state === 'degraded'
+        },
+        path: this.#path,
+        refund: (decision) => this.refund(decision),
+      },
+      settings.queue,
+    )
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
     this.#adopt(rules, policies)
   }
@@ -226,6 +247,52 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
+   * As `checkAsync`, but a request that is refused waits until it may go, in its turn: first come, first served among those of
+   * its key and priority, and one key after another where a policy counts them together. It is refused at once if it is known that it
+   * can't go in time. What waits takes nothing, and starts no cooldown.
+   *
+   * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`; WeirError
+   * `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+   *
+   * @example
+   * await throttler.acquire('api.example.com', { timeout: '5s' })
+   */
+  acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+    return this.#acquiring.acquire(key, options) as Promise<Decision<Name>>
+  }
+
+  /**
+   * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns.
+   *
+   * @throws (rejects) as `acquire`, and with what the function throws
+   */
+  async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
+    await this.#acquiring.acquire(key, options)
+    return await run()
+  }
+
+  /**
+   * A function that calls another as soon as it may go, see `acquire`.
+   *
+   * @param options as for `acquire`, and the key: a string, or a function of what the function is called with
+   *
+   * @example
+   * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
+   */
+  wrap<Args extends readonly unknown[], T>(
+    run: (...args: Args) => T | PromiseLike<T>,
+    options: WrapOptions<Args>,
+  ): (...args: Args) => Promise<T> {
+    const { key, ...rest } = options
+    return async (...args) => this.schedule(typeof key === 'function' ? key(...args) : key, () => run(...args), rest)
+  }
+
+  /** Requests that wait with `acquire`. */
+  get waiting(): number {
+    return this.#acquiring.waiting
+  }
+
+  /**
    * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
    * own. Never more than the decision took.
    *
@@ -235,6 +302,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
     refund(decision, units, this.#limiters.all, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
+    this.#acquiring.refunded(decision)
   }
 
   /**
@@ -289,6 +357,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   reset(key: string, options: PolicyChoice = {}): void {
     reset(key, options, this.#limiters.all, this.#now())
+    this.#acquiring.changed()
   }
 
   /**
@@ -363,7 +432,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Sends what is left, within `closeTimeout`, and closes the store's connection. Decisions after it throw
+   * Ends with requests that wait, as `queue.onClose` says, then sends what is left, each within `closeTimeout`, and closes the store's connection. Decisions after it throw
    * `WEIR_CLOSED`. Safe to call twice.
    */
   close(): Promise<void> {
@@ -387,6 +456,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#policies = policies
     this.#rules = rules
     this.#version++
+    this.#acquiring.changed()
   }
 
   async #close(): Promise<void> {
@@ -394,6 +464,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
     // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
     const release = this.clock.hold?.()
     try {
+      const waiting = was === 'running' ? this.#acquiring.close(this.#settings.closeTimeout) : undefined
+      if (waiting !== undefined) await waiting
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
       await left
     } finally {

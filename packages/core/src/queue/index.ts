@@ -1,0 +1,1 @@
+export { Queues } from './queues.ts'
