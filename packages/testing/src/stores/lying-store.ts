@@ -144,7 +144,6 @@ function throwing(): object {
     'heartbeat',
     'cells',
     'blocked',
-    'granted',
     'ordinal',
     'taken',
     'given',
