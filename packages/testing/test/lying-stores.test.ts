@@ -139,7 +139,7 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
     (nonsense) => ({ reply: (reply) => ({ ...reply, [name]: nonsense() }) }),
   ]),
   ['each result', (nonsense) => ({ reply: eachResult(nonsense) })],
-  ...(['cells', 'blocked', 'granted'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+  ...(['cells', 'blocked'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
     `"${name}" of each result`,
     (nonsense) => ({ reply: eachResult((result) => ({ ...result, [name]: nonsense() })) }),
   ]),
