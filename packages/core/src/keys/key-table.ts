@@ -117,7 +117,7 @@ export class KeyTable {
   }
 
   /** Gives records another number of fields: all 0. Keys keep their slots. */
-  restride(stride: number): void {
+  restride(stride: number = STRIDE): void {
     const fields = new Float64Array(this.flags.length * stride)
     for (let slot = this.#free; slot >= 0; slot = this.fields[slot * this.stride] as number) {
       fields[slot * stride] = this.fields[slot * this.stride] as number

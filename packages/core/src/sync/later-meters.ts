@@ -1,6 +1,5 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { Exchange, Exchanging, MakeShared, SharedSite, StandingIn, StoreExchange } from '../algorithms/shared/site.ts'
-import { STRIDE } from '../keys/key-table.ts'
 import { WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 
@@ -43,7 +42,7 @@ export class LaterMeters {
   ): Meter {
     const { time } = this.#exchange()
     const untold: Untold = { blocks: new Map(), resets: new Map() }
-    site.table.restride(algorithm.fields ?? STRIDE)
+    site.table.restride(algorithm.fields)
     const before = algorithm.local(site, Object.create(this.#exchange(), { localTime: { value: time } }) as Exchange)
     before.tellBlock = (id, kind, _remaining, until) => untold.blocks.set(id, { kind, until })
     before.tellReset = (id, known, now) => {
@@ -97,6 +96,6 @@ function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [
     const units = table.keys[slot] === undefined ? 0 : before.ownOf(slot, now)
     if (units > 0) counts.push([slot, units])
   }
-  table.restride(STRIDE)
+  table.restride()
   return counts
 }
