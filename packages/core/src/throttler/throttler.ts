@@ -133,8 +133,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#state === 'closed'
       },
       roll: (limiter, now) => this.#roll(limiter, now),
-      waiting: this.#coordinator?.waiting,
-      centrally: this.#coordinator?.centrally,
+      asking: this.#coordinator?.asking,
       warn: (error, subject) => this.warn(error, subject),
     })
     this.#acquiring = new Acquiring(
