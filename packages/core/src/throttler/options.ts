@@ -2,10 +2,10 @@ import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { nearest } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
+import { checkNames } from '../options/names.ts'
 import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { invalidOption } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
@@ -79,17 +79,9 @@ function checkOptions(options: object): void {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }
-  for (const option of Object.keys(options)) {
-    if (!THROTTLER_OPTIONS.includes(option)) {
-      const near = nearest(option, THROTTLER_OPTIONS)
-      const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-      const policy = isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : ''
-      throw new WeirError(
-        'WEIR_UNKNOWN_OPTION',
-        `Unknown option "${option}".${policy || hint} A throttler has: ${THROTTLER_OPTIONS.join(', ')}.`,
-      )
-    }
-  }
+  checkNames('A throttler', options, THROTTLER_OPTIONS, (option) =>
+    isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : undefined,
+  )
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
   if (store !== undefined && (typeof store?.open !== 'function' || typeof store.coordinate !== 'function')) {

@@ -2,11 +2,13 @@ import { parsePolicies } from '../decide/check-policy.ts'
 import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
+import type { Queues } from '../queue/queues.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
@@ -14,14 +16,14 @@ import { Once } from '../report/once.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
-import { Acquiring } from './acquire.ts'
 import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
-import type { PolicyChoice } from './limiters-of.ts'
+import { countedKey, type PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
 import type { Names } from './names.ts'
 import { newNodeId } from './node-id.ts'
+import type { AcquireHost } from './open-queues.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
 import { reset } from './reset.ts'
@@ -62,7 +64,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #path: RequestPath<Name>
   readonly #blocks: ManualBlocks
   readonly #throttled: ThrottledReport
-  readonly #acquiring: Acquiring
+  /** Requests that wait for their turn, once there were some. */
+  #queues: Queues<Decision> | undefined
+  #loading: Promise<Queues<Decision>> | undefined
   #state: 'idle' | 'running' | 'closed' = 'idle'
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
@@ -136,24 +140,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
       asking: this.#coordinator?.asking,
       warn: (error, subject) => this.warn(error, subject),
     })
-    this.#acquiring = new Acquiring(
-      {
-        clock,
-        emitter,
-        get limiters() {
-          return self.#limiters.all
-        },
-        get rules() {
-          return self.#rules as readonly PolicyOptions<never>[]
-        },
-        get degraded() {
-          return self.state === 'degraded'
-        },
-        path: this.#path,
-        refund: (decision) => this.refund(decision),
-      },
-      settings.queue,
-    )
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
     this.#adopt(rules, policies)
   }
@@ -256,8 +242,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @example
    * await throttler.acquire('api.example.com', { timeout: '5s' })
    */
-  acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
-    return this.#acquiring.acquire(key, options) as Promise<Decision<Name>>
+  async acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+    const counted = countedKey(key)
+    const queues = this.#queues ?? (await this.#load())
+    return (await queues.acquire(counted, options)) as Decision<Name>
   }
 
   /**
@@ -266,7 +254,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws (rejects) as `acquire`, and with what the function throws
    */
   async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
-    await this.#acquiring.acquire(key, options)
+    await this.acquire(key, options)
     return await run()
   }
 
@@ -288,7 +276,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Requests that wait with `acquire`. */
   get waiting(): number {
-    return this.#acquiring.waiting
+    return this.#queues?.size ?? 0
   }
 
   /**
@@ -301,7 +289,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
     refund(decision, units, this.#limiters.all, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
-    this.#acquiring.refunded(decision)
+    this.#queues?.nudge(decision.parts)
   }
 
   /**
@@ -356,7 +344,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   reset(key: string, options: PolicyChoice = {}): void {
     reset(key, options, this.#limiters.all, this.#now())
-    this.#acquiring.changed()
+    this.#queues?.nudgeAll()
   }
 
   /**
@@ -455,7 +443,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#policies = policies
     this.#rules = rules
     this.#version++
-    this.#acquiring.changed()
+    this.#queues?.nudgeAll()
   }
 
   async #close(): Promise<void> {
@@ -463,8 +451,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
     // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
     const release = this.clock.hold?.()
     try {
-      const waiting = was === 'running' ? this.#acquiring.close(this.#settings.closeTimeout) : undefined
-      if (waiting !== undefined) await waiting
+      const queues = this.#queues ?? (await this.#loading)
+      if (queues !== undefined) await queues.close(was === 'running' ? this.#settings.closeTimeout : 0)
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
       await left
     } finally {
@@ -474,6 +462,33 @@ export class Throttler<Name extends string = string, Req = unknown> {
       this.#ticker.stop()
       release?.()
     }
+  }
+
+  #load(): Promise<Queues<Decision>> {
+    this.#loading ??= import('./open-queues.ts').then(({ openQueues }) => {
+      const self = this
+      const host: AcquireHost = {
+        clock: this.clock,
+        emitter: this.#emitter,
+        get limiters() {
+          return self.#limiters.all
+        },
+        get degraded() {
+          return self.state === 'degraded'
+        },
+        get rules() {
+          return self.#rules as readonly PolicyOptions<never>[]
+        },
+        path: this.#path,
+        peekOne,
+        refund: (decision) => this.refund(decision),
+      }
+      const queues = openQueues(host, this.#settings.queue)
+      this.#queues = queues
+      if (this.#state === 'closed') void queues.close(0)
+      return queues
+    })
+    return this.#loading
   }
 
   /** Rolls a limiter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */

@@ -2,15 +2,14 @@ import type { Exchanging } from '../algorithms/shared/site.ts'
 import type { CheckOptions } from '../decide/decide-several.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
-import { peekOne } from '../decide/peek.ts'
-import { ALL_KEY, type PolicyOptions } from '../decide/policy.ts'
+import type { peekOne } from '../decide/peek.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
 import type { Gate } from '../queue/gate.ts'
-import type { AcquireOptions, Wanted } from '../queue/options.ts'
-import type { Queues } from '../queue/queues.ts'
+import type { Wanted } from '../queue/options.ts'
+import { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
 import type { Emitter } from '../report/events.ts'
 import type { Clock } from '../time/clock.ts'
-import { countedKey } from './limiters-of.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
@@ -30,57 +29,16 @@ export interface AcquireHost {
     check(key: string, options?: CheckOptions): Decision
     checkAsync(key: string, options?: CheckOptions): Promise<Decision>
   }
+  /** Handed over: what it imports would be in a file of its own, as this one is loaded later. */
+  readonly peekOne: typeof peekOne
   refund(decision: Decision): void
 }
 
-/** Requests that wait for their turn. What lets them wait is loaded with the first of them. */
-export class Acquiring {
-  readonly #host: AcquireHost
-  readonly #settings: QueueSettings
-  #queues: Queues<Decision> | undefined
-  #loading: Promise<Queues<Decision>> | undefined
-
-  constructor(host: AcquireHost, settings: QueueSettings) {
-    this.#host = host
-    this.#settings = settings
-  }
-
-  /** Requests that wait. */
-  get waiting(): number {
-    return this.#queues?.size ?? 0
-  }
-
-  /** As the throttler's. */
-  async acquire(given: string, options: AcquireOptions | undefined): Promise<Decision> {
-    const key = countedKey(given)
-    const queues = this.#queues ?? (await this.#load())
-    return await queues.acquire(key, options)
-  }
-
-  /** Units were refunded: whoever waits for them may go. */
-  refunded(decision: Decision): void {
-    this.#queues?.nudge(decision.parts)
-  }
-
-  /** Any key may have room now. */
-  changed(): void {
-    this.#queues?.nudgeAll()
-  }
-
-  /** As `Queues.close`; undefined when nobody waits. */
-  close(within: number): Promise<void> | undefined {
-    if (this.#queues !== undefined) return this.#queues.close(within)
-    return this.#loading?.then((queues) => queues.close(within))
-  }
-
-  #load(): Promise<Queues<Decision>> {
-    this.#loading ??= import('../queue/index.ts').then(({ Queues }) => {
-      this.#host.emitter.on('unblocked', ({ policy: name, key }) => this.#queues?.nudge([{ policy: { name }, key }]))
-      this.#queues = new Queues<Decision>(gateOf(this.#host), this.#settings)
-      return this.#queues
-    })
-    return this.#loading
-  }
+/** The requests of a throttler that wait for their turn; loaded with the first of them. */
+export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<Decision> {
+  const queues = new Queues<Decision>(gateOf(host), settings)
+  host.emitter.on('unblocked', ({ policy: name, key }) => queues.nudge([{ policy: { name }, key }]))
+  return queues
 }
 
 function gateOf(host: AcquireHost): Gate<Decision> {
@@ -116,7 +74,7 @@ function gateOf(host: AcquireHost): Gate<Decision> {
       for (const [place, limiter] of host.limiters.entries()) {
         const { cost } = host.rules[place] as PolicyOptions<never>
         const all = units + requests * (typeof cost === 'number' ? cost : 1)
-        longest = Math.max(longest, soonest(limiter, keyAt(host, place, key), all, limit, now))
+        longest = Math.max(longest, soonest(host, limiter, keyAt(host, place, key), all, limit, now))
       }
       return longest
     },
@@ -125,7 +83,7 @@ function gateOf(host: AcquireHost): Gate<Decision> {
 
 /** What a policy counts a key by. */
 function keyAt({ rules }: AcquireHost, place: number, key: string): string {
-  return rules[place]?.key === ALL_KEY ? ALL_KEY : key
+  return rules[place]?.key === 'all' ? 'all' : key
 }
 
 /**
@@ -154,7 +112,7 @@ function asked({ cost, limit }: Wanted): CheckOptions | undefined {
  * Milliseconds until a policy has let so many units go at the soonest, a few at a time: what does not fit at once has to wait for
  * whole rounds, in each of which as much comes free as fits.
  */
-function soonest(limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
+function soonest({ peekOne }: AcquireHost, limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
   const { policy } = limiter
   if (policy.dryRun) return 0
   const own = limit ?? policy.limit

@@ -1,1 +1,0 @@
-export { Queues } from './queues.ts'
