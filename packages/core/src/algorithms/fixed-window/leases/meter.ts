@@ -4,7 +4,7 @@ import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
 import type { LeaseAsk, LeaseNotice, LeaseReply } from '../../../store/leases/ask.ts'
 import { servesLease } from '../../../store/leases/grant.ts'
 import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
-import { endOf, type Ordinal } from '../../../time/intervals.ts'
+import { endOf, type Ordinal, ordinalAt } from '../../../time/intervals.ts'
 import type { Refusal, Reservation, Reserving } from '../../meter.ts'
 import type { Batch, LeaseTicket, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
@@ -210,8 +210,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
     if (served) this.#refuseUnmet(slot, key, ticket, reply, now)
-    // The node's clock was behind: the next interval runs.
-    else if (reply.now >= endOf(lease.ordinal, interval)) this.#moveKey(slot, key, (this.ordinal + 1) as Ordinal, now)
+    // The node's clock was behind: the next interval runs. No store's word takes a key further.
+    else if (reply.now >= endOf(lease.ordinal, interval)) {
+      this.#moveKey(slot, key, Math.min(ordinalAt(reply.now, interval), this.ordinal + 1) as Ordinal, now)
+    }
     this.#goOn(slot, key, now)
   }
 
@@ -254,7 +256,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   /** What is still to be asked or said, after an answer. */
   #goOn(slot: number, key: KeyLeases, now: number): void {
     const { current } = key
-    if (key.waiting.first !== undefined) this.#want(slot, Math.max(now, Math.min(current.from, now + LOST_TIME)))
+    if (key.waiting.first !== undefined)
+      this.#want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
     else if (key.report || (current.tail && heldOf(current) > 0)) this.#want(slot, now)
   }
 
