@@ -57,7 +57,8 @@ export interface StandingIn {
 
 /** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
 export interface CentralAlgorithm extends StandingIn {
-  readonly step: Step
+  /** Default: that of fixed windows of the epoch. */
+  readonly step?: Step
 }
 
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
