@@ -51,7 +51,7 @@ export class RedisDecider implements Decider {
     const answer =
       question.kind !== 'take'
         ? this.#change(question, request)
-        : questions.length > 1 || again
+        : questions.length > 1 || again === true
           ? this.#takes(request)
           : this.#take(question, request)
     answer.then(this.#release, this.#release)
@@ -59,26 +59,24 @@ export class RedisDecider implements Decider {
   }
 
   #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
-    const { algorithm, take, name } = this.#knownOf(question.policy)
-    const args = [this.#node, String(request.sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, request)]
+    const { policy, units, limit } = question
+    const { algorithm, take, name } = this.#knownOf(policy)
+    const args = [this.#node, String(request.sequence), limitText(limit), ...algorithm.args(question, request)]
+    if (units !== 1) args.push(String(units))
     const reply = this.#link.call(take, this.#keysOf(algorithm, name, question), args)
     return reply.then((told) => [algorithm.read(told, question, request.time)])
   }
 
   async #takes(request: Decide): Promise<readonly Verdict[]> {
     const { questions, sequence, time, again } = request
-    const all = questions.map((question) => ({ ...this.#knownOf(question.policy), question }))
-    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, request))
-    const keys = all.map(({ algorithm, name, question }) => this.#keysOf(algorithm, name, question))
-    const parts = all.map(({ id, algorithm }, i) => ({
-      id,
-      algorithm,
-      keys: (keys[i] as string[]).length,
-      args: (args[i] as string[]).length - 2,
-    }))
-    const script = takesScript(parts)
-    const mode = questions.every(({ units }) => units === 0) ? 'l' : again ? 'a' : ''
-    const reply = await this.#link.call(script, keys.flat(), [this.#node, String(sequence), mode, ...args.flat()])
+    const all = questions.map((question) => {
+      const known = this.#knownOf(question.policy)
+      return { ...known, question, names: this.#keysOf(known.algorithm, known.name, question) }
+    })
+    const script = takesScript(all.map(({ id, algorithm, names }) => ({ id, algorithm, keys: names.length })))
+    const args = all.flatMap(({ algorithm, question }) => argsOf(algorithm, question, request))
+    const keys = all.flatMap(({ names }) => names)
+    const reply = await this.#link.call(script, keys, [this.#node, String(sequence), again === true ? 'a' : '', ...args])
     const [before, replies] = reply as readonly [unknown, readonly unknown[]]
     return all.map(({ algorithm, question }, i) => {
       if (before !== 1) return algorithm.read(replies[i], question, time)
@@ -90,14 +88,8 @@ export class RedisDecider implements Decider {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    const args = [
-      this.#node,
-      String(sequence),
-      again ? 'a' : '',
-      of === undefined ? '' : String(of),
-      ...argsOf(algorithm, question, request),
-    ]
-    await this.#link.call(script, this.#keysOf(algorithm, name, question), args)
+    const before = [this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of)]
+    await this.#link.call(script, this.#keysOf(algorithm, name, question), [...before, ...argsOf(algorithm, question, request)])
     return DONE
   }
 
@@ -137,6 +129,9 @@ export class RedisDecider implements Decider {
 }
 
 function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
-  const { units, limit } = question
-  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, request)]
+  return [String(question.units), limitText(question.limit), ...algorithm.args(question, request)]
+}
+
+function limitText(limit: number): string {
+  return limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit)
 }
