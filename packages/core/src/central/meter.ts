@@ -270,7 +270,7 @@ export class CentralMeter extends GatedMeter {
     if (verdict === undefined) return undefined
     const most = this.site.most(question.limit)
     const taken = most === Number.POSITIVE_INFINITY ? 0 : most - verdict.remaining
-    return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0, granted: true }
+    return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0 }
   }
 
   override usedIn(cells: readonly Cell[]): number {

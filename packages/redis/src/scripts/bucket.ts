@@ -186,7 +186,7 @@ end
 end
 `,
   // Of a window in the other script: see there. Here it stands for buckets.
-  `function sliding(policy, label, atMost, count, entries, place)
+  `function sliding(policy, label, count, entries, place)
   local width, cells, limit, hot, ttl, drain, maxDebt = policy[2], policy[3], policy[4], policy[5], policy[6], policy[7], policy[8]
   at = at + 1
   local hash, final = KEYS[at], place + 3 * count - 1
@@ -248,7 +248,7 @@ end
   end
   local text = number(running) .. ',' .. number(state.taken) .. ',' .. number(state.given) .. ',' .. number(levelAt(state, running, drain))
   if news then announceTotal(policy, labelOf(label, policy, hash), text) end
-  return true, text, hash
+  return text
 end
 `,
 ].join('\n')
