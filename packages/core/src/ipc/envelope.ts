@@ -123,7 +123,9 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
       place(policy),
       key,
       atMost === undefined ? null : finite(atMost),
-      cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
+      cells.flatMap(({ ordinal, taken, given, refused = 0 }) =>
+        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused],
+      ),
       ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),
     blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [

@@ -150,6 +150,7 @@ class BackgroundCoordinator implements Coordinator {
       central: (algorithm, site, become) => central.meter(algorithm, site, become),
       time: link.time,
       localTime: this.#localTime,
+      random,
       connected: true,
       get nodes() {
         return link.nodes
