@@ -125,8 +125,6 @@ const SMOOTH: readonly [string, Lies][] = [
       }
     })(),
   ],
-  ['all is granted', { reply: eachResult((result) => ({ ...result, granted: true })) }],
-  ['nothing is granted', { reply: eachResult((result) => ({ ...result, granted: false })) }],
   ['there are a million nodes', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, nodes: 1_000_000 })) }],
   ['its data is lost at each heartbeat', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, generation: `${Math.random()}` })) }],
   ['no part was exchanged', { reply: (reply) => ({ ...reply, results: reply.results.map(() => undefined) }) }],
@@ -141,7 +139,7 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
     (nonsense) => ({ reply: (reply) => ({ ...reply, [name]: nonsense() }) }),
   ]),
   ['each result', (nonsense) => ({ reply: eachResult(nonsense) })],
-  ...(['cells', 'blocked', 'granted'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+  ...(['cells', 'blocked'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
     `"${name}" of each result`,
     (nonsense) => ({ reply: eachResult((result) => ({ ...result, [name]: nonsense() })) }),
   ]),

@@ -10,16 +10,13 @@ import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import type { WaitingDecisions } from './waiting.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
-  /** Makes decisions that ask the store; absent without one. */
-  readonly waiting?: ((host: AskingHost) => WaitingDecisions) | undefined
-  /** Makes decisions of policies with coordination `'central'`; absent without a store. */
-  readonly centrally?: ((host: AskingHost) => Asking) | undefined
+  /** Makes decisions that may wait for the store; absent without one. */
+  readonly asking?: ((host: AskingHost) => Asking) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
@@ -40,8 +37,7 @@ export interface CheckOptions {
 export class RequestPath<Name extends string> {
   protected readonly host: RequestPathHost
   protected readonly clock: Clock
-  readonly #waiting: WaitingDecisions | undefined
-  readonly #centrally: Asking | undefined
+  readonly #asking: Asking | undefined
   #limiters: readonly Limiter[] = []
   // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
   /** The only policy's limiter, unless all requests share one key or some key has a limit of its own. */
@@ -52,8 +48,6 @@ export class RequestPath<Name extends string> {
   #limited = false
   /** Whether some policy may make a request wait: for units of the store, or for its decision. */
   waits = false
-  #central = false
-  #leases = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
@@ -69,24 +63,26 @@ export class RequestPath<Name extends string> {
     this.host = host
     this.clock = host.clock
     const self = this
-    const asking: AskingHost = {
+    this.#asking = host.asking?.({
       clock: host.clock,
       get limiters() {
         return self.#limiters
       },
       roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
-      decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
-      make: { refuse, decision: (...all) => new PolicyDecision(...all), combined, bounded: boundedOnce },
-    }
-    this.#waiting = host.waiting?.(asking)
-    this.#centrally = host.centrally?.(asking)
+      decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
+      make: {
+        refuse,
+        decision: (outcome, key, remaining, resetAfter, cost) => new PolicyDecision(outcome, key, remaining, resetAfter, cost),
+        combined,
+        bounded: boundedOnce,
+      },
+    })
   }
 
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
     const waits = limiters.find(({ policy }) => mayWait(policy))?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
@@ -95,8 +91,7 @@ export class RequestPath<Name extends string> {
     this.#before = new Float64Array(limiters.length)
     this.#levels = [undefined, ...limiters.map(() => undefined)]
     this.#places = limiters.map((_, place) => place)
-    this.#leases = limiters.some(({ policy }) => policy.coordination === 'leases')
-    this.waits = this.#central || this.#leases
+    this.waits = limiters.some(({ policy }) => policy.deadline > 0)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
@@ -145,12 +140,18 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  async checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
-    checkKey(given)
-    const key = bounded(given)
-    const cost = this.#limitTo(key, asked)
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
-    return this.decideAsync(keys, this.#costsOf(cost))
+  checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
+    // No async function: it would take a promise more, and some turns of the queue of those.
+    try {
+      checkKey(given)
+      const key = bounded(given)
+      const cost = this.#limitTo(key, asked)
+      const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
+      const decision = this.decideAsync(keys, this.#costsOf(cost))
+      return decision instanceof Promise ? decision : Promise.resolve(decision)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** As the throttler's. */
@@ -160,14 +161,9 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const centrally = this.#central ? this.#centrally : undefined
-    const waiting = this.#leases ? this.#waiting : undefined
-    const asking = waiting?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
-    if (waiting !== undefined && asking.length > 0) {
-      return waiting.decide([...keys], [...costs], asking, centrally) as Promise<Decision<Name>>
-    }
-    if (centrally !== undefined) {
-      return centrally.decide(keys, costs, applying ?? this.#places, applied ?? applying?.length ?? this.#places.length) as Decision<Name>
+    if (this.waits && this.#asking !== undefined) {
+      const places = applying ?? this.#places
+      return this.#asking.decide(keys, costs, places, applied ?? places.length) as Decision<Name>
     }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
@@ -389,8 +385,8 @@ function mustWait(policy: string): never {
 }
 
 /** Whether a request may have to wait for the store. */
-function mayWait({ coordination, dryRun }: Limiter['policy']): boolean {
-  return coordination === 'central' || (coordination === 'leases' && !dryRun)
+function mayWait({ coordination, deadline, dryRun }: Limiter['policy']): boolean {
+  return deadline > 0 && (coordination === 'central' || !dryRun)
 }
 
 /** Whether a value can be the limit of one key. */

@@ -304,5 +304,5 @@ function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePo
 }
 
 function answer(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy, announce: boolean): Applied {
-  return { cells: [cellOf(bucket, running, policy)], granted: true, announce }
+  return { cells: [cellOf(bucket, running, policy)], announce }
 }

@@ -79,7 +79,6 @@ export function isLarge(units: number, total: number, { limit, hot }: StorePolic
 export interface Applied {
   /** The totals, as in `SyncResult.cells`. */
   readonly cells: readonly Cell[]
-  readonly granted: boolean
   /** The totals are news for the other nodes: a limit was reached, or the key became hot. */
   readonly announce: boolean
 }

@@ -1,7 +1,7 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
+import { type Applied, CountedCell, isLarge, type Times } from './cell.ts'
 
 /** A reached limit is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
@@ -47,11 +47,6 @@ export class SlidingCounts {
     const before = total(window, end, policy)
 
     const grown = entry.cells.filter((sent) => sent.taken > 0 || sent.given > 0)
-    const { atMost } = entry
-    if (atMost !== undefined && !fits(nodeId, window, grown, { atMost, before, after: end - policy.cells })) {
-      return { cells: visible(window, newest, policy, times.wall), granted: false, announce: false }
-    }
-
     let announce = false
     if (grown.length > 0) {
       window = this.#touch(key, window)
@@ -60,7 +55,7 @@ export class SlidingCounts {
       const after = total(window, end, policy)
       announce = this.#announces(window, policy, { before, after, units, opened }, times.monotonic)
     }
-    return { cells: visible(window, newest, policy, times.wall), granted: true, announce }
+    return { cells: visible(window, newest, policy, times.wall), announce }
   }
 
   /** Keys that were announced as hot within the last window. */
@@ -194,25 +189,6 @@ function total(window: KeyWindow | undefined, end: Ordinal, policy: StorePolicy)
     if (cell.ordinal > end - policy.cells && cell.ordinal <= end) sum += cell.net
   }
   return sum
-}
-
-/** A unit that is already counted is never refused again: asking twice gives the same answer. */
-function fits(
-  nodeId: string,
-  window: KeyWindow | undefined,
-  grown: readonly Cell[],
-  limit: { readonly atMost: number; readonly before: number; readonly after: number },
-): boolean {
-  let units = 0
-  let net = limit.before
-  for (const sent of grown) {
-    const cell = window?.cells.find((one) => one.ordinal === sent.ordinal)
-    const more = cell === undefined ? growthOver(undefined, sent) : cell.growth(nodeId, sent)
-    units += more.taken
-    // Cells before the window grow, but count no more.
-    if (sent.ordinal > limit.after) net += more.taken - more.given
-  }
-  return units === 0 || net <= limit.atMost
 }
 
 function write(

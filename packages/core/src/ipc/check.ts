@@ -12,7 +12,7 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
  *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket four, a lease as
+ *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket four, a lease as
  *               many as LEASE_NUMBERS has
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
@@ -139,15 +139,15 @@ class RequestReader {
   }
 
   #entry(value: unknown): SyncEntry | undefined {
-    if (!isList(value, 7)) return undefined
-    const [place, key, atMost, flat, epoch = 0, ask, numbers] = value
+    if (!isList(value, 6)) return undefined
+    const [place, key, flat, epoch = 0, ask, numbers] = value
     const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !(atMost === null || isNumber(atMost, 0, MOST)) || !isEpoch(epoch)) return undefined
+    if (policy === undefined || !isKey(key) || !isEpoch(epoch)) return undefined
     const cells = readCells(flat, policy.drain === undefined ? 3 : 4)
     const lease = numbers === undefined ? undefined : readLeaseAsk(numbers)
     if (numbers !== undefined && (lease === undefined || policy.cells !== 1)) return undefined
     if (lease !== undefined) return { policy, key, cells: [], lease, ...(ask === true && { ask }) }
-    return cells && { policy, key, cells, ...(atMost !== null && { atMost }), ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
+    return cells && { policy, key, cells, ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
   }
 
   #block(value: unknown): BlockChange | undefined {

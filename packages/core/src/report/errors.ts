@@ -18,6 +18,7 @@ export type WeirErrorCode =
   | 'WEIR_ADAPTER_FAILED'
   | 'WEIR_ASYNC_POLICY'
   | 'WEIR_CLOSED'
+  | 'WEIR_NOT_ACQUIRED'
   | 'WEIR_STORE_UNAVAILABLE'
   | 'WEIR_STORE_TIMEOUT'
   | 'WEIR_STORE_REPLY'
@@ -25,6 +26,7 @@ export type WeirErrorCode =
   | 'WEIR_RULES_DIFFER'
   | 'WEIR_SMALL_LIMIT'
   | 'WEIR_STORE_SLOW'
+  | 'WEIR_NOT_LOADED'
   | 'WEIR_THROTTLED'
 
 /** Longest message of an error: a list of policies may be in it, and what others threw. */

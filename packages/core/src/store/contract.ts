@@ -139,11 +139,6 @@ export interface SyncEntry {
   readonly key: string
   /** This node's absolute counts. A cell with 0 taken and 0 given only asks for the total and writes nothing. */
   readonly cells: readonly Cell[]
-  /**
-   * A conditional increment: apply only if the total (of the window, after adding) would be at most this. Otherwise
-   * nothing is written and `granted` is false.
-   */
-  readonly atMost?: number
   /** The key's last reset as this node knows it, where that concerns the first cell (see `lastCellOf`). Absent for none. */
   readonly epoch?: number
   /** Tells the other nodes to send what they have of the key, also where it is little. */
@@ -165,11 +160,9 @@ export interface SyncResult {
   readonly manual?: true
   /**
    * The key was reset, and the entry's units were counted before that as far as its node knows (its `epoch` is older or
-   * absent): nothing of it was written, and `granted` is false where that matters. `cells` are of after the reset.
+   * absent): nothing of it was written. `cells` are of after the reset.
    */
   readonly epoch?: number
-  /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
-  readonly granted: boolean
   /** The answer to `lease`. */
   readonly lease?: LeaseReply
 }

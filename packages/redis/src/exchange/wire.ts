@@ -127,15 +127,15 @@ export function parseCells(text: string): Cell[] {
   return cells
 }
 
-/** `granted|blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
+/** `blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
 export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
   const [only] = sent
   if (typeof value === 'number' && only !== undefined) {
-    return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0, granted: true }
+    return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0 }
   }
-  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 6) : []
-  if ((granted !== '0' && granted !== '1') || cells === undefined) throw replyError('a result')
-  return { cells: parseCells(cells), blocked: parseRemaining(blocked), granted: granted === '1', ...parseRare(rest) }
+  const [blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 5) : []
+  if (cells === undefined) throw replyError('a result')
+  return { cells: parseCells(cells), blocked: parseRemaining(blocked), ...parseRare(rest) }
 }
 
 /** Whether a block was set by hand, and a reset: `1` or nothing, and its moment or nothing. Most are without both. */

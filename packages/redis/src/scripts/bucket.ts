@@ -197,7 +197,7 @@ end
 end
 `,
   // Of a window in the other script: see there. Here it stands for buckets.
-  `function sliding(policy, label, atMost, count, entries, place)
+  `function sliding(policy, label, count, entries, place)
   local width, cells, limit, hot, ttl, drain, maxDebt = policy[2], policy[3], policy[4], policy[5], policy[6], policy[7], policy[8]
   at = at + 1
   local hash, final = KEYS[at], place + 4 * count - 1
@@ -258,7 +258,7 @@ end
   end
   local text = number(running) .. ',' .. number(state.taken) .. ',' .. number(state.given) .. ',' .. number(levelAt(state, running, drain)) .. (state.refused > 0 and ',' .. number(state.refused) or '')
   if news then announceTotal(policy, labelOf(label, policy, hash), text) end
-  return true, text, hash
+  return text
 end
 `,
 ].join('\n')

@@ -13,6 +13,7 @@ import { manualClock } from '../time/manual-clock.ts'
 import { VirtualTime } from '../time/virtual-time.ts'
 import { Cluster } from './cluster.ts'
 import type { ClusterNode } from './cluster-node.ts'
+import { loaded } from './loaded.ts'
 import type { NodeDecision, Scenario } from './scenario.ts'
 import { BlockWatch, UnblockWatch } from './watches.ts'
 
@@ -103,6 +104,7 @@ class Simulation {
   async run(): Promise<SimulationResult> {
     const { intervals, warmup = 2, nodes = 3, boot = 2000, faults } = this.#scenario
     const count = warmup + intervals
+    await loaded(this.#scenario.policy)
     this.#cluster.boot(nodes, boot / 2)
     const list = faults?.plan({ random: this.#random.stream('faults'), intervals: count, nodes }) ?? []
     this.#cluster.plan(list)

@@ -12,9 +12,9 @@ import { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
 import { Levels } from './levels.ts'
 import { dueAt, freeAt, LEAST_PART, SOFT_PART, softAge, spreadOver } from './pace.ts'
-import type { Shape, SoftDrop } from './soft-drop.ts'
+import { type Shape, SoftDrop } from './soft-drop.ts'
 import { drained, drainTime, ROUNDING } from './step.ts'
-import { StorePolicies } from './store-policies.ts'
+import { type BetweenNodes, StorePolicies } from './store-policies.ts'
 
 const SCAN_STEP = 5_000
 /** What is held back is sent when it is nearly so old as a bucket takes to run out. */
@@ -23,14 +23,6 @@ const OLD = 0.9
 const SUMS = 1e-9
 /** A store's cell may be so far ahead of this node's time, in milliseconds. */
 const AHEAD = 1_000
-
-/** Options of a bucket that only matter between nodes. */
-export interface BetweenNodes {
-  /** Units beyond what it holds that its level remembers at most. Default: all. */
-  readonly maxDebt?: number | undefined
-  /** Makes what lets requests in by chance while too many come. Default: none does. */
-  readonly soft?: (() => SoftDrop) | undefined
-}
 
 /**
  * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
@@ -48,7 +40,7 @@ export class BackgroundBucket extends GatedMeter {
   readonly #levels: Levels
   readonly #policies: StorePolicies
   readonly #alone: Alone
-  readonly #soft: (() => SoftDrop) | undefined
+  readonly #soft: boolean
   readonly #random: () => number
   // Read on the request path; see `LocalBucket`.
   protected interval: number
@@ -56,7 +48,7 @@ export class BackgroundBucket extends GatedMeter {
   /** What a bucket holds; less than 0 while some key has a limit of its own. */
   protected capacity: number
 
-  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, soft }: BetweenNodes = {}) {
+  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, soft = false }: BetweenNodes) {
     const { interval, limit } = site.policy
     const policies = new StorePolicies(site, maxDebt)
     super(site, exchange, policies.of(limit))
@@ -145,7 +137,7 @@ export class BackgroundBucket extends GatedMeter {
 
   #at(slot: number): BucketKey {
     let key = this.#keys.get(slot)
-    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#soft?.())))
+    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#soft ? new SoftDrop() : undefined)))
     return key
   }
 
@@ -253,7 +245,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override refuse(slot: number, cost: number, now: number): Refusal {
-    const key = this.#soft === undefined ? this.#at(slot) : this.#refresh(slot, now)
+    const key = this.#soft ? this.#refresh(slot, now) : this.#at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)

@@ -9,6 +9,14 @@ const SHORTEST_CELL = 5
 /** Limits of keys of their own whose policies are kept. */
 const MOST_LIMITS = 100
 
+/** Options of a bucket that matter between nodes only. */
+export interface BetweenNodes {
+  /** Units beyond what it holds that its level remembers at most. Default: all. */
+  readonly maxDebt?: number | undefined
+  /** Requests are let in by chance while too many come. */
+  readonly soft?: boolean
+}
+
 /** Of a bucket, in cells; see `BUCKET_PARTS`. */
 export interface Spans {
   /** How long cells count. */

@@ -2,9 +2,8 @@ import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { BackgroundBucket } from '../bucket/background.ts'
+import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
-import { SoftDrop } from '../bucket/soft-drop.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
 import { LocalWarmUp } from './warm-up-meter.ts'
@@ -76,7 +75,7 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
       id: 'token-bucket',
       fields: 2,
       local: (site) => new LocalBucket(site),
-      background: (site, exchange) => new BackgroundBucket(site, exchange, { maxDebt, ...(soft && { soft: () => new SoftDrop() }) }),
+      background: BACKGROUND_BUCKET({ maxDebt, soft }),
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)
   }

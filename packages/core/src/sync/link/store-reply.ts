@@ -23,14 +23,13 @@ import { LONGEST_RULES } from './told-rule.ts'
  *
  *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
  *       time        a time of the epoch, see LATEST
- *       results     as long as the request's entries; of each { cells, blocked, granted, manual?, epoch? }, or undefined
+ *       results     as long as the request's entries; of each { cells, blocked, manual?, epoch? }, or undefined
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
  *                   of a bucket: one, with a level
  *         taken     units, 0 to MOST; `level` and `refused` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
- *         granted   a boolean
  *         lease     where the entry has one: see `lease-reply.ts`
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
  *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
@@ -105,12 +104,12 @@ const MISSING: unique symbol = Symbol('missing')
 
 function readResult(value: unknown, { policy, cells: sent, lease: ask }: SyncEntry): SyncResult | undefined {
   if (!isObject(value)) return undefined
-  const { blocked, granted } = value
+  const { blocked } = value
   const lease = ask && readLease(value['lease'])
   if (ask !== undefined && lease === undefined) return undefined
-  if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
+  if (!isAmount(blocked)) return undefined
   const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
-  return cells && readRest({ cells, blocked, granted, ...(lease && { lease }) }, value)
+  return cells && readRest({ cells, blocked, ...(lease && { lease }) }, value)
 }
 
 /** Adds what most results, blocks and totals do without; undefined where it can't be used. */
