@@ -44,8 +44,6 @@ export interface Reservation {
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
   /** The request was decided meanwhile; nothing waits for the answer. */
   abandoned: boolean
-  /** It has waited for what other nodes give back. */
-  recalled: boolean
 }
 
 /** How requests wait until the store grants them. */

@@ -1,6 +1,7 @@
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
+import { LATEST } from '../store/contract.ts'
 import type { LeaseAsk } from '../store/leases/ask.ts'
-import { LATEST, LONGEST_KEY } from '../sync/link/store-reply.ts'
+import { LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'

@@ -396,3 +396,6 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
 
 /** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
 export const RESET_CELLS = 3
+
+/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
+export const LATEST = 4e13

@@ -13,6 +13,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '../../store/contract.ts'
+import { LATEST } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { readLease, readNotice } from './lease-reply.ts'
 import { LONGEST_RULES } from './told-rule.ts'
@@ -44,8 +45,6 @@ import { LONGEST_RULES } from './told-rule.ts'
 
 /** Units, and milliseconds of a block, at most. */
 const MOST: number = Number.MAX_SAFE_INTEGER
-/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
-export const LATEST = 4e13
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
