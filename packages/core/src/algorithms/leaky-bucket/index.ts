@@ -45,7 +45,7 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
     most,
     burst: (limit) => Math.max(0, most(limit) - 1),
     ...(atOnce === DEFAULT
-      ? { background: BACKGROUND_BUCKET(undefined) }
+      ? { background: BACKGROUND_BUCKET({}) }
       : { delay: (remaining: number, limit: number, interval: number) => drainTime(most(limit) - remaining - atOnce, limit, interval) }),
     local: (site) => new LocalBucket(site),
     step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] }),
