@@ -2,7 +2,7 @@ import type { Exchange } from '../algorithms/shared/site.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { checkVerdicts } from './check-verdicts.ts'
-import { Deadlines } from './deadlines.ts'
+import { type Awaited, Deadlines, type Line } from './deadlines.ts'
 
 /** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
 const PROBE = 200
@@ -23,7 +23,7 @@ export interface LinkOptions {
 }
 
 /** A request to the store. */
-export class Asked {
+export class Asked implements Awaited {
   readonly request: Decide
   readonly deadline: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
@@ -31,10 +31,14 @@ export class Asked {
   /** It was answered, or is no longer waited for. */
   settled = false
   /** Whether its units were admitted without the store, once that is known. */
-  admitted: boolean | undefined
+  admitted: boolean | undefined = undefined
   /** What the store said after the deadline. `null`: nothing, its answer is lost. */
-  late: boolean | null | undefined
+  late: boolean | null | undefined = undefined
   again = false
+  endsAt = 0
+  earlier: this | undefined = undefined
+  later: this | undefined = undefined
+  line: Line<this> | undefined = undefined
 
   constructor(request: Decide, deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
     this.request = request
@@ -166,7 +170,8 @@ export class CentralLink {
 
   #requestOf(questions: readonly Question[], now: number): Decide {
     const { time } = this.#exchange
-    return { sequence: ++this.#sequence, time: time.at(now), ...(time.stepped(now) && { stepped: true as const }), questions }
+    const sequence = ++this.#sequence
+    return time.stepped(now) ? { sequence, time: time.at(now), stepped: true, questions } : { sequence, time: time.at(now), questions }
   }
 
   #send(asked: Asked, now: number): void {
@@ -208,6 +213,7 @@ export class CentralLink {
       this.#back(this.#clock.monotonic())
     }
     if (!asked.settled) {
+      this.#deadlines.remove(asked)
       asked.settled = true
       asked.done(verdicts)
       return
@@ -224,7 +230,6 @@ export class CentralLink {
   }
 
   #expire(asked: Asked): void {
-    if (asked.settled) return
     this.#owes()
     this.#settle(asked)
   }
@@ -236,6 +241,7 @@ export class CentralLink {
   }
 
   #settle(asked: Asked): void {
+    this.#deadlines.remove(asked)
     asked.settled = true
     asked.done(undefined)
   }

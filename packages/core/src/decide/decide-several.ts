@@ -71,7 +71,12 @@ export class RequestPath<Name extends string> {
       roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
-      make: { refuse, decision: (...all) => new PolicyDecision(...all), combined, bounded: boundedOnce },
+      make: {
+        refuse,
+        decision: (outcome, key, remaining, resetAfter, cost) => new PolicyDecision(outcome, key, remaining, resetAfter, cost),
+        combined,
+        bounded: boundedOnce,
+      },
     })
   }
 
@@ -135,12 +140,18 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  async checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
-    checkKey(given)
-    const key = bounded(given)
-    const cost = this.#limitTo(key, asked)
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
-    return this.decideAsync(keys, this.#costsOf(cost))
+  checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
+    // No async function: it would take a promise more, and some turns of the queue of those.
+    try {
+      checkKey(given)
+      const key = bounded(given)
+      const cost = this.#limitTo(key, asked)
+      const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
+      const decision = this.decideAsync(keys, this.#costsOf(cost))
+      return decision instanceof Promise ? decision : Promise.resolve(decision)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** As the throttler's. */

@@ -1,4 +1,4 @@
-import { parsePolicies } from '../decide/check-policy.ts'
+import { parsePolicies, stepOf } from '../decide/check-policy.ts'
 import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { combined } from '../decide/levels.ts'
@@ -532,7 +532,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 /** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
 function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
   for (const { name, algorithm, coordination } of policies) {
-    if (coordination !== 'central' || store?.decides?.(algorithm.step?.id ?? '') === true) continue
+    if (coordination !== 'central' || store?.decides?.(stepOf(algorithm) ?? '') === true) continue
     const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
     throw new WeirError(
       'WEIR_INVALID_OPTION',

@@ -2,7 +2,7 @@ import type { Clock } from '@weir/core'
 import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
 import type { Link } from '../connection/link.ts'
 import type { Keys } from '../keys/keys.ts'
-import type { Script } from '../scripts/script.ts'
+import { isForgotten, type Script } from '../scripts/script.ts'
 import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
@@ -47,58 +47,64 @@ export class RedisDecider implements Decider {
     if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
     const { questions, again } = request
     const [question] = questions as [Question]
-    this.#hold()
-    const answer =
-      question.kind !== 'take'
-        ? this.#change(question, request)
-        : questions.length > 1 || again
-          ? this.#takes(request)
-          : this.#take(question, request)
-    answer.then(this.#release, this.#release)
-    return answer
+    if (question.kind !== 'take') return this.#change(question, request)
+    return questions.length > 1 || again === true ? this.#takes(request) : this.#take(question, request)
   }
 
   #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
-    const { algorithm, take, name } = this.#knownOf(question.policy)
-    const args = [this.#node, String(request.sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, request)]
-    const reply = this.#link.call(take, this.#keysOf(algorithm, name, question), args)
-    return reply.then((told) => [algorithm.read(told, question, request.time)])
+    const { policy, units, limit } = question
+    const { algorithm, take, name } = this.#knownOf(policy)
+    const args = this.#keysOf(algorithm, name, question)
+    const keys = args.length
+    args.push(this.#node, String(request.sequence), limitText(limit), ...algorithm.args(question, request))
+    if (units !== 1) args.push(String(units))
+    return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
-  async #takes(request: Decide): Promise<readonly Verdict[]> {
+  #takes(request: Decide): Promise<readonly Verdict[]> {
     const { questions, sequence, time, again } = request
-    const all = questions.map((question) => ({ ...this.#knownOf(question.policy), question }))
-    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, request))
-    const keys = all.map(({ algorithm, name, question }) => this.#keysOf(algorithm, name, question))
-    const parts = all.map(({ id, algorithm }, i) => ({
-      id,
-      algorithm,
-      keys: (keys[i] as string[]).length,
-      args: (args[i] as string[]).length - 2,
-    }))
-    const script = takesScript(parts)
-    const mode = questions.every(({ units }) => units === 0) ? 'l' : again ? 'a' : ''
-    const reply = await this.#link.call(script, keys.flat(), [this.#node, String(sequence), mode, ...args.flat()])
-    const [before, replies] = reply as readonly [unknown, readonly unknown[]]
-    return all.map(({ algorithm, question }, i) => {
-      if (before !== 1) return algorithm.read(replies[i], question, time)
-      return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+    const all = questions.map((question) => {
+      const known = this.#knownOf(question.policy)
+      return { ...known, question, names: this.#keysOf(known.algorithm, known.name, question) }
+    })
+    const script = takesScript(all.map(({ id, algorithm, names }) => ({ id, algorithm, keys: names.length })))
+    const keys = all.flatMap(({ names }) => names)
+    const args = all.flatMap(({ algorithm, question }) => argsOf(algorithm, question, request))
+    return this.#call(script, keys.length, [...keys, this.#node, String(sequence), again === true ? 'a' : '', ...args], (reply) => {
+      const [before, replies] = reply as readonly [unknown, readonly unknown[]]
+      return all.map(({ algorithm, question }, i) => {
+        if (before !== 1) return algorithm.read(replies[i], question, time)
+        return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+      })
     })
   }
 
-  async #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    const args = [
-      this.#node,
-      String(sequence),
-      again ? 'a' : '',
-      of === undefined ? '' : String(of),
-      ...argsOf(algorithm, question, request),
-    ]
-    await this.#link.call(script, this.#keysOf(algorithm, name, question), args)
-    return DONE
+    const keys = this.#keysOf(algorithm, name, question)
+    const before = [this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of)]
+    return this.#call(script, keys.length, [...keys, ...before, ...argsOf(algorithm, question, request)], () => DONE)
+  }
+
+  /** Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here. */
+  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T): Promise<T> {
+    this.#hold()
+    return this.#link.call(script, keys, args).then(
+      (reply) => {
+        this.#release()
+        return read(reply)
+      },
+      async (error: unknown) => {
+        try {
+          if (!isForgotten(error)) throw error
+          return read(await this.#link.send(script, keys, args))
+        } finally {
+          this.#release()
+        }
+      },
+    )
   }
 
   #knownOf(policy: DecidedPolicy): Known {
@@ -124,7 +130,7 @@ export class RedisDecider implements Decider {
     this.#link.hold()
   }
 
-  readonly #release = (): void => {
+  #release(): void {
     if (--this.#inFlight > 0 || this.#releasing) return
     this.#releasing = true
     this.#clock.setTimeout(() => {
@@ -137,6 +143,9 @@ export class RedisDecider implements Decider {
 }
 
 function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
-  const { units, limit } = question
-  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, request)]
+  return [String(question.units), limitText(question.limit), ...algorithm.args(question, request)]
+}
+
+function limitText(limit: number): string {
+  return limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit)
 }

@@ -1,8 +1,19 @@
 import type { Question } from '@weir/core/sync'
-import { pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { num, type Place, pair, pairOf, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 function ordinalOf({ policy: { parameters }, at }: Question): number {
   return Math.floor(at / (parameters[0] as number))
+}
+
+function used({ key }: Place): string {
+  return `local used = redis.call('HGET', ${key()}, 'u')`
+}
+
+/** Writes `after`; a key that was not `used` before lives as long as its units count. */
+function write({ key, arg }: Place): string {
+  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
+if not used then redis.call('PEXPIRE', ${key()}, ${arg(0)})
+elseif added > 0 then ${room(key())} end`
 }
 
 /**
@@ -10,27 +21,22 @@ function ordinalOf({ policy: { parameters }, at }: Question): number {
  * changes the one that its units were taken in.
  */
 export const SLIDING_COUNTER: ServerAlgorithm = {
-  take: `
-local function look(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  local previous, limit = tonumber(redis.call('HGET', KEYS[k + 1], 'u') or 0), tonumber(ARGV[a + 1])
-  local after = (v or 0) + ARGV[a]
-  if previous * ARGV[a + 3] + after <= limit and limit > 0 then return true, pair(after, previous), after, v end
-  return false, { num(-1 - (v or 0)), num(previous) }
-end
-local function keep(k, a, after, v)
-  mark(k, redis.call('HSET', KEYS[k], 'u', after, ARGV[1], ARGV[2]))
-  if not v then redis.call('PEXPIRE', KEYS[k], ARGV[a + 2]) end
+  takes: 2,
+  look: (place) => `${used(place)}
+local previous, after = tonumber(redis.call('HGET', ${place.key(1)}, 'u') or 0), (used or 0) + units
+if previous * ${place.arg(1)} + after <= limit and limit > 0 then ok, reply = true, ${pair('after', 'previous')}
+else
+  local told = -1 - (used or 0)
+  reply = { ${num('told')}, ${num('previous')} }
 end`,
-  add: `
-local function add(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  keep(k, a, (v or 0) + ARGV[a], v)
-end`,
-  back: `
-local function back(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  if v then keep(k, a, math.max(0, v - ARGV[a]), v) end
+  keep: write,
+  add: (place) => `${used(place)}
+local after = (used or 0) + units
+${write(place)}`,
+  back: (place) => `${used(place)}
+if used then
+  local after = math.max(0, used - units)
+  ${write(place)}
 end`,
   suffixes: (question) => [`:${ordinalOf(question)}`, `:${ordinalOf(question) - 1}`],
   args(question) {
