@@ -113,8 +113,9 @@ export class CentralLink {
    */
   ask(questions: readonly Question[], deadline: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
     const asked = new Asked(this.#requestOf(questions, now), deadline, done)
-    this.#deadlines.add(asked, deadline, now)
     this.#send(asked, now)
+    // While it is on its way.
+    this.#deadlines.add(asked, deadline, now)
     return asked
   }
 
@@ -207,7 +208,6 @@ export class CentralLink {
       this.#failed(asked)
       return
     }
-    this.#measure(asked)
     if (this.#overdue) {
       this.#overdue = false
       this.#back(this.#clock.monotonic())
@@ -216,8 +216,10 @@ export class CentralLink {
       this.#deadlines.remove(asked)
       asked.settled = true
       asked.done(verdicts)
+      this.#measure(asked)
       return
     }
+    this.#measure(asked)
     asked.late = verdicts.every(({ allowed }) => allowed)
     if (asked.admitted !== undefined) this.#putRight(asked)
   }

@@ -54,23 +54,28 @@ export class RedisDecider implements Decider {
   #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
     const { policy, units, limit } = question
     const { algorithm, take, name } = this.#knownOf(policy)
-    const args = this.#keysOf(algorithm, name, question)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
     const keys = args.length
-    args.push(this.#node, String(request.sequence), limitText(limit), ...algorithm.args(question, request))
+    args.push(this.#node, String(request.sequence), limitText(limit))
+    algorithm.args(question, request, args)
     if (units !== 1) args.push(String(units))
     return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
   #takes(request: Decide): Promise<readonly Verdict[]> {
     const { questions, sequence, time, again } = request
+    const args: string[] = []
     const all = questions.map((question) => {
-      const known = this.#knownOf(question.policy)
-      return { ...known, question, names: this.#keysOf(known.algorithm, known.name, question) }
+      const { id, algorithm, name } = this.#knownOf(question.policy)
+      const before = args.length
+      this.#addKeys(algorithm, name, question, args)
+      return { id, algorithm, question, keys: args.length - before }
     })
-    const script = takesScript(all.map(({ id, algorithm, names }) => ({ id, algorithm, keys: names.length })))
-    const keys = all.flatMap(({ names }) => names)
-    const args = all.flatMap(({ algorithm, question }) => argsOf(algorithm, question, request))
-    return this.#call(script, keys.length, [...keys, this.#node, String(sequence), again === true ? 'a' : '', ...args], (reply) => {
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '')
+    for (const { algorithm, question } of all) addArgs(algorithm, question, request, args)
+    return this.#call(takesScript(all), keys, args, (reply) => {
       const [before, replies] = reply as readonly [unknown, readonly unknown[]]
       return all.map(({ algorithm, question }, i) => {
         if (before !== 1) return algorithm.read(replies[i], question, time)
@@ -82,10 +87,12 @@ export class RedisDecider implements Decider {
   #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
-    const script = changeScript(id, question.kind as 'add', algorithm)
-    const keys = this.#keysOf(algorithm, name, question)
-    const before = [this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of)]
-    return this.#call(script, keys.length, [...keys, ...before, ...argsOf(algorithm, question, request)], () => DONE)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
+    addArgs(algorithm, question, request, args)
+    return this.#call(changeScript(id, question.kind as 'add', algorithm), keys, args, () => DONE)
   }
 
   /** Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here. */
@@ -118,9 +125,10 @@ export class RedisDecider implements Decider {
     return known
   }
 
-  #keysOf({ suffixes }: ServerAlgorithm, policy: string, question: Question): string[] {
-    const key = this.#keys.decided(policy, question.key)
-    return suffixes === undefined ? [key] : suffixes(question).map((suffix) => key + suffix)
+  #addKeys(algorithm: ServerAlgorithm, policy: string, question: Question, list: string[]): void {
+    const name = this.#keys.decided(policy, question.key)
+    if (algorithm.keys === undefined) list.push(name)
+    else algorithm.keys(question, name, list)
   }
 
   #hold(): void {
@@ -142,8 +150,9 @@ export class RedisDecider implements Decider {
   }
 }
 
-function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
-  return [String(question.units), limitText(question.limit), ...algorithm.args(question, request)]
+function addArgs(algorithm: ServerAlgorithm, question: Question, request: Decide, list: string[]): void {
+  list.push(String(question.units), limitText(question.limit))
+  algorithm.args(question, request, list)
 }
 
 function limitText(limit: number): string {

@@ -60,11 +60,11 @@ if not (now - ${place.arg(3)} >= whole) then
   local after = math.max(0, level - units)
   ${write(place)}
 end`,
-  args(question, request) {
+  args(question, request, list) {
     const capacity = capacityOf(question)
     const size = capacity === Number.POSITIVE_INFINITY ? 'inf' : String(capacity)
-    const more = question.kind === 'give-back' ? [String(question.at)] : []
-    return [String(question.policy.parameters[0]), size, timeIn(request), ...more]
+    list.push(String(question.policy.parameters[0]), size, timeIn(request))
+    if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
     const told = numberOf(reply)
