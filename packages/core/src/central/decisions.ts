@@ -237,7 +237,7 @@ export class CentralDecisions implements Asking {
     const { make } = this.#host
     const slot = slotOf(part)
     if (verdict !== undefined) {
-      const left = verdict.remaining + (fits && !allowed ? cost : 0)
+      const left = Math.min(limiter.most(question.limit), verdict.remaining + (fits && !allowed ? cost : 0))
       if (slot >= 0) meter.follow(slot, question, verdict, left, now)
       if (!fits) return make.refuse(limiter, slot, key, cost, now)
       if (allowed) meter.counted(cost)

@@ -43,7 +43,7 @@ export class RedisDecider implements Decider {
     return this.#keys.placeOf(key)
   }
 
-  decide(request: Decide): Promise<readonly Verdict[]> {
+  decide(request: Decide): Promise<readonly Verdict[] | undefined> {
     if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
     const { questions, again } = request
     const [question] = questions as [Question]
@@ -51,7 +51,7 @@ export class RedisDecider implements Decider {
     return questions.length > 1 || again === true ? this.#takes(request) : this.#take(question, request)
   }
 
-  #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #take(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
     const { policy, units, limit } = question
     const { algorithm, take, name } = this.#knownOf(policy)
     const args: string[] = []
@@ -63,7 +63,7 @@ export class RedisDecider implements Decider {
     return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
-  #takes(request: Decide): Promise<readonly Verdict[]> {
+  #takes(request: Decide): Promise<readonly Verdict[] | undefined> {
     const { questions, sequence, time, again } = request
     const args: string[] = []
     const all = questions.map((question) => {
@@ -84,7 +84,7 @@ export class RedisDecider implements Decider {
     })
   }
 
-  #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #change(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
     const args: string[] = []
@@ -92,21 +92,31 @@ export class RedisDecider implements Decider {
     const keys = args.length
     args.push(this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
     addArgs(algorithm, question, request, args)
-    return this.#call(changeScript(id, question.kind as 'add', algorithm), keys, args, () => DONE)
+    const script = changeScript(id, question.kind as 'add', algorithm)
+    // A reset by a script that the server has to be sent first would come after the request that follows it.
+    return this.#call(script, keys, args, () => DONE, question.kind === 'reset')
   }
 
-  /** Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here. */
-  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T): Promise<T> {
+  /**
+   * Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here.
+   *
+   * @param whole whether the text is sent whether or not the server knows it
+   * @returns undefined when the server answers, but can do nothing with what it holds
+   */
+  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T, whole = false): Promise<T | undefined> {
     this.#hold()
-    return this.#link.call(script, keys, args).then(
+    return (whole ? this.#link.send(script, keys, args) : this.#link.call(script, keys, args)).then(
       (reply) => {
         this.#release()
-        return read(reply)
+        return readable(reply, read)
       },
       async (error: unknown) => {
         try {
           if (!isForgotten(error)) throw error
-          return read(await this.#link.send(script, keys, args))
+          return readable(await this.#link.send(script, keys, args), read)
+        } catch (failure) {
+          if (!isOfKey(failure)) throw failure
+          return undefined
         } finally {
           this.#release()
         }
@@ -157,4 +167,19 @@ function addArgs(algorithm: ServerAlgorithm, question: Question, request: Decide
 
 function limitText(limit: number): string {
   return limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit)
+}
+
+function readable<T>(reply: unknown, read: (reply: unknown) => T): T | undefined {
+  try {
+    return read(reply)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a script failed over what the key holds, and not since the server is in no state to run it. */
+function isOfKey(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { message } = error
+  return /^WRONGTYPE|^ERR .*user_script/.test(message) && !/OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|NOPERM|can't run/.test(message)
 }

@@ -45,8 +45,8 @@ class Asking {
     return { policy, key, kind, units, limit, at: this.#now() }
   }
 
-  send(request: Decide): Promise<readonly Verdict[]> {
-    return this.#decider.decide(request)
+  async send(request: Decide): Promise<readonly Verdict[]> {
+    return defined(await this.#decider.decide(request))
   }
 
   async take(policy: DecidedPolicy, key: string, units: number, limit?: number): Promise<Verdict> {
