@@ -26,7 +26,7 @@ end`
 
 /** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */
 function write({ key }: Place): string {
-  return `local needs = limit > 0 and after * interval / limit or interval
+  return `local needs = limit > 0 and limit < math.huge and after * interval / limit or interval
 local extend = now + needs > lives
 if extend then lives = now + 2 * needs + 1000 end
 local added = redis.call('HSET', ${key()}, 's', struct.pack('<ddd', after, now, lives), ARGV[1], ARGV[2])
