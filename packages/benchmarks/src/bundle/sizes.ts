@@ -28,26 +28,32 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 31.75 * KB },
-  { name: 'fastify', goal: 26 * KB, most: 33.25 * KB },
-  { name: 'koa', goal: 26 * KB, most: 32 * KB },
-  { name: 'express + memoryStore()', most: 56 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 63.5 * KB },
-  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', goal: 4 * KB, most: 5.75 * KB },
-  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 4 * KB },
-  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 6.5 * KB },
-  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 5.5 * KB },
-  // Without a store they bring what else comes with it: the gates, and the exchange of a key's counts.
-  { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 8 * KB },
-  { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 6.5 * KB },
-  { name: 'express + tokenBucket()', over: 'express', goal: 4 * KB, most: 8.25 * KB },
-  { name: 'express + leakyBucket()', over: 'express', goal: 4 * KB, most: 7 * KB },
-  { name: 'express + slidingLog()', over: 'express', most: 4 * KB },
-  { name: 'express + fixedWindow()', over: 'express', most: 4 * KB },
+  { name: 'express', goal: 26 * KB, most: 31.25 * KB },
+  { name: 'fastify', goal: 26 * KB, most: 32.75 * KB },
+  { name: 'koa', goal: 26 * KB, most: 31.5 * KB },
+  { name: 'express + memoryStore()', most: 55.75 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 63.25 * KB },
+  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', most: 2 * KB },
+  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 1 * KB },
+  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 2.5 * KB },
+  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', most: 1.25 * KB },
+  // With what the first policy of that kind loads.
+  { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 6.5 * KB },
+  { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 6.75 * KB },
+  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 5 * KB },
+  { name: 'express + slidingWindow()', over: 'express', most: 1.75 * KB },
+  { name: 'express + slidingCounter()', over: 'express', most: 1 * KB },
+  { name: 'express + tokenBucket()', over: 'express', most: 2.5 * KB },
+  { name: 'express + leakyBucket()', over: 'express', most: 1.25 * KB },
+  { name: 'express + slidingLog()', over: 'express', most: 2 * KB },
+  { name: 'express + fixedWindow()', over: 'express', most: 1 * KB },
 ]
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
+const LEASES = `export * from '../../../core/src/sync/leases.ts';`
+/** What the first policy of an algorithm loads whose counts are exchanged. */
+const shared = (file: string) => `export * from '../../../core/src/algorithms/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`
 
 /** What an application bundles that uses these names of the packages, without the framework and the client of the store. */
@@ -68,6 +74,9 @@ const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express + redisStore() + slidingCounter()', EXPRESS + REDIS + core('slidingCounter')],
   ['express + redisStore() + tokenBucket()', EXPRESS + REDIS + core('tokenBucket')],
   ['express + redisStore() + leakyBucket()', EXPRESS + REDIS + core('leakyBucket')],
+  ['express + redisStore() + slidingWindow(), background', EXPRESS + REDIS + core('slidingWindow') + shared('sliding-window/shared.ts')],
+  ['express + redisStore() + tokenBucket(), background', EXPRESS + REDIS + core('tokenBucket') + shared('bucket/background.ts')],
+  ['express + redisStore(), leases', EXPRESS + REDIS + LEASES],
   ['express-rate-limit', `import { rateLimit } from 'express-rate-limit'; export default rateLimit`],
   ['@fastify/rate-limit', `import plugin from '@fastify/rate-limit'; export default plugin`],
   ['koa-ratelimit', `import limit from 'koa-ratelimit'; export default limit`],

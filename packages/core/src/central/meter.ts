@@ -1,3 +1,4 @@
+import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import type { Meter, Refusal } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
@@ -62,7 +63,7 @@ export class CentralMeter extends GatedMeter {
     this.#store = store
     this.#inner = before ?? this.#make()
     this.rollAt = this.#inner.rollAt
-    const { step } = algorithm
+    const { step = EPOCH_STEP } = algorithm
     this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.decided.parameters)
   }

@@ -208,9 +208,15 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
   return given as Coordination
 }
 
+/** The id of what a store does for each request by this algorithm. The default one's comes with what asks the store. */
+export function stepOf(algorithm: Algorithm): string | undefined {
+  return algorithm === FIXED_WINDOW ? algorithm.id : algorithm.step?.id
+}
+
 /** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
 function can(algorithm: Algorithm, coordination: Coordination): boolean {
-  return coordination === 'central' ? algorithm.step !== undefined && algorithm.local !== undefined : algorithm[coordination] !== undefined
+  if (coordination !== 'central') return algorithm[coordination] !== undefined
+  return stepOf(algorithm) !== undefined && algorithm.local !== undefined
 }
 
 /** One of a few words; the first is the default. */

@@ -9,7 +9,7 @@ export const SHARED_FIXED_WINDOW: SharedMeters = {
   background: (site, exchange) => new WindowMeter(site, exchange, (meter) => new BackgroundFixedWindow(meter), false),
   spans: later(async () => {
     const { PublishedFixedWindow } = await import('../algorithms/fixed-window/spans.ts')
-    return (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedFixedWindow(meter), true)
-  }),
-  leases: later(loadLeases),
+    return () => (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedFixedWindow(meter), true)
+  })(),
+  leases: later(loadLeases)(),
 }

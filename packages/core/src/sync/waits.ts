@@ -7,10 +7,10 @@ import type { WaitingDecisions } from '../decide/waiting.ts'
 let Waiting: typeof WaitingDecisions | undefined
 
 /** Loads what policies need that take quota ahead: their meter, and what lets requests wait. */
-export async function loadLeases(): Promise<MakeShared> {
+export async function loadLeases(): Promise<() => MakeShared> {
   const { LeaseMeter, WaitingDecisions } = await import('./leases.ts')
   Waiting = WaitingDecisions
-  return (site, exchange) => new LeaseMeter(site, exchange)
+  return () => (site, exchange) => new LeaseMeter(site, exchange)
 }
 
 /** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */

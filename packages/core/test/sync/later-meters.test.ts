@@ -3,21 +3,21 @@ import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
 import { later } from '../../src/algorithms/shared/later.ts'
 import type { Exchanging, MakeShared } from '../../src/algorithms/shared/site.ts'
+import { leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
 import { scene } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
 
-const SHARED: MakeShared = (site, exchange) => exchange.fixedWindow.background(site, exchange) as Exchanging
-
-/** Fixed windows whose shared meter is loaded when `load` says so. */
-function loadedLater(): { algorithm: Algorithm; load: () => void; fail: () => void } {
+/** An algorithm whose shared meter is loaded when `load` says so. */
+function loadedLater(given: Algorithm = FIXED_WINDOW): { algorithm: Algorithm; load: () => void; fail: () => void } {
+  const make: MakeShared = (site, exchange) => given.background?.(site, exchange) as Exchanging
   let load = (): void => {}
   let fail = (): void => {}
-  const loading = new Promise<MakeShared>((resolve, reject) => {
-    load = () => resolve(SHARED)
+  const loading = new Promise<() => MakeShared>((resolve, reject) => {
+    load = () => resolve(() => make)
     fail = () => reject(new Error('no such file'))
   })
-  return { algorithm: { ...FIXED_WINDOW, background: later(() => loading) }, load: () => load(), fail: () => fail() }
+  return { algorithm: { ...given, background: later(() => loading)() }, load: () => load(), fail: () => fail() }
 }
 
 const offer = (node: Throttler, key: string, count: number): number => {
@@ -33,12 +33,12 @@ async function usedAtAllNodes(world: World, node: Throttler, key: string): Promi
 }
 
 /** A node whose meter is still to be loaded, and one that has its own. Two seconds into an interval. */
-async function started() {
+async function started(given?: Algorithm) {
   const here = scene()
-  const { algorithm, load, fail } = loadedLater()
+  const { algorithm, load, fail } = loadedLater(given)
   const policy = { limit: 10, interval: 10_000 } as const
   const node = here.node({ ...policy, algorithm }).start()
-  const other = here.node(policy).start()
+  const other = here.node(given === undefined ? policy : { ...policy, algorithm: given }).start()
   await here.world.runTo(12_000)
   return { ...here, node, other, load, fail }
 }
@@ -58,6 +58,21 @@ test('the local meter decides in the meantime, and the other nodes hear of what 
   expect(other.peek('b').remaining).toBe(0)
   expect(await usedAtAllNodes(world, other, 'a')).toBe(7)
 })
+
+test.each([slidingWindow(), tokenBucket({ burst: 10 }), leakyBucket({ burst: 9, immediate: 9 })])(
+  'what is counted in the meantime counts on: $name',
+  async (algorithm) => {
+    const { world, node, other, load } = await started(algorithm)
+    expect(offer(node, 'a', 12)).toBe(10)
+    expect(offer(node, 'b', 4)).toBe(4)
+    load()
+    await world.run(50)
+    expect(node.check('a').allowed).toBe(false)
+    expect(offer(node, 'b', 9)).toBe(6)
+    await world.run(450)
+    expect(other.check('a').allowed).toBe(false)
+  },
+)
 
 test('keys keep their slots: those that were forgotten and those that come', async () => {
   const { world, node, load } = await started()
