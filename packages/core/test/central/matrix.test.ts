@@ -212,7 +212,7 @@ async function noted(coordination: 'local' | 'central', algorithm: Algorithm, fe
     pass: (milliseconds) => it.world.run(milliseconds),
     update(change) {
       now = { ...now, ...change } as PolicyOptions<never>
-      node.update([now])
+      node.update([now as PolicyOptions])
     },
   })
   await it.close()
