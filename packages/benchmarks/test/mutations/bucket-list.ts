@@ -1,6 +1,8 @@
 import type { Mutation } from './mutant.ts'
 
 const METER = 'algorithms/bucket/background.ts'
+const PACE = 'algorithms/bucket/pace.ts'
+const ALONE = 'algorithms/bucket/alone.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
@@ -8,8 +10,8 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'the store takes units to have come with the exchange',
     file: HUB,
-    find: 'groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)',
-    replace: 'groupAt(bucket.groups, running, policy)',
+    find: 'groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)',
+    replace: 'groupAt(bucket, running, policy)',
     check: 'bucket: the store is never above what was admitted',
   },
   {
@@ -49,7 +51,7 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'a key is open as soon as a unit fits',
-    file: METER,
+    file: PACE,
     find: 'return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))',
     replace: 'return 0 * most + 0 * limit + 1',
     check: 'bucket: operations in a flood',
@@ -57,21 +59,21 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'what is held back is sent at each end of a span',
     file: METER,
-    find: 'if (!soon && (this.ordinal - since) * width + interval / spans < OLD * this.#spans(slot).span * width) return true',
-    replace: '',
+    find: 'OLD * span * width) return true',
+    replace: '0) return true',
     also: {
       file: METER,
-      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#level(slot, now) < most / 4',
+      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#levels.at(slot, now) < most / 4',
       replace: 'return unsent === 0 || most < 0 || soon && since < 0 && width + interval + spans < 0',
     },
     check: 'bucket: operations of a quiet key',
   },
   {
     name: 'without the store a node decides by what it knows alone',
-    file: METER,
-    find: 'if (key.guess === undefined) this.#setGuess(key, this.#level(slot, now), now)',
-    replace: 'this.#setGuess(key, this.#level(slot, now) - cost, now)',
-    also: { file: METER, find: 'counted / this.#share(key)), now)', replace: '0), now)' },
+    file: ALONE,
+    find: 'if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now), now)',
+    replace: 'this.#set(key, this.#levels.at(slot, now) - cost, now)',
+    also: { file: ALONE, find: 'this.guess(key, slot, now) + units / this.#share(key), now)', replace: 'this.guess(key, slot, now), now)' },
     check: 'bucket: twice the limit, outages',
   },
 ]

@@ -1,5 +1,5 @@
 import { sumOf } from '../keys/units.ts'
-import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry } from '../store/contract.ts'
+import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
 import { type Account, NODE_BYTES } from './account.ts'
 import { type Applied, growthOver, isLarge, type Times } from './cell.ts'
@@ -23,10 +23,11 @@ interface KeyBucket {
   /** What came after that, in ascending order. */
   groups: Group[]
   /** What each node has said of its cells. */
-  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number }>>
+  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; refused: number }>>
   /** All units that were ever heard of. */
   taken: number
   given: number
+  refused: number
   writtenIn: Ordinal
   /** Until then (a cell) the level stays that of `base`, as the nodes may bring what is older. */
   heldUntil: Ordinal
@@ -41,11 +42,13 @@ interface KeyBucket {
 interface Spans {
   readonly span: number
   readonly group: number
+  /** The same where the bucket may have run out meanwhile. */
+  readonly fine: number
 }
 
 function spansOf({ limit, drain = 0, cells }: StorePolicy): Spans {
   const span = drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
-  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)) }
+  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)), fine: Math.max(1, Math.floor(span / FINE_PARTS)) }
 }
 
 /** The buckets of one policy. Those are kept apart whose level takes longer to run out than others are kept. */
@@ -61,7 +64,7 @@ export class BucketCounts {
   apply(nodeId: string, { policy, key, cells }: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const found = this.#find(key)
     const running = ordinalAt(times.wall, policy.width)
-    if (!cells.some(({ taken, given }) => taken > 0 || given > 0)) return answer(found, running, policy, false)
+    if (cells.every(isEmpty)) return answer(found, running, policy, false)
     if (account !== undefined && !this.#hasRoom(nodeId, key, cells, found, account)) return undefined
     const bucket = found ?? newBucket(running, spansOf(policy))
     hold(bucket, running, policy)
@@ -128,7 +131,7 @@ export class BucketCounts {
   #hasRoom(nodeId: string, key: string, cells: readonly Cell[], bucket: KeyBucket | undefined, account: Account): boolean {
     const own = bucket?.nodes.get(nodeId)
     let more = 0
-    for (const { ordinal, taken, given } of cells) if ((taken > 0 || given > 0) && !own?.has(ordinal)) more += 2 * NODE_BYTES
+    for (const cell of cells) if (!isEmpty(cell) && !own?.has(cell.ordinal)) more += 2 * NODE_BYTES
     return this.#buckets.takeRoom(key, more, (bucket?.nodes.size ?? 0) * NODE_BYTES, account)
   }
 }
@@ -140,6 +143,7 @@ function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
     nodes: new Map(),
     taken: 0,
     given: 0,
+    refused: 0,
     writtenIn: running,
     heldUntil: (running + span) as Ordinal,
     announcedAt: Number.NEGATIVE_INFINITY,
@@ -169,6 +173,11 @@ function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
   }
 }
 
+/** It only asks. */
+function isEmpty({ taken, given, refused = 0 }: Cell): boolean {
+  return taken === 0 && given === 0 && refused === 0
+}
+
 function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain = 0 }: StorePolicy): number {
   return level === 0 ? 0 : Math.max(0, level - (at - ordinal) * drain)
 }
@@ -188,15 +197,20 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
   let units = 0
   let own = bucket.nodes.get(nodeId)
   for (const sent of cells) {
-    if (sent.ordinal <= bucket.base.ordinal || (sent.taken === 0 && sent.given === 0)) continue
+    if (sent.ordinal <= bucket.base.ordinal || isEmpty(sent)) continue
     if (own === undefined) bucket.nodes.set(nodeId, (own = new Map()))
-    const more = growthOver(own.get(sent.ordinal), sent)
-    if (more.taken === 0 && more.given === 0) continue
+    const known = own.get(sent.ordinal)
+    const more = growthOver(known, sent)
+    const refused = Math.max(0, (sent.refused ?? 0) - (known?.refused ?? 0))
+    if (more.taken === 0 && more.given === 0 && refused === 0) continue
     own.set(sent.ordinal, {
-      taken: Math.max(sent.taken, own.get(sent.ordinal)?.taken ?? 0),
-      given: Math.max(sent.given, own.get(sent.ordinal)?.given ?? 0),
+      taken: Math.max(sent.taken, known?.taken ?? 0),
+      given: Math.max(sent.given, known?.given ?? 0),
+      refused: (known?.refused ?? 0) + refused,
     })
-    const group = groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)
+    bucket.refused = sumOf(bucket.refused, refused)
+    if (more.taken === 0 && more.given === 0) continue
+    const group = groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)
     group.taken = sumOf(group.taken, more.taken)
     group.given = Math.min(group.taken, sumOf(group.given, more.given))
     bucket.taken = sumOf(bucket.taken, more.taken)
@@ -208,11 +222,18 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
 }
 
 /** The group that a cell is of, made if need be. */
-function groupAt(groups: Group[], ordinal: Ordinal, policy: StorePolicy): Group {
+function groupAt(bucket: KeyBucket, ordinal: Ordinal, policy: StorePolicy): Group {
+  const { groups } = bucket
   let place = groups.length
   while (place > 0 && (groups[place - 1] as Group).ordinal > ordinal) place--
   const found = groups[place - 1]
-  if (found !== undefined && ordinal - found.ordinal < spansOf(policy).group) return found
+  if (found !== undefined) {
+    const { group, fine } = spansOf(policy)
+    const since = ordinal - found.ordinal
+    if (since < fine) return found
+    // As the bucket has not run out since, it makes no difference when these units came.
+    if (since < group && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
+  }
   const group = { ordinal, taken: 0, given: 0 }
   groups.splice(place, 0, group)
   return group
@@ -258,7 +279,8 @@ function announces(
 
 function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy): Cell {
   if (bucket === undefined) return { ordinal: running, taken: 0, given: 0, level: 0 }
-  return { ordinal: running, taken: bucket.taken, given: bucket.given, level: levelAt(bucket, running, policy) }
+  const { taken, given, refused } = bucket
+  return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(refused > 0 && { refused }) }
 }
 
 function answer(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy, announce: boolean): Applied {

@@ -54,7 +54,7 @@ export class CountedCell {
 /** What a node's counts are worth in a cell that does not exist yet. */
 export function growthOver(
   known: { readonly taken: number; readonly given: number } | undefined,
-  sent: Cell,
+  sent: Pick<Cell, 'taken' | 'given'>,
 ): { readonly taken: number; readonly given: number } {
   return {
     taken: Math.max(0, sent.taken - (known?.taken ?? 0)),

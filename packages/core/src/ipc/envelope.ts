@@ -121,7 +121,9 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     entries: entries.map(({ policy, key, cells, epoch, ask, lease }) => [
       place(policy),
       key,
-      cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
+      cells.flatMap(({ ordinal, taken, given, refused = 0 }) =>
+        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused],
+      ),
       ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),
     blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [

@@ -100,8 +100,9 @@ export interface StorePolicy {
  * whatever order, however late and however often the nodes send.
  *
  *     span    the cells that a full bucket takes to run out, `limit / drain` rounded up, at most `cells`
- *     group   units of cells that begin within `span / BUCKET_PARTS` of the first one (at least one cell), all taken to have come with
- *             that one; cells from the future count as the running one
+ *     group   units of cells that are all taken to have come with the first one: of those that begin within `span / FINE_PARTS` of it, and of
+ *             those within `span / BUCKET_PARTS` before which the bucket had not run out since. So nothing is lost but what runs out
+ *             in a 128th of the time that all of it takes. Both are at least one cell; cells from the future count as the running one
  *     level   0 at the beginning; each group that is more than `span` cells old is added to it, once it has run down by `drain` for
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
@@ -109,6 +110,7 @@ export interface StorePolicy {
  * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
  */
 export const BUCKET_PARTS = 8
+export const FINE_PARTS = 128
 export const BUCKET_GROUPS = 32
 
 /** Units of one cell. Both numbers only grow while the cell lives; what counts is `taken - given`. */
@@ -124,6 +126,11 @@ export interface Cell {
    * and `taken` and `given` are all units that the store has heard of.
    */
   readonly level?: number
+  /**
+   * Units refused, which count towards nothing: that others know how much is asked for. Only grows, like the others. In what a store
+   * says of a bucket: all that it has heard of. Absent: 0.
+   */
+  readonly refused?: number
 }
 
 /** The counts of one key that a node sends. */
@@ -389,3 +396,6 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
 
 /** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
 export const RESET_CELLS = 3
+
+/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
+export const LATEST = 4e13

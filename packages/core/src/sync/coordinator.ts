@@ -150,6 +150,7 @@ class BackgroundCoordinator implements Coordinator {
       meanwhile: (...all) => this.#later.meanwhile(...all),
       time: link.time,
       localTime: this.#localTime,
+      random,
       connected: true,
       get nodes() {
         return link.nodes

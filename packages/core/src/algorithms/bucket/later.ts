@@ -1,10 +1,11 @@
 import { later } from '../shared/later.ts'
 import type { MakeShared, SharedForm } from '../shared/site.ts'
+import type { BetweenNodes } from './store-policies.ts'
 
-/** The meters of buckets that all nodes fill, by the most units that a key pays back. */
-export const BACKGROUND_BUCKET: (maxDebt: number | undefined) => SharedForm = later(async () => {
+/** The meters of buckets that all nodes fill. */
+export const BACKGROUND_BUCKET: (between: BetweenNodes) => SharedForm = later(async () => {
   const { BackgroundBucket } = await import('./background.ts')
-  return (maxDebt: number | undefined): MakeShared =>
+  return (between: BetweenNodes): MakeShared =>
     (site, exchange) =>
-      new BackgroundBucket(site, exchange, maxDebt)
+      new BackgroundBucket(site, exchange, between)
 })

@@ -78,6 +78,10 @@ export abstract class GatedMeter implements Exchanging {
     return this.site.policy
   }
 
+  get wakeAt(): number {
+    return this.rollAt
+  }
+
   get nodes(): number {
     return this.exchange.nodes
   }

@@ -66,6 +66,8 @@ export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
   /** How long nodes count as live that are not heard of, in milliseconds. */
   readonly lifetime: number
+  /** As `Math.random`. */
+  readonly random: () => number
   /** Makes the meter of a policy whose requests the store decides about. */
   central(algorithm: CentralAlgorithm): SharedForm
   /**
@@ -115,6 +117,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** Whether the nodes' writes at a span's end are to be spread. */
   readonly jitter: boolean
   readonly site: SharedSite
+  /** When it has to be rolled though nothing happens to it: `rollAt`, or infinite where it can wait. */
+  readonly wakeAt: number
 
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   collect(slot: number, now: number, batch: Batch): void
