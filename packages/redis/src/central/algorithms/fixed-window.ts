@@ -16,10 +16,12 @@ else
 end`,
   keep: write,
   ...ADD_AND_BACK,
-  suffixes: (question) => [`:${ordinalOf(question)}`],
-  args(question) {
+  keys(question, name, list) {
+    list.push(`${name}:${ordinalOf(question)}`)
+  },
+  args(question, _request, list) {
     const { parameters } = question.policy
-    return [String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER)]
+    list.push(String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER))
   },
   read(reply, question) {
     const told = numberOf(reply)
