@@ -45,7 +45,7 @@ function tell(message: FromNode): void {
   else if (process.connected) process.send?.(message, () => {})
 }
 
-function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
+function policiesOf({ limit, interval, spans, cooldown, coordination, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
   const key = header(KEY_HEADER)
   return [
     {
@@ -55,6 +55,7 @@ function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksI
       interval,
       spans,
       ...(cooldown !== undefined && { cooldown }),
+      ...(coordination !== undefined && { coordination }),
       ...(degraded !== undefined && { degraded }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.
