@@ -32,7 +32,9 @@ const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, admi
 test.each(['local', 'central'] as const)('every algorithm counts, refuses and tells what a key may take: %s', async (coordination) => {
   const register = new Registry()
   for (const [name, algorithm] of ROWS) {
-    const policies = [{ name, limit: 5, interval: '1h', algorithm, coordination, ...(coordination === 'central' && { deadline: '10s' }) }]
+    const policies = [
+      { name, limit: 5, interval: '1h' as const, algorithm, coordination, ...(coordination === 'central' && { deadline: '10s' as const }) },
+    ]
     const throttler = createThrottler({ policies, ...(coordination === 'central' && { store: memoryStore(new Hub(systemClock)) }) })
     onTestFinished(() => throttler.close())
     for (let i = 0; i < 8; i++) await throttler.checkAsync('somebody')
