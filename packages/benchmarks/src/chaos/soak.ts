@@ -71,6 +71,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
         interval: 2_000,
         spans: 4,
         cooldown: random() < 0.5 ? 0 : 1_000,
+        bucket: random() < 0.5,
       }
       await renewAll(nodes, rule)
       await Promise.all(nodes.map((node) => node.synced()))

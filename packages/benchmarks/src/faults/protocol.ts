@@ -43,6 +43,8 @@ export interface Rule {
   readonly interval: number
   readonly spans: number
   readonly cooldown?: number
+  /** A token bucket instead of a fixed window. */
+  readonly bucket?: boolean
   readonly degraded?: 'share' | 'published' | 'open' | 'closed'
   readonly closeTimeout?: number
   /** Interval of the books, milliseconds; chosen when the rule is handed to nodes. */

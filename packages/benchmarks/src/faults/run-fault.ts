@@ -3,7 +3,7 @@ import { bookedOf, differenceOf, immortalsOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
-import { admittedOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { admittedOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
 import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
+  /** The limited policy is a token bucket; what is admitted too much is its debt. */
+  readonly bucket?: boolean
 }
 
 /** What one fault did, judged by the clients. */
@@ -45,7 +47,15 @@ let runs = 0
 /** Makes one fault happen while requests flow through all nodes. */
 export async function runFault(fault: Fault, stage: Stage, nodes: readonly RemoteNode[], options: RunOptions): Promise<FaultResult> {
   const namespace = `fault-${process.pid}-${++runs}`
-  const rule: Rule = { namespace, target: reached(stage.target, fault.rule), limit: LIMIT, interval: INTERVAL, spans: 4, ...fault.rule }
+  const rule: Rule = {
+    namespace,
+    target: reached(stage.target, fault.rule),
+    limit: LIMIT,
+    interval: INTERVAL,
+    spans: 4,
+    bucket: options.bucket === true,
+    ...fault.rule,
+  }
   if (fault.boot) await fault.begin(stage)
   await renewAll(nodes, rule)
   if (!fault.boot) await Promise.all(nodes.map((node) => node.synced()))
@@ -77,12 +87,13 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
   const offset = Date.now() - monotonic()
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
+  const over = (seen: Clients['seen']): Overshoot => (rule.bucket ? debtOf(seen, rule) : overshootOf(seen, rule, offset))
   return {
     name: fault.name,
     calm: verdictOf(calm),
     faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
-    calmOvershoot: overshootOf(calm, rule, offset),
-    overshoot: overshootOf(clients.seen, rule, offset),
+    calmOvershoot: over(calm),
+    overshoot: over(clients.seen),
     syncedAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
     degradations: states.filter(({ state }) => state === 'degraded').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],
