@@ -190,6 +190,15 @@ export const METRICS: readonly Metric[] = Object.freeze([
     read: perPolicy(({ unsyncedAge }) => unsyncedAge / SECOND),
   },
   {
+    name: 'weir.held.units',
+    prometheus: 'weir_held_units',
+    kind: 'updown',
+    unit: '{unit}',
+    description: 'Cost units that this node holds ahead of requests, where quota is taken ahead',
+    labels: ['policy'],
+    read: perPolicy(({ held }) => held),
+  },
+  {
     name: 'weir.overshoot',
     prometheus: 'weir_overshoot_ratio',
     kind: 'gauge',

@@ -215,7 +215,7 @@ test('takes of all algorithms in one call: all count, or none', async () => {
           const models = questions.map(({ policy, units: cost, limit }, i) =>
             policy.step.take(after[i] as number[], now, cost, limit, policy.parameters),
           )
-          const told = await decider.decide(request)
+          const told = (await decider.decide(request)) as readonly Verdict[]
           for (const [i, model] of models.entries()) agree(told[i] as Verdict, model, 20)
           if (!models.every(({ allowed }) => allowed)) {
             refused++
@@ -223,7 +223,7 @@ test('takes of all algorithms in one call: all count, or none', async () => {
           }
           counted++
           for (const [i, state] of after.entries()) states[i] = state
-          const again = twice ? await decider.decide({ ...request, again: true }) : []
+          const again = twice ? ((await decider.decide({ ...request, again: true })) as readonly Verdict[]) : []
           for (const [i, { allowed, remaining }] of again.entries()) {
             expect(allowed).toBe(true)
             expect(remaining).toBeCloseTo((models[i] as Verdict).remaining, 6)

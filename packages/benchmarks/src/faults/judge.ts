@@ -68,6 +68,20 @@ export function debtOf(seen: readonly Seen[], { limit, interval }: { readonly li
   return { worst, intervals: buckets.size }
 }
 
+/**
+ * As `overshootOf`, where requests may wait: of those alone that were certainly admitted in the interval in which they came, as their
+ * answer came in it too.
+ */
+export function certainOvershootOf(
+  seen: readonly Seen[],
+  rule: { readonly limit: number; readonly interval: number },
+  offset: number,
+): Overshoot {
+  const of = (time: number): number => Math.floor((time + offset) / rule.interval)
+  const certain = seen.filter(({ arrived, sent, latency }) => arrived !== undefined && of(arrived) === of(sent + latency))
+  return overshootOf(certain, rule, offset)
+}
+
 /** Units that were admitted, by key. */
 export function admittedOf(seen: readonly Seen[]): Map<string, number> {
   const admitted = new Map<string, number>()

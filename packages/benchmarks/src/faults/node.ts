@@ -45,7 +45,7 @@ function tell(message: FromNode): void {
   else if (process.connected) process.send?.(message, () => {})
 }
 
-function policiesOf({ limit, interval, spans, cooldown, bucket, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
+function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
   const key = header(KEY_HEADER)
   return [
     {
@@ -56,6 +56,7 @@ function policiesOf({ limit, interval, spans, cooldown, bucket, degraded, books 
       spans,
       ...(cooldown !== undefined && { cooldown }),
       ...(bucket && { algorithm: tokenBucket() }),
+      ...(coordination !== undefined && { coordination }),
       ...(degraded !== undefined && { degraded }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.

@@ -3,7 +3,7 @@ import { bookedOf, differenceOf, immortalsOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
-import { admittedOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { admittedOf, certainOvershootOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
 import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
@@ -15,8 +15,8 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
-  /** The limited policy is a token bucket; what is admitted too much is its debt. */
-  readonly bucket?: boolean
+  /** What differs in the policy that is enforced. Of a bucket what is admitted too much is its debt. */
+  readonly rule?: Pick<Rule, 'coordination' | 'degraded' | 'bucket'>
 }
 
 /** What one fault did, judged by the clients. */
@@ -41,6 +41,8 @@ export interface FaultResult {
 /** One key at half its limit, one that sends three times as much as it may. */
 export const LIMIT = 100
 export const INTERVAL = 2_000
+/** Quota taken ahead, and never more than the limit while the store is away. */
+export const LEASES = { coordination: 'leases', degraded: 'closed' } as const
 const RATES: Rates = { steady: 25, greedy: 150 }
 let runs = 0
 
@@ -53,8 +55,8 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
     limit: LIMIT,
     interval: INTERVAL,
     spans: 4,
-    bucket: options.bucket === true,
     ...fault.rule,
+    ...options.rule,
   }
   if (fault.boot) await fault.begin(stage)
   await renewAll(nodes, rule)
@@ -86,14 +88,14 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   )
   const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
   const offset = Date.now() - monotonic()
+  const judge = rule.bucket ? debtOf : rule.coordination === 'leases' ? certainOvershootOf : overshootOf
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
-  const over = (seen: Clients['seen']): Overshoot => (rule.bucket ? debtOf(seen, rule) : overshootOf(seen, rule, offset))
   return {
     name: fault.name,
     calm: verdictOf(calm),
     faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
-    calmOvershoot: over(calm),
-    overshoot: over(clients.seen),
+    calmOvershoot: judge(calm, rule, offset),
+    overshoot: judge(clients.seen, rule, offset),
     syncedAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
     degradations: states.filter(({ state }) => state === 'degraded').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],

@@ -52,6 +52,8 @@ export interface Reserving {
   mustAsk(slot: number, cost: number, now: number): boolean
   /** Asks the store for units; they are counted when they come. Only after `mustAsk` said so. */
   reserve(reservation: Reservation, now: number): void
+  /** Units of a key that this node holds ahead of requests, those of the next interval included. */
+  heldOf(slot: number): number
 }
 
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */

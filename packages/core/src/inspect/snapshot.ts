@@ -62,9 +62,11 @@ export interface PolicySnapshot {
   readonly unsynced: number
   /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
   readonly unsyncedAge: number
+  /** With coordination `'leases'`: units of all keys that this node holds ahead of requests. Else 0. */
+  readonly held: number
   /**
    * Estimate of what any key exceeds its limit by at most, as a part of the limit: what is known, and as much from
-   * every other node as this one has not sent yet. 0 while no key can be over.
+   * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leases'`.
    */
   readonly overshoot: number
   /**
@@ -172,6 +174,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       blocks: { ...stats.blocks },
       unsynced: found.unsynced,
       unsyncedAge: found.age,
+      held: found.held,
       overshoot: found.overshoot,
       debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,

@@ -19,8 +19,16 @@ export interface Gate<D extends Answer> {
   /** Counts a request if it may go. Right after a `peek` that allowed it, unless it asks the store. */
   take(key: string, wanted: Wanted): D | Promise<D>
   refund(decision: D): void
-  /** Milliseconds that the next request had to wait for what a decision with a delay took. */
-  paceOf(decision: D): number
+  /** Names the counter whose pace a decision with a delay keeps. */
+  paceMaker(decision: D): string
+  /** A decision whose delay is over, as it is now. */
+  went(decision: D): D
+  /**
+   * Gives back what a decision took that was to wait for `left` milliseconds more: of what has a pace as much as has not drained yet.
+   *
+   * @returns milliseconds by which those behind it move up
+   */
+  giveBack(decision: D, left: number): number
   /** Milliseconds until so many requests, and units besides, can have gone one after another at the soonest. */
   soonest(key: string, requests: number, units: number, limit: number | undefined): number
 }

@@ -31,8 +31,9 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   asked = false
   /** What refused it last. */
   refused: D | undefined
-  /** It was let in, and keeps a pace. */
+  /** It was let in, and keeps a pace: of which counter. */
   held: D | undefined
+  heldBy: string | undefined
   onAbort: (() => void) | undefined
   /** Whether it counts among those that wait. */
   entered = false

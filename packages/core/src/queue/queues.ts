@@ -1,13 +1,15 @@
 import { Alarm } from './alarm.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, Counter, counterId, Line, Request } from './line.ts'
-import { type AcquireOptions, wanted } from './options.ts'
+import { type AcquireOptions, type Wanted, wanted } from './options.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
 
 /** Requests that are looked at in one turn of the event loop; about a millisecond. */
 const TURN = 500
+
+const NEVER = Number.POSITIVE_INFINITY
 
 /** Requests of one counter that the store is asked for at once. */
 const MOST_ASKED = 16
@@ -30,7 +32,12 @@ export class Queues<D extends Answer> {
   constructor(gate: Gate<D>, settings: QueueSettings) {
     this.#gate = gate
     this.#settings = settings
-    this.#waiters = new Waiters(gate, settings, (request) => this.#leaveLine(request))
+    this.#waiters = new Waiters(
+      gate,
+      settings,
+      (request) => this.#leaveLine(request),
+      () => this.#arm(),
+    )
     this.#alarm = new Alarm(gate.clock, () => this.#tick())
   }
 
@@ -52,6 +59,22 @@ export class Queues<D extends Answer> {
     })
   }
 
+  /** As the throttler's. */
+  hold(decision: D, signal: AbortSignal | undefined): Promise<D> {
+    return new Promise((resolve, reject) => {
+      const now = this.#gate.clock.monotonic()
+      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: decision.delay, signal }
+      const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
+      const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
+      if (why === undefined) this.#waiters.admit(request, decision, now)
+      else {
+        this.#gate.refund(decision)
+        this.#waiters.fail(request, why)
+      }
+      this.#arm()
+    })
+  }
+
   /** Counters may have room before the time that was known. */
   nudge(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
     for (const named of counters) this.#wake(this.#counters.get(counterId(named)))
@@ -69,15 +92,17 @@ export class Queues<D extends Answer> {
    */
   close(within: number): Promise<void> {
     this.#waiters.closing = true
-    const { times } = this.#waiters
+    const { times, going } = this.#waiters
     const by = this.#gate.clock.monotonic() + within
     const finish = this.#settings.onClose === 'finish'
     for (const request of [...times.items]) {
-      const at = request.held === undefined ? (request.line?.counter?.at ?? 0) : request.at
-      if (!finish || at > by) {
-        this.#waiters.giveBack(request)
-        this.#waiters.fail(request, 'closed')
-      } else if (request.at > by) times.set(request, by)
+      if (!finish || (request.line?.counter?.at ?? 0) > by) this.#waiters.fail(request, 'closed')
+      else if (request.at > by) times.set(request, by)
+    }
+    for (const request of [...going.items]) {
+      if (finish && request.at <= by) continue
+      this.#waiters.giveBack(request)
+      this.#waiters.fail(request, 'closed')
     }
     this.#arm()
     return new Promise((resolve) => this.#waiters.whenEmpty(resolve))
@@ -290,19 +315,24 @@ export class Queues<D extends Answer> {
   }
 
   #arm(): void {
-    this.#alarm.set(Math.min(this.#open.first?.at ?? Number.POSITIVE_INFINITY, this.#waiters.times.first?.at ?? Number.POSITIVE_INFINITY))
+    const { times, going } = this.#waiters
+    this.#alarm.set(Math.min(this.#open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER))
   }
 
   #tick(): void {
     const now = this.#gate.clock.monotonic()
-    const { times } = this.#waiters
     let left = TURN
+    const { times, going } = this.#waiters
+    for (let request = going.first; request !== undefined && request.at <= now && left > 0; request = going.first) {
+      left--
+      this.#waiters.release(request)
+    }
     for (let counter = this.#open.first; counter !== undefined && counter.at <= now && left > 0; counter = this.#open.first) {
       left -= Math.max(1, this.#serve(counter, now, left))
     }
     for (let request = times.first; request !== undefined && request.at <= now && left > 0; request = times.first) {
       left--
-      this.#waiters.due(request)
+      this.#waiters.fail(request, 'timeout')
     }
     this.#arm()
   }

@@ -8,12 +8,16 @@ import type { QueueSettings } from './settings.ts'
 
 /** All requests that wait, and how each of them ends: once, and whatever it held is free then. */
 export class Waiters<D extends Answer> {
-  /** Requests by when their time is over, or by when they go. */
+  /** Requests by when their time is over. */
   readonly times: Schedule<Request<D>> = new Schedule()
-  /** Those of each key that were let in and keep a pace, in their order. */
+  /** Requests that are held, by when they go. */
+  readonly going: Schedule<Request<D>> = new Schedule()
+  /** Those that were let in and keep a pace, of each counter in their order. */
   readonly #held = new Map<string, Chain<Request<D>>>()
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
+  /** Is called when times have changed for a reason from outside. */
+  readonly #changed: () => void
   /** Is told before a request ends. */
   readonly #leave: (request: Request<D>) => void
   /** Whether the throttler is closing: who does not go in time is told so. */
@@ -22,7 +26,8 @@ export class Waiters<D extends Answer> {
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
 
-  constructor(gate: Gate<D>, settings: QueueSettings, leave: (request: Request<D>) => void) {
+  constructor(gate: Gate<D>, settings: QueueSettings, leave: (request: Request<D>) => void, changed: () => void) {
+    this.#changed = changed
     this.#gate = gate
     this.#settings = settings
     this.#leave = leave
@@ -46,7 +51,7 @@ export class Waiters<D extends Answer> {
 
   /** A request waits until `at`. */
   enter(request: Request<D>, at: number): void {
-    this.times.set(request, at)
+    this.#scheduleOf(request).set(request, at)
     if (request.entered) return
     request.entered = true
     // Timers of a throttler don't keep the process alive; somebody who waits does.
@@ -56,6 +61,7 @@ export class Waiters<D extends Answer> {
     request.onAbort = () => {
       this.giveBack(request)
       this.fail(request, 'aborted')
+      this.#changed()
     }
     signal.addEventListener('abort', request.onAbort, { once: true })
   }
@@ -72,9 +78,11 @@ export class Waiters<D extends Answer> {
       this.fail(request, late ? 'timeout' : 'queue-full', delay)
     } else {
       this.#leave(request)
+      this.times.remove(request)
       request.held = decision
-      let others = this.#held.get(request.key)
-      if (others === undefined) this.#held.set(request.key, (others = new Chain()))
+      request.heldBy = this.#gate.paceMaker(decision)
+      let others = this.#held.get(request.heldBy)
+      if (others === undefined) this.#held.set(request.heldBy, (others = new Chain()))
       others.push(request)
       this.enter(request, now + delay)
     }
@@ -84,20 +92,15 @@ export class Waiters<D extends Answer> {
   giveBack(request: Request<D>): void {
     const { held } = request
     if (held === undefined) return
-    const pace = this.#gate.paceOf(held)
-    this.#gate.refund(held)
     const now = this.#gate.clock.monotonic()
-    for (let next = request.after; next !== undefined; next = next.after) this.times.set(next, Math.max(now, next.at - pace))
+    const sooner = this.#gate.giveBack(held, Math.max(0, request.at - now))
+    for (let next = request.after; next !== undefined; next = next.after) this.going.set(next, Math.max(now, next.at - sooner))
   }
 
-  /** The time of a request has come: it goes, or is over. */
-  due(request: Request<D>): void {
-    const { held } = request
-    if (held === undefined) this.fail(request, 'timeout')
-    else {
-      this.#end(request)
-      request.resolve(held)
-    }
+  /** The time of a held request has come. */
+  release(request: Request<D>): void {
+    this.#end(request)
+    request.resolve(this.#gate.went(request.held as D))
   }
 
   /** @param retryAfter milliseconds, where known */
@@ -122,17 +125,21 @@ export class Waiters<D extends Answer> {
 
   #end(request: Request<D>): void {
     request.settled = true
-    if (request.held !== undefined) {
-      const others = this.#held.get(request.key) as Chain<Request<D>>
+    if (request.heldBy !== undefined) {
+      const others = this.#held.get(request.heldBy) as Chain<Request<D>>
       others.remove(request)
-      if (others.first === undefined) this.#held.delete(request.key)
+      if (others.first === undefined) this.#held.delete(request.heldBy)
     }
     this.#leave(request)
-    this.times.remove(request)
+    this.#scheduleOf(request).remove(request)
     if (request.onAbort !== undefined) request.wanted.signal?.removeEventListener('abort', request.onAbort)
     if (!request.entered || --this.#size > 0) return
     this.#release?.()
     this.#empty?.()
+  }
+
+  #scheduleOf({ held }: Request<D>): Schedule<Request<D>> {
+    return held === undefined ? this.times : this.going
   }
 
   #message(reason: AcquireFailure, { key, wanted }: Request<D>, retryAfter: number | undefined): string {

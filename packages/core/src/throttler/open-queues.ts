@@ -1,10 +1,12 @@
 import type { Exchanging } from '../algorithms/shared/site.ts'
 import type { CheckOptions } from '../decide/decide-several.ts'
-import type { Decision } from '../decide/decision.ts'
+import type { Decision, PolicyDecision } from '../decide/decision.ts'
+import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { peekOne } from '../decide/peek.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import type { Gate } from '../queue/gate.ts'
+import { counterId } from '../queue/line.ts'
 import type { Wanted } from '../queue/options.ts'
 import { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
@@ -29,9 +31,11 @@ export interface AcquireHost {
     check(key: string, options?: CheckOptions): Decision
     checkAsync(key: string, options?: CheckOptions): Promise<Decision>
   }
-  /** Handed over: what it imports would be in a file of its own, as this one is loaded later. */
+  /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly peekOne: typeof peekOne
-  refund(decision: Decision): void
+  readonly PolicyDecision: typeof PolicyDecision
+  readonly combined: typeof combined
+  refund(decision: Decision, units?: number): void
 }
 
 /** The requests of a throttler that wait for their turn; loaded with the first of them. */
@@ -64,9 +68,27 @@ function gateOf(host: AcquireHost): Gate<Decision> {
     },
     take: (key, wanted) => (path.waits ? path.checkAsync(key, asked(wanted)) : path.check(key, asked(wanted))),
     refund: (decision) => host.refund(decision),
-    paceOf: ({ delay, parts }) => {
-      const part = parts.find((one) => one.delay === delay)
-      return part?.policy === undefined ? 0 : (part.cost * part.policy.interval) / part.limit
+    paceMaker: (decision) => counterId(slowest(decision)),
+    went: (decision) => {
+      const now = host.clock.monotonic()
+      return host.combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
+    },
+    giveBack: (decision, left) => {
+      let sooner = 0
+      for (const part of decision.parts) {
+        const { policy, cost, limit, remaining, delay } = part
+        const only = { ...decision, parts: [part] }
+        if (policy === undefined || delay === 0 || delay !== decision.delay) host.refund(only)
+        else {
+          const time = policy.interval / limit
+          // The level that it filled the bucket to, less what drained since.
+          const undrained = (policy.algorithm.most?.(limit) ?? limit) - remaining - (delay - left) / time
+          const units = Math.min(cost, undrained)
+          sooner = units * time
+          host.refund(only, units)
+        }
+      }
+      return sooner
     },
     soonest: (key, requests, units, limit) => {
       const now = host.clock.monotonic()
@@ -79,6 +101,21 @@ function gateOf(host: AcquireHost): Gate<Decision> {
       return longest
     },
   }
+}
+
+/** The part of a decision that it waits for. */
+function slowest(decision: Decision): Decision {
+  return decision.parts.find(({ delay }) => delay === decision.delay) ?? decision
+}
+
+/** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */
+function went({ limiters, PolicyDecision }: AcquireHost, part: PolicyDecision, now: number): PolicyDecision {
+  const limiter = limiters.find(({ policy }) => policy.id === part.policy?.id)
+  const slot = limiter?.table.find(part.key) ?? -1
+  const known = limiter !== undefined && slot >= 0
+  const remaining = known ? limiter.meter.remaining(slot, now) : part.remaining
+  const resetAfter = known ? Math.ceil(limiter.meter.resetAfter(slot, now)) : part.resetAfter
+  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfter, part.cost), 'delay', { value: 0 })
 }
 
 /** What a policy counts a key by. */

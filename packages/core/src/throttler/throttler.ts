@@ -1,6 +1,7 @@
 import { parsePolicies, stepOf } from '../decide/check-policy.ts'
 import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
-import type { Decision } from '../decide/decision.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
@@ -249,6 +250,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
+   * Waits for the `delay` of an allowed decision, and resolves with the decision as it is then.
+   *
+   * @param signal when it is aborted, what the decision took is given back, and those behind it move up
+   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back
+   */
+  async hold(decision: Decision<Name>, signal?: AbortSignal): Promise<Decision<Name>> {
+    if (!(decision.delay > 0)) return decision
+    const queues = this.#queues ?? (await this.#load())
+    return (await queues.hold(decision, signal)) as Decision<Name>
+  }
+
+  /**
    * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns.
    *
    * @throws (rejects) as `acquire`, and with what the function throws
@@ -481,7 +494,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
         },
         path: this.#path,
         peekOne,
-        refund: (decision) => this.refund(decision),
+        PolicyDecision,
+        combined,
+        refund: (decision, units) => this.refund(decision, units),
       }
       const queues = openQueues(host, this.#settings.queue)
       this.#queues = queues

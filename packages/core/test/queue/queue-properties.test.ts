@@ -74,6 +74,20 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
           expect(queue.ended.indexOf(one.outcome)).toBeLessThan(queue.ended.indexOf(other.outcome))
         }
 
+      // A pace is kept, whoever has left.
+      if (algorithm.delay !== undefined) {
+        const wishes = new Map(made.map(({ wish, outcome }) => [outcome, wish]))
+        for (const key of together ? ['all'] : ['a', 'b', 'c']) {
+          let before = Number.NEGATIVE_INFINITY
+          for (const outcome of queue.ended) {
+            const wish = wishes.get(outcome) as Wish
+            if (outcome.decision === undefined || (!together && wish.key !== key)) continue
+            expect((outcome.at as number) - before, `before ${outcome.at}`).toBeGreaterThanOrEqual(wish.cost * 125 - 3)
+            before = outcome.at as number
+          }
+        }
+      }
+
       // Asked again in the order in which they went, a fresh throttler lets them all go.
       if (algorithm.delay === undefined) {
         const again = scene()

@@ -19,8 +19,8 @@ export interface LeakyBucketOptions {
  * long it must wait, and one for which there is no room is refused. As nginx' `limit_req`, whose `burst` and `delay` are
  * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
  *
- * A meter can't hold a request: your own code waits for `decision.delay` milliseconds. Adapters take the algorithm only where
- * nothing waits, with `immediate` the same as `burst`; and only then it goes with coordination `'background'`.
+ * Middleware holds requests that wait; your own code waits by `throttler.hold(decision)`, or with `acquire`. Only where nothing waits,
+ * with `immediate` the same as `burst`, it goes with coordination `'background'`.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *

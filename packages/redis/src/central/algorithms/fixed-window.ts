@@ -38,10 +38,12 @@ if used then
   local after = math.max(0, used - units)
   ${write(place)}
 end`,
-  suffixes: (question) => [`:${ordinalOf(question)}`],
-  args(question) {
+  keys(question, name, list) {
+    list.push(`${name}:${ordinalOf(question)}`)
+  },
+  args(question, _request, list) {
     const { parameters } = question.policy
-    return [String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER)]
+    list.push(String(Math.ceil((ordinalOf(question) + 1) * (parameters[0] as number) - question.at) + LINGER))
   },
   read(reply, question) {
     const told = numberOf(reply)

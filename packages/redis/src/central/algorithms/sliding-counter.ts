@@ -38,11 +38,14 @@ if used then
   local after = math.max(0, used - units)
   ${write(place)}
 end`,
-  suffixes: (question) => [`:${ordinalOf(question)}`, `:${ordinalOf(question) - 1}`],
-  args(question) {
+  keys(question, name, list) {
+    const ordinal = ordinalOf(question)
+    list.push(`${name}:${ordinal}`, `${name}:${ordinal - 1}`)
+  },
+  args(question, _request, list) {
     const interval = question.policy.parameters[0] as number
     const ahead = (ordinalOf(question) + 1) * interval - question.at
-    return [String(Math.ceil(3 * interval)), String(Math.min(1, Math.max(0, ahead / interval)))]
+    list.push(String(Math.ceil(3 * interval)), String(Math.min(1, Math.max(0, ahead / interval))))
   },
   read(reply, question) {
     const [told, previous] = pairOf(reply)

@@ -54,11 +54,12 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return this
   }
 
-  /** Units that this node holds of all keys. */
-  get held(): number {
-    let units = 0
-    for (const key of this.#keys) if (key !== undefined && key.current.ordinal === this.ordinal) units += Math.max(0, heldOf(key.current))
-    return units
+  heldOf(slot: number): number {
+    const key = this.#keys[slot]
+    if (key === undefined) return 0
+    const { current, next } = key
+    const now = current.ordinal < this.ordinal ? 0 : Math.max(0, heldOf(current))
+    return now + (next === undefined || next.ordinal < this.ordinal ? 0 : Math.max(0, heldOf(next)))
   }
 
   override take(slot: number, cost: number, now: number = Number.NaN): boolean {
