@@ -340,6 +340,7 @@ export class BackgroundBucket extends GatedMeter {
       const { width, drain = 0 } = this.#policies.of(this.site.limitOf(slot))
       const since = this.time.at(now) / width - this.ordinal
       const level = this.#levels.at(slot, now)
+      key.cells.cut()
       if (level > 0) cells.push({ ordinal: this.ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
     }
     if (cells.length === 0) {
