@@ -20,7 +20,9 @@ interface Group {
 interface KeyBucket {
   /** Units in it at `ordinal`, those of that cell included. Nothing of this cell and earlier ones is added any more. */
   base: { ordinal: Ordinal; level: number }
-  /** What came after that, in ascending order. */
+  /** Nodes know that so much was in it then: no less is, whatever was lost. Units of later cells come on top of either. */
+  floor: { readonly ordinal: Ordinal; readonly level: number } | undefined
+  /** What came after `base`, in ascending order. */
   groups: Group[]
   /** What each node has said of its cells. */
   readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; refused: number }>>
@@ -71,6 +73,7 @@ export class BucketCounts {
     fold(bucket, running, policy)
     const before = levelAt(bucket, running, policy)
     const taken = write(nodeId, bucket, cells, running, policy)
+    raise(bucket, cells, running, policy)
     const excess = levelAt(bucket, running, policy) - policy.limit - (policy.maxDebt ?? Number.POSITIVE_INFINITY)
     if (excess > 0) forgive(bucket, excess)
     const after = levelAt(bucket, running, policy)
@@ -139,6 +142,7 @@ export class BucketCounts {
 function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
   return {
     base: { ordinal: Number.NEGATIVE_INFINITY as Ordinal, level: 0 },
+    floor: undefined,
     groups: [],
     nodes: new Map(),
     taken: 0,
@@ -165,7 +169,8 @@ function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
   const { span } = spansOf(policy)
   while (bucket.groups.length > 0 && (bucket.groups[0] as Group).ordinal < running - span) {
     const { ordinal, taken, given } = bucket.groups.shift() as Group
-    bucket.base = { ordinal, level: drainedBy(bucket.base, ordinal, policy) + taken - given }
+    bucket.base = { ordinal, level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }
+    if (bucket.floor !== undefined && bucket.floor.ordinal < ordinal) bucket.floor = undefined
   }
   for (const [node, own] of bucket.nodes) {
     for (const ordinal of own.keys()) if (ordinal <= bucket.base.ordinal) own.delete(ordinal)
@@ -174,8 +179,8 @@ function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
 }
 
 /** It only asks. */
-function isEmpty({ taken, given, refused = 0 }: Cell): boolean {
-  return taken === 0 && given === 0 && refused === 0
+function isEmpty({ taken, given, refused = 0, level = 0 }: Cell): boolean {
+  return taken === 0 && given === 0 && refused === 0 && level === 0
 }
 
 function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain = 0 }: StorePolicy): number {
@@ -185,11 +190,21 @@ function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain =
 /** Units in the bucket when the cell `running` began, those of the cell included. */
 function levelAt(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): number {
   let at = bucket.base
+  let { floor } = bucket
   for (const { ordinal, taken, given } of bucket.groups) {
     if (ordinal > running) break
-    at = { ordinal, level: drainedBy(at, ordinal, policy) + taken - given }
+    at = { ordinal, level: levelBefore(at, floor, ordinal, policy) + taken - given }
+    if (floor !== undefined && floor.ordinal < ordinal) floor = undefined
   }
-  return drainedBy(at, running, policy)
+  return floor === undefined || floor.ordinal > running
+    ? drainedBy(at, running, policy)
+    : Math.max(drainedBy(at, running, policy), drainedBy(floor, running, policy))
+}
+
+/** What is left of a level at the begin of a later cell, or of the floor if that lies between. */
+function levelBefore(at: KeyBucket['base'], floor: KeyBucket['floor'], ordinal: Ordinal, policy: StorePolicy): number {
+  const level = drainedBy(at, ordinal, policy)
+  return floor === undefined || floor.ordinal >= ordinal ? level : Math.max(level, drainedBy(floor, ordinal, policy))
 }
 
 /** Takes a node's counts over; those that have grown count. Returns the units newly taken. */
@@ -230,9 +245,11 @@ function groupAt(bucket: KeyBucket, ordinal: Ordinal, policy: StorePolicy): Grou
   if (found !== undefined) {
     const { group, fine } = spansOf(policy)
     const since = ordinal - found.ordinal
-    if (since < fine) return found
+    const { floor } = bucket
+    const apart = floor !== undefined && floor.ordinal >= found.ordinal && floor.ordinal < ordinal
+    if (since < fine && !apart) return found
     // As the bucket has not run out since, it makes no difference when these units came.
-    if (since < group && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
+    if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
   }
   const group = { ordinal, taken: 0, given: 0 }
   groups.splice(place, 0, group)
@@ -245,6 +262,14 @@ function joinOldest(groups: Group[]): void {
   first.taken = sumOf(first.taken, taken)
   first.given += given
   groups.splice(1, 1)
+}
+
+/** Takes up what a node knows to be in the bucket though it was lost here. */
+function raise(bucket: KeyBucket, cells: readonly Cell[], running: Ordinal, policy: StorePolicy): void {
+  for (const { ordinal, level = 0 } of cells) {
+    if (level === 0 || ordinal <= bucket.base.ordinal || ordinal > running) continue
+    if (drainedBy({ ordinal, level }, running, policy) > levelAt(bucket, running, policy)) bucket.floor = { ordinal, level }
+  }
 }
 
 /** Forgets the debt beyond what the policy remembers: of the newest units, as if they had been refunded. */
