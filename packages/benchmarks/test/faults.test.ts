@@ -71,6 +71,22 @@ describe('behind three adapters and a real Redis', () => {
   })
 })
 
+describe('a token bucket behind three adapters and a real Redis', () => {
+  test.each(['hangs', 'replies are lost', 'FLUSHALL'])(
+    '%s: every request is answered, and what is admitted too much is bounded',
+    async (part) => {
+      const fault = faultNamed(part)
+      const options = { seed: 2, before: 500, after: 700, scale: 0.3, rule: { bucket: true } }
+      const { faulty, calm, overshoot, ...result } = await runFault(fault, await stageOf(fault.stage), nodes, options)
+      expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
+      expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
+      expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
+      // Each node for itself would admit as much once more for each further one, in a few intervals.
+      expect(overshoot.worst).toBeLessThan(1)
+    },
+  )
+})
+
 describe('quota taken ahead, behind three adapters and a real Redis', () => {
   const run = async (part: string) => {
     const fault = faultNamed(part)

@@ -72,7 +72,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
         interval: 2_000,
         spans: 4,
         cooldown: random() < 0.5 ? 0 : 1_000,
-        ...(random() < 0.5 && LEASES),
+        ...(random() < 0.5 ? LEASES : { bucket: random() < 0.5 }),
       }
       await renewAll(nodes, rule)
       await Promise.all(nodes.map((node) => node.synced()))

@@ -43,6 +43,8 @@ export interface Rule {
   readonly interval: number
   readonly spans: number
   readonly cooldown?: number
+  /** A token bucket instead of a fixed window. */
+  readonly bucket?: boolean
   /** Of the policy that is enforced; default `'background'`. */
   readonly coordination?: 'leases'
   readonly degraded?: 'share' | 'published' | 'open' | 'closed'

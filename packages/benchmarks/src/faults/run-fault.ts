@@ -3,7 +3,7 @@ import { bookedOf, differenceOf, immortalsOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
-import { admittedOf, certainOvershootOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { admittedOf, certainOvershootOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
 import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
@@ -15,8 +15,8 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
-  /** What differs in the policy that is enforced. */
-  readonly rule?: Pick<Rule, 'coordination' | 'degraded'>
+  /** What differs in the policy that is enforced. Of a bucket what is admitted too much is its debt. */
+  readonly rule?: Pick<Rule, 'coordination' | 'degraded' | 'bucket'>
 }
 
 /** What one fault did, judged by the clients. */
@@ -88,7 +88,7 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   )
   const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
   const offset = Date.now() - monotonic()
-  const judge = rule.coordination === 'leases' ? certainOvershootOf : overshootOf
+  const judge = rule.bucket ? debtOf : rule.coordination === 'leases' ? certainOvershootOf : overshootOf
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
   return {
     name: fault.name,

@@ -123,7 +123,8 @@ export interface Cell {
   readonly given: number
   /**
    * In what a store says of a bucket: units in it when the cell began, those of the cell included. Then the cell is the running one,
-   * and `taken` and `given` are all units that the store has heard of.
+   * and `taken` and `given` are all units that the store has heard of. In what a node sends: so many units it knows to be in it, in the
+   * same way of speaking, though the store has lost what they were: the store takes up what it lacks.
    */
   readonly level?: number
   /**
