@@ -208,6 +208,15 @@ export const METRICS: readonly Metric[] = Object.freeze([
     read: perPolicy(({ overshoot }) => overshoot),
   },
   {
+    name: 'weir.debt',
+    prometheus: 'weir_debt_units',
+    kind: 'gauge',
+    unit: '{unit}',
+    description: 'Cost units beyond what a bucket holds, of the key that owes most; they are paid back',
+    labels: ['policy'],
+    read: perPolicy(({ debt }) => debt),
+  },
+  {
     name: 'weir.share',
     prometheus: 'weir_share_ratio',
     kind: 'gauge',

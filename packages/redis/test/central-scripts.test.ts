@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RedisTarget } from '../src/connection/template.ts'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace, SEED } from './fixtures.ts'
+import { documentedUser, freshNamespace, SEED } from './fixtures.ts'
 
 /**
  * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
@@ -66,6 +66,7 @@ afterAll(() => Promise.all([server.stop(), cluster.stop()]))
 const places: readonly (readonly [name: string, target: () => RedisTarget, runs: number])[] = [
   ['a server', () => server.url, 60],
   ['a Cluster', () => ({ cluster: cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port })) }), 15],
+  ['a server that grants what the README says', () => ({ port: server.port, username: 'weir', password: 'secret' }), 15],
 ]
 
 for (const [place, target, runs] of places) {
@@ -73,6 +74,7 @@ for (const [place, target, runs] of places) {
     for (const { algorithm, by } of SUBJECTS) {
       test(algorithm.name, async () => {
         const namespace = freshNamespace()
+        await server.cli('acl', 'setuser', ...documentedUser(namespace))
         const node = await connected(target(), namespace)
         let run = 0
         try {
@@ -103,7 +105,7 @@ class Lives {
   readonly #namespace: string
 
   constructor(place: string, namespace: string) {
-    this.#servers = place === 'a server' ? [server] : cluster.servers.slice(0, 3)
+    this.#servers = place === 'a Cluster' ? cluster.servers.slice(0, 3) : [server]
     this.#namespace = namespace
   }
 
@@ -215,7 +217,7 @@ test('takes of all algorithms in one call: all count, or none', async () => {
           const models = questions.map(({ policy, units: cost, limit }, i) =>
             policy.step.take(after[i] as number[], now, cost, limit, policy.parameters),
           )
-          const told = await decider.decide(request)
+          const told = (await decider.decide(request)) as readonly Verdict[]
           for (const [i, model] of models.entries()) agree(told[i] as Verdict, model, 20)
           if (!models.every(({ allowed }) => allowed)) {
             refused++
@@ -223,7 +225,7 @@ test('takes of all algorithms in one call: all count, or none', async () => {
           }
           counted++
           for (const [i, state] of after.entries()) states[i] = state
-          const again = twice ? await decider.decide({ ...request, again: true }) : []
+          const again = twice ? ((await decider.decide({ ...request, again: true })) as readonly Verdict[]) : []
           for (const [i, { allowed, remaining }] of again.entries()) {
             expect(allowed).toBe(true)
             expect(remaining).toBeCloseTo((models[i] as Verdict).remaining, 6)

@@ -3,6 +3,8 @@ import type { Mutation } from './mutant.ts'
 const METER = 'algorithms/bucket/background.ts'
 const PACE = 'algorithms/bucket/pace.ts'
 const ALONE = 'algorithms/bucket/alone.ts'
+const OWN = 'algorithms/bucket/own-cells.ts'
+const SOFT = 'algorithms/bucket/soft-drop.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
@@ -17,7 +19,7 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'the store forgets the level of before its groups',
     file: HUB,
-    find: 'level: drainedBy(bucket.base, ordinal, policy) + taken - given }',
+    find: 'level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }',
     replace: 'level: taken - given }',
     check: 'bucket: twice the limit',
   },
@@ -75,5 +77,55 @@ export const BUCKETS: readonly Mutation[] = [
     replace: 'this.#set(key, this.#levels.at(slot, now) - cost, now)',
     also: { file: ALONE, find: 'this.guess(key, slot, now) + units / this.#share(key), now)', replace: 'this.guess(key, slot, now), now)' },
     check: 'bucket: twice the limit, outages',
+  },
+  {
+    name: 'units are taken to have come with all others of their group, though the bucket had run out',
+    file: HUB,
+    find: 'if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found',
+    replace: 'if (since < group && !apart) return found',
+    also: { file: OWN, find: 'cell.level + cell.taken - cell.given >= since * drain', replace: 'cell.level + since * drain >= 0' },
+    check: 'bucket: surges',
+  },
+  {
+    name: 'what runs out meanwhile is not set against what others are likely to admit',
+    file: PACE,
+    find: 'const byOwn = (most - bare - ',
+    replace: 'const byOwn = (most - level - ',
+    check: 'bucket: operations below a small burst',
+  },
+  {
+    name: 'an answer that is overdue is waited for',
+    file: METER,
+    find: 'if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)',
+    replace: 'if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)',
+    check: 'bucket: lost answers',
+  },
+  {
+    name: 'a store that has lost its data is not told what is known',
+    file: HUB,
+    find: 'raise(bucket, cells, running, policy)\n',
+    replace: '\n',
+    check: 'bucket: lost data',
+  },
+  {
+    name: 'what is known of lost data counts beside its units',
+    file: HUB,
+    find: 'bucket.floor = { ordinal, level }',
+    replace: 'groupAt(bucket, running, policy).taken += level',
+    check: 'bucket: lost data',
+  },
+  {
+    name: 'soft: what others admit meanwhile is not expected',
+    file: METER,
+    find: 'key.forecast.bare(now, drain) + key.forecast.others(now, drain))',
+    replace: 'key.forecast.bare(now, drain))',
+    check: 'bucket, soft: far away',
+  },
+  {
+    name: 'soft: the bucket is let run full',
+    file: SOFT,
+    find: 'const TARGET = 0.8',
+    replace: 'const TARGET = 1.2',
+    check: 'bucket, soft: far away',
   },
 ]

@@ -11,6 +11,8 @@ interface Part {
   readonly limiter: Limiter
   readonly meter: CentralMeter
   readonly key: string
+  /** The key's place when the request came; it may be another one by now. */
+  readonly slot: number
   readonly cost: number
   readonly question: Question
   /** What it is counted in. */
@@ -209,11 +211,11 @@ export class CentralDecisions implements Asking {
 
   /** Whether a request fits whose answer is there, or overdue. */
   #findFit(part: Part, now: number): void {
-    const { limiter, meter, key, cost, verdict } = part
+    const { limiter, meter, cost, verdict } = part
     if (now >= meter.rollAt) this.#host.roll(limiter, now)
     if (verdict !== undefined) part.fits = verdict.allowed
     else {
-      const slot = limiter.locate(key)
+      const slot = slotOf(part)
       part.fits = slot < 0 || meter.admitsAlone(slot, cost, now)
     }
   }
@@ -230,11 +232,12 @@ export class CentralDecisions implements Asking {
   }
 
   /** The decision of one policy, once it is known whether the request goes on. */
-  #partOf({ limiter, meter, key, cost, question, cell, verdict, fits }: Part, allowed: boolean, now: number): PolicyDecision {
+  #partOf(part: Part, allowed: boolean, now: number): PolicyDecision {
+    const { limiter, meter, key, cost, question, cell, verdict, fits } = part
     const { make } = this.#host
-    const slot = limiter.locate(key)
+    const slot = slotOf(part)
     if (verdict !== undefined) {
-      const left = verdict.remaining + (fits && !allowed ? cost : 0)
+      const left = Math.min(limiter.most(question.limit), verdict.remaining + (fits && !allowed ? cost : 0))
       if (slot >= 0) meter.follow(slot, question, verdict, left, now)
       if (!fits) return make.refuse(limiter, slot, key, cost, now)
       if (allowed) meter.counted(cost)
@@ -260,7 +263,12 @@ export class CentralDecisions implements Asking {
 function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
   const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.time.at(now))
   meter.begin(now)
-  return { limiter, meter, key, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+  return { limiter, meter, key, slot, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+}
+
+/** The place of a request's key now, mostly without a look-up. */
+function slotOf({ limiter, key, slot }: Part): number {
+  return limiter.table.keys[slot] === key ? slot : limiter.locate(key)
 }
 
 function isCentral({ policy }: Limiter): boolean {

@@ -246,15 +246,25 @@ export class CentralMeter extends GatedMeter {
     return super.tellReset(id, known, now)
   }
 
-  /** The store answers again: it is told what was admitted without it, as far as that still counts. */
-  tellUntold(now: number): void {
+  /**
+   * The store answers again: it is told what was admitted without it, as far as that still counts.
+   *
+   * @param most so many keys at once
+   * @returns how many it was told of
+   */
+  tellUntold(now: number, most: number): number {
+    let told = 0
     for (const [id, units] of this.#untold) {
+      if (told >= most) break
+      this.#untold.delete(id)
       const slot = this.site.findId(id)
       if (slot < 0) continue
       const counts = Math.min(units, this.#stillUsed(slot, now))
-      if (counts > 0) this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
+      if (counts <= 0) continue
+      told++
+      this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
     }
-    this.#untold.clear()
+    return told
   }
 
   /** Units of this node that have not run out: of a key without room, which may have more, as many as fit. */

@@ -69,6 +69,11 @@ export interface PolicySnapshot {
    * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leases'`.
    */
   readonly overshoot: number
+  /**
+   * Units that a key's bucket holds beyond what it may, of the key with the most: admitted before the nodes had heard of each other,
+   * or charged. The key is closed until they have run out. 0 for other algorithms.
+   */
+  readonly debt: number
   /** This node's part of the units of keys that were exchanged; 1/nodes while there are none. */
   readonly share: number
 }
@@ -171,6 +176,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       unsyncedAge: found.age,
       held: found.held,
       overshoot: found.overshoot,
+      debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
   }

@@ -13,7 +13,7 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
  *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket four, a lease as
+ *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket five, a lease as
  *               many as LEASE_NUMBERS has
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
@@ -144,7 +144,7 @@ class RequestReader {
     const [place, key, flat, epoch = 0, ask, numbers] = value
     const policy = this.#policyAt(place)
     if (policy === undefined || !isKey(key) || !isEpoch(epoch)) return undefined
-    const cells = readCells(flat, policy.drain === undefined ? 3 : 4)
+    const cells = readCells(flat, policy.drain === undefined ? 3 : 5)
     const lease = numbers === undefined ? undefined : readLeaseAsk(numbers)
     if (numbers !== undefined && (lease === undefined || policy.cells !== 1)) return undefined
     if (lease !== undefined) return { policy, key, cells: [], lease, ...(ask === true && { ask }) }
@@ -201,15 +201,27 @@ function readPolicy(value: unknown): StorePolicy | undefined {
 }
 
 /** @param size - numbers of a cell */
-function readCells(flat: unknown, size: 3 | 4): Cell[] | undefined {
+function readCells(flat: unknown, size: 3 | 5): Cell[] | undefined {
   if (!isList(flat, size * MOST_CELLS) || flat.length % size !== 0) return undefined
   const cells: Cell[] = []
   for (let i = 0; i < flat.length; i += size) {
     const [ordinal, taken, given] = [flat[i], flat[i + 1], flat[i + 2]]
-    const refused = size === 4 ? flat[i + 3] : 0
-    if (!Number.isSafeInteger(ordinal) || !isNumber(taken, 0, MOST) || !isNumber(given, 0, MOST) || !isNumber(refused, 0, MOST))
+    const [refused, level] = size === 5 ? [flat[i + 3], flat[i + 4]] : [0, 0]
+    if (
+      !Number.isSafeInteger(ordinal) ||
+      !isNumber(taken, 0, MOST) ||
+      !isNumber(given, 0, MOST) ||
+      !isNumber(refused, 0, MOST) ||
+      !isNumber(level, 0, MOST)
+    )
       return undefined
-    cells.push({ ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken), ...(refused > 0 && { refused }) })
+    cells.push({
+      ordinal: ordinal as Ordinal,
+      taken,
+      given: Math.min(given, taken),
+      ...(refused > 0 && { refused }),
+      ...(level > 0 && { level }),
+    })
   }
   return cells
 }

@@ -121,8 +121,8 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
     entries: entries.map(({ policy, key, cells, epoch, ask, lease }) => [
       place(policy),
       key,
-      cells.flatMap(({ ordinal, taken, given, refused = 0 }) =>
-        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused],
+      cells.flatMap(({ ordinal, taken, given, refused = 0, level = 0 }) =>
+        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused, level],
       ),
       ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),

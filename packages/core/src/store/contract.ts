@@ -123,7 +123,8 @@ export interface Cell {
   readonly given: number
   /**
    * In what a store says of a bucket: units in it when the cell began, those of the cell included. Then the cell is the running one,
-   * and `taken` and `given` are all units that the store has heard of.
+   * and `taken` and `given` are all units that the store has heard of. In what a node sends: so many units it knows to be in it, in the
+   * same way of speaking, though the store has lost what they were: the store takes up what it lacks.
    */
   readonly level?: number
   /**
@@ -377,10 +378,11 @@ export interface Decider {
    * One atomic step.
    *
    * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
-   * `'take'`: one that allows, whose numbers say nothing
+   * `'take'`: one that allows, whose numbers say nothing. Undefined, with nothing done, where the store answers but what it holds of a
+   * key makes no sense: then that request alone is decided without it
    * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
    */
-  decide(request: Decide): Promise<readonly Verdict[]>
+  decide(request: Decide): Promise<readonly Verdict[] | undefined>
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */

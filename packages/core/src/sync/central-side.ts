@@ -103,9 +103,7 @@ export class CentralSide implements CentralStore {
         clock: this.#clock,
         exchange: this.#exchange(),
         warn: (code, message) => this.#warn(new WeirError(code, message)),
-        returned: (now) => {
-          for (const meter of this.#meters) meter.tellUntold(now)
-        },
+        returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
       })
       this.#open(this.#link)
     })

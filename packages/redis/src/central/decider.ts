@@ -43,7 +43,7 @@ export class RedisDecider implements Decider {
     return this.#keys.placeOf(key)
   }
 
-  decide(request: Decide): Promise<readonly Verdict[]> {
+  decide(request: Decide): Promise<readonly Verdict[] | undefined> {
     if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
     const { questions, again } = request
     const [question] = questions as [Question]
@@ -51,26 +51,31 @@ export class RedisDecider implements Decider {
     return questions.length > 1 || again === true ? this.#takes(request) : this.#take(question, request)
   }
 
-  #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #take(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
     const { policy, units, limit } = question
     const { algorithm, take, name } = this.#knownOf(policy)
-    const args = this.#keysOf(algorithm, name, question)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
     const keys = args.length
-    args.push(this.#node, String(request.sequence), limitText(limit), ...algorithm.args(question, request))
+    args.push(this.#node, String(request.sequence), limitText(limit))
+    algorithm.args(question, request, args)
     if (units !== 1) args.push(String(units))
     return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
-  #takes(request: Decide): Promise<readonly Verdict[]> {
+  #takes(request: Decide): Promise<readonly Verdict[] | undefined> {
     const { questions, sequence, time, again } = request
+    const args: string[] = []
     const all = questions.map((question) => {
-      const known = this.#knownOf(question.policy)
-      return { ...known, question, names: this.#keysOf(known.algorithm, known.name, question) }
+      const { id, algorithm, name } = this.#knownOf(question.policy)
+      const before = args.length
+      this.#addKeys(algorithm, name, question, args)
+      return { id, algorithm, question, keys: args.length - before }
     })
-    const script = takesScript(all.map(({ id, algorithm, names }) => ({ id, algorithm, keys: names.length })))
-    const keys = all.flatMap(({ names }) => names)
-    const args = all.flatMap(({ algorithm, question }) => argsOf(algorithm, question, request))
-    return this.#call(script, keys.length, [...keys, this.#node, String(sequence), again === true ? 'a' : '', ...args], (reply) => {
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '')
+    for (const { algorithm, question } of all) addArgs(algorithm, question, request, args)
+    return this.#call(takesScript(all), keys, args, (reply) => {
       const [before, replies] = reply as readonly [unknown, readonly unknown[]]
       return all.map(({ algorithm, question }, i) => {
         if (before !== 1) return algorithm.read(replies[i], question, time)
@@ -79,27 +84,39 @@ export class RedisDecider implements Decider {
     })
   }
 
-  #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #change(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
+    addArgs(algorithm, question, request, args)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    const keys = this.#keysOf(algorithm, name, question)
-    const before = [this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of)]
-    return this.#call(script, keys.length, [...keys, ...before, ...argsOf(algorithm, question, request)], () => DONE)
+    // A reset by a script that the server has to be sent first would come after the request that follows it.
+    return this.#call(script, keys, args, () => DONE, question.kind === 'reset')
   }
 
-  /** Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here. */
-  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T): Promise<T> {
+  /**
+   * Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here.
+   *
+   * @param whole whether the text is sent whether or not the server knows it
+   * @returns undefined when the server answers, but can do nothing with what it holds
+   */
+  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T, whole = false): Promise<T | undefined> {
     this.#hold()
-    return this.#link.call(script, keys, args).then(
+    return (whole ? this.#link.send(script, keys, args) : this.#link.call(script, keys, args)).then(
       (reply) => {
         this.#release()
-        return read(reply)
+        return readable(reply, read)
       },
       async (error: unknown) => {
         try {
           if (!isForgotten(error)) throw error
-          return read(await this.#link.send(script, keys, args))
+          return readable(await this.#link.send(script, keys, args), read)
+        } catch (failure) {
+          if (!isOfKey(failure)) throw failure
+          return undefined
         } finally {
           this.#release()
         }
@@ -118,9 +135,10 @@ export class RedisDecider implements Decider {
     return known
   }
 
-  #keysOf({ suffixes }: ServerAlgorithm, policy: string, question: Question): string[] {
-    const key = this.#keys.decided(policy, question.key)
-    return suffixes === undefined ? [key] : suffixes(question).map((suffix) => key + suffix)
+  #addKeys(algorithm: ServerAlgorithm, policy: string, question: Question, list: string[]): void {
+    const name = this.#keys.decided(policy, question.key)
+    if (algorithm.keys === undefined) list.push(name)
+    else algorithm.keys(question, name, list)
   }
 
   #hold(): void {
@@ -142,10 +160,26 @@ export class RedisDecider implements Decider {
   }
 }
 
-function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
-  return [String(question.units), limitText(question.limit), ...algorithm.args(question, request)]
+function addArgs(algorithm: ServerAlgorithm, question: Question, request: Decide, list: string[]): void {
+  list.push(String(question.units), limitText(question.limit))
+  algorithm.args(question, request, list)
 }
 
 function limitText(limit: number): string {
   return limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit)
+}
+
+function readable<T>(reply: unknown, read: (reply: unknown) => T): T | undefined {
+  try {
+    return read(reply)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a script failed over what the key holds, and not since the server is in no state to run it. */
+function isOfKey(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { message } = error
+  return /^WRONGTYPE|^ERR .*user_script/.test(message) && !/OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|NOPERM|can't run/.test(message)
 }

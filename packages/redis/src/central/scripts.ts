@@ -6,8 +6,8 @@ import type { Place, ServerAlgorithm } from './algorithms/server-algorithm.ts'
 /*
  * A call has in ARGV first the field of its node and the request's sequence number. Then:
  *
- *     one take      the limit, what `args` gives, and the units unless they are one
- *     several       '', or 'a' for a request that was made before; for each the units, the limit, what `args` gives
+ *     one take      the limit, what `args` adds, and the units unless they are one
+ *     several       '', or 'a' for a request that was made before; for each the units, the limit, what `args` adds
  *     a change      the same as of one of several; before it the sequence number of a request without which nothing is given back
  */
 

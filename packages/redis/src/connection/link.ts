@@ -77,14 +77,16 @@ export class Link {
   }
 
   /**
-   * As `run`, for what is called very often: what is called in one turn of the event loop goes out together, and a script that the server
+   * As `run`, for what is called very often: what follows in the same turn of the event loop goes out together, and a script that the server
    * does not know is for the caller to `send`.
    *
    * @param args the keys, then the arguments
    */
   call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
+    const reply = this.#commands.evalsha(sha, keys, ...args)
+    // What comes alone goes at once.
     this.#sockets.gather()
-    return this.#commands.evalsha(sha, keys, ...args)
+    return reply
   }
 
   /** As `call`, with the text of the script. */

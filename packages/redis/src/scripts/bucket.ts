@@ -70,14 +70,14 @@ end
   `local function readState(known, width)
   local flat = unpacked(known[1])
   if #flat == 0 then return nil end
-  if #flat ~= 10 then error() end
+  if #flat ~= 12 or flat[11] % 1 ~= 0 then error() end
   for i = 1, 5 do
     if flat[i] % 1 ~= 0 then error() end
   end
   local origin = flat[1]
   local start = origin * width
-  local state = { origin = origin, base = origin + flat[2], written = origin + flat[3], held = origin + flat[4], announced = start + flat[5], hot = flat[6] == 0 and 0 or start + flat[6], level = flat[7], taken = flat[8], given = flat[9], refused = flat[10], groups = {}, fields = 0 }
-  if not (isUnits(state.level) and isUnits(state.taken) and isUnits(state.given) and isUnits(state.refused)) then error() end
+  local state = { origin = origin, base = origin + flat[2], written = origin + flat[3], held = origin + flat[4], announced = start + flat[5], hot = flat[6] == 0 and 0 or start + flat[6], level = flat[7], taken = flat[8], given = flat[9], refused = flat[10], floorAt = origin + flat[11], floor = flat[12], groups = {}, fields = 0 }
+  if not (isUnits(state.level) and isUnits(state.taken) and isUnits(state.given) and isUnits(state.refused) and isUnits(state.floor)) then error() end
   for i = 1, #GROUP_FIELDS do
     if known[i + 2] and known[i + 2] ~= '' then
       state.fields = i
@@ -96,21 +96,29 @@ end
   local origin = state.origin
   local start = origin * width
   local hot = state.hot == 0 and 0 or math.max(1, math.ceil(state.hot - start))
-  return cmsgpack.pack({ origin, state.base - origin, state.written - origin, state.held - origin, math.floor(state.announced - start), hot, state.level, state.taken, state.given, state.refused })
+  return cmsgpack.pack({ origin, state.base - origin, state.written - origin, state.held - origin, math.floor(state.announced - start), hot, state.level, state.taken, state.given, state.refused, state.floor > 0 and state.floorAt - origin or 0, state.floor })
 end
 `,
   `local function drained(level, cells, drain)
   return math.max(0, level - cells * drain)
 end
 
+local function levelBefore(state, at, level, ordinal, drain)
+  level = drained(level, ordinal - at, drain)
+  if state.floor > 0 and state.floorAt >= at and state.floorAt < ordinal then return math.max(level, drained(state.floor, ordinal - state.floorAt, drain)) end
+  return level
+end
+
 local function levelAt(state, running, drain)
   local at, level = state.base, state.level
   for _, group in ipairs(state.groups) do
     if group[1] > running then break end
-    level = drained(level, group[1] - at, drain) + group[2] - group[3]
+    level = levelBefore(state, at, level, group[1], drain) + group[2] - group[3]
     at = group[1]
   end
-  return drained(level, running - at, drain)
+  level = drained(level, running - at, drain)
+  if state.floor > 0 and state.floorAt >= at and state.floorAt <= running then return math.max(level, drained(state.floor, running - state.floorAt, drain)) end
+  return level
 end
 `,
   // Adds what is old to the level, unless the nodes may still bring what is older.
@@ -120,8 +128,9 @@ end
   while over < #groups and groups[over + 1][1] < running - span do
     over = over + 1
     local group = groups[over]
-    state.level = drained(state.level, group[1] - state.base, drain) + group[2] - group[3]
+    state.level = levelBefore(state, state.base, state.level, group[1], drain) + group[2] - group[3]
     state.base = group[1]
+    if state.floorAt < state.base then state.floor = 0 end
   end
   if over == 0 then return end
   local kept = {}
@@ -136,8 +145,9 @@ local function groupAt(state, ordinal, span, drain)
   if place > 0 then
     local found = groups[place]
     local since = ordinal - found[1]
-    if since < math.max(1, math.floor(span / ${FINE_PARTS})) then return found end
-    if since < math.max(1, math.floor(span / ${BUCKET_PARTS})) and levelAt(state, found[1], drain) >= since * drain then return found end
+    local apart = state.floor > 0 and state.floorAt >= found[1] and state.floorAt < ordinal
+    if since < math.max(1, math.floor(span / ${FINE_PARTS})) and not apart then return found end
+    if since < math.max(1, math.floor(span / ${BUCKET_PARTS})) and not apart and levelAt(state, found[1], drain) >= since * drain then return found end
   end
   local group = { ordinal, 0, 0, 0 }
   table.insert(groups, place + 1, group)
@@ -162,7 +172,7 @@ end
   // Takes a node's counts over; returns the units newly taken, and whether anything has grown.
   `local function write(state, own, entries, place, final, running, span, drain)
   local units, grown = 0, false
-  for i = place, final, 4 do
+  for i = place, final, 5 do
     local ordinal, taken, given, refused = entries[i], entries[i + 1], entries[i + 2], entries[i + 3]
     if ordinal > state.base and (taken > 0 or given > 0 or refused > 0) then
       local cell = findCell(own, ordinal)
@@ -185,6 +195,18 @@ end
   return units, grown
 end
 `,
+  // Takes up what a node knows to be in the bucket though it was lost here. Returns whether there was any.
+  `local function raise(state, entries, place, final, running, drain)
+  local raised = false
+  for i = place, final, 5 do
+    local ordinal, level = entries[i], entries[i + 4]
+    if level > 0 and ordinal > state.base and ordinal <= running and drained(level, running - ordinal, drain) > levelAt(state, running, drain) then
+      state.floorAt, state.floor, raised = ordinal, level, true
+    end
+  end
+  return raised
+end
+`,
   // Forgets a debt beyond what the policy remembers: of the newest units, as if they had been refunded.
   `local function forgive(state, excess)
   for i = #state.groups, 1, -1 do
@@ -200,10 +222,10 @@ end
   `function sliding(policy, label, count, entries, place)
   local width, cells, limit, hot, ttl, drain, maxDebt = policy[2], policy[3], policy[4], policy[5], policy[6], policy[7], policy[8]
   at = at + 1
-  local hash, final = KEYS[at], place + 4 * count - 1
+  local hash, final = KEYS[at], place + 5 * count - 1
   local known = sound('HMGET', hash, ':b', mine, unpack(GROUP_FIELDS))
   local running, sends = math.floor(now / width), false
-  for i = place, final, 4 do sends = sends or entries[i + 1] > 0 or entries[i + 2] > 0 or entries[i + 3] > 0 end
+  for i = place, final, 5 do sends = sends or entries[i + 1] > 0 or entries[i + 2] > 0 or entries[i + 3] > 0 or entries[i + 4] > 0 end
   local fine, state = pcall(readState, known, width)
   local own = {}
   if fine and state and sends then fine, own = pcall(readCells, known[2], state.origin) end
@@ -212,7 +234,7 @@ end
     state, own = nil, {}
   end
   local span = drain > 0 and math.min(cells, math.ceil(limit / drain)) or cells
-  state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, refused = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
+  state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, refused = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
   local news = false
   if sends then
     if running - state.written > span / 2 then state.held = running + span end
@@ -225,6 +247,7 @@ end
     own = kept
     local before = levelAt(state, running, drain)
     local units, grown = write(state, own, entries, place, final, running, span, drain)
+    grown = raise(state, entries, place, final, running, drain) or grown
     local after = levelAt(state, running, drain)
     if maxDebt and after > limit + maxDebt then
       forgive(state, after - limit - maxDebt)

@@ -93,7 +93,14 @@ class Simulation {
     this.#watch = scenario.watch && new Set(scenario.watch)
     this.#waits = scenario.waits ?? this.#policy.coordination === 'leases'
     this.#timeBlocks = scenario.timeBlocks ?? false
-    if (isLeaky(this.#policy)) this.#store.handled = (request, reply) => this.#compare(request, reply)
+    const { handled } = scenario
+    const compared = isLeaky(this.#policy)
+    if (compared || handled !== undefined) {
+      this.#store.handled = (request, reply, nodeId) => {
+        handled?.(nodeId, request, reply, this.#store.serverClock.now())
+        if (compared) this.#compare(request, reply)
+      }
+    }
     this.#store.observer = (_node, { entries, blocks }) => {
       const now = this.#store.serverClock.now()
       for (const { key } of entries) this.#count(key, now)

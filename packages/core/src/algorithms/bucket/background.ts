@@ -336,6 +336,13 @@ export class BackgroundBucket extends GatedMeter {
     const cells = key.cells.toSend(key.resend)
     key.resent = key.resend
     key.resend = false
+    if (key.tellsLevel) {
+      const { width, drain = 0 } = this.#policies.of(this.site.limitOf(slot))
+      const since = this.time.at(now) / width - this.ordinal
+      const level = this.#levels.at(slot, now)
+      key.cells.cut()
+      if (level > 0) cells.push({ ordinal: this.ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
+    }
     if (cells.length === 0) {
       if (key.guess === undefined) return
       // There is nothing to send, but something to learn: what the others admitted during an outage.
@@ -363,6 +370,7 @@ export class BackgroundBucket extends GatedMeter {
       key.awayAt = now
     }
     if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.guess = undefined
+    key.tellsLevel = false
     const own = key.cells.acknowledge(entry.cells)
     const [cell] = result.cells
     if (cell !== undefined) {
@@ -370,6 +378,7 @@ export class BackgroundBucket extends GatedMeter {
       key.share.add(own, all, this.#most(slot))
       if (!key.resent && this.#isLost(key, cell)) {
         key.resend = true
+        key.tellsLevel = true
         this.wantExchange(slot, now, RESEND)
       }
       this.#learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })
@@ -453,6 +462,7 @@ export class BackgroundBucket extends GatedMeter {
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     if (this.#isLost(key, cell)) {
       key.resend = true
+      key.tellsLevel = true
       this.wantExchange(slot, now, RESEND)
     }
     // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
@@ -469,6 +479,7 @@ export class BackgroundBucket extends GatedMeter {
   protected override lost(slot: number): void {
     const key = this.#at(slot)
     key.cells.forgetSent()
+    key.tellsLevel = true
     key.heard = 0
     this.recheck(slot)
   }
@@ -486,7 +497,8 @@ export class BackgroundBucket extends GatedMeter {
       const key = this.#refresh(slot, now)
       if (resend) this.lost(slot)
       const unsent = key.cells.unsent()
-      if (connected && (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(slot, key, unsent, now, resend))))) {
+      const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
+      if (connected && (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(slot, key, unsent, now, resend))))) {
         this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
         this.#send(slot, key, now, batch)
         continue

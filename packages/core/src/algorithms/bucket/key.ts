@@ -22,6 +22,8 @@ export class BucketKey {
   /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
   resend = false
   resent = false
+  /** The store has lost counts: until it has answered it is told what is known to be in the bucket. */
+  tellsLevel = false
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false

@@ -29,6 +29,8 @@ const MANY = 12
 /** What a node has admitted of one key lately, oldest first. Usually one to three cells. */
 export class OwnCells {
   readonly #list: OwnCell[] = []
+  /** Later units begin a new cell. */
+  #cut = false
 
   /** The first cell; undefined when there are none. */
   get oldest(): Ordinal | undefined {
@@ -39,6 +41,11 @@ export class OwnCells {
   add(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
     const cell = this.#cellOf(ordinal, level, spans)
     cell.taken = sumOf(cell.taken, units)
+  }
+
+  /** Units of later cells are not to be sent as of an earlier one: what was in the bucket by now is told otherwise. */
+  cut(): void {
+    this.#cut = true
   }
 
   /** As `add`, of units that were not admitted. */
@@ -53,7 +60,8 @@ export class OwnCells {
     const since = cell === undefined ? Number.POSITIVE_INFINITY : ordinal - cell.ordinal
     // As the bucket has not run out since, it makes no difference when these units came.
     const same = since < fine || (cell !== undefined && since < group && cell.level + cell.taken - cell.given >= since * drain)
-    if (cell === undefined || !same) {
+    if (cell === undefined || !same || (this.#cut && since > 0)) {
+      this.#cut = false
       if (list.length >= MANY) this.#joinOne(ordinal, drain)
       cell = {
         ordinal,

@@ -91,7 +91,7 @@ export class SoftDrop {
   /** Whether a request is let in, while `active`. Chance decides about the next one, and not about the pace. */
   admits(level: number, { most, drain }: Shape, random: number): boolean {
     const pace = Math.max(0, drain * (1 + (TARGET - level / most) / SLOPE))
-    this.#credit = Math.min(1, this.#credit + Math.min(1, pace / this.#short.value))
+    this.#credit += Math.min(1, pace / this.#short.value)
     if (this.#credit <= random) return false
     this.#credit--
     return true

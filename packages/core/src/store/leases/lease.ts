@@ -67,6 +67,9 @@ export function surrender(lease: Lease, keep: number): void {
   lease.returned += Math.max(0, heldOf(lease) - Math.max(0, keep))
 }
 
+/** A limit of `Infinity` is one of so many units to the store. */
+const MOST: number = Number.MAX_SAFE_INTEGER
+
 /** What requests that wait need of a key, and how much it is to have beyond that. The rest as in `LeaseAsk`. */
 export interface LeaseWish extends Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
   /** Units of the first request that waits, and of all of them; 0 when none does. */
@@ -81,7 +84,7 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
   const { ordinal, incarnation, granted, returned, taken, given, cleared, epoch } = lease
   const short = granted - heldOf(lease)
   const all = waiting > 0 ? Math.max(granted, short + waiting) : granted
-  const upTo = ahead > 0 ? Math.max(all, short + waiting + ahead) : all
+  const upTo = ahead > 0 ? Math.max(all, Math.min(MOST, short + waiting + ahead)) : all
   lease.asked = Math.max(lease.asked, upTo)
   return {
     ordinal,
@@ -96,7 +99,7 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
     least: waiting > 0 ? Math.max(granted, short + first) : granted,
     waiting: all,
     upTo,
-    limit,
+    limit: Math.min(MOST, limit),
     nodes,
     early,
     lifetime,

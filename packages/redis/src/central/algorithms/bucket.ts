@@ -26,7 +26,7 @@ end`
 
 /** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */
 function write({ key }: Place): string {
-  return `local needs = limit > 0 and after * interval / limit or interval
+  return `local needs = limit > 0 and limit < math.huge and after * interval / limit or interval
 local extend = now + needs > lives
 if extend then lives = now + 2 * needs + 1000 end
 local added = redis.call('HSET', ${key()}, 's', struct.pack('<ddd', after, now, lives), ARGV[1], ARGV[2])
@@ -60,11 +60,11 @@ if not (now - ${place.arg(3)} >= whole) then
   local after = math.max(0, level - units)
   ${write(place)}
 end`,
-  args(question, request) {
+  args(question, request, list) {
     const capacity = capacityOf(question)
     const size = capacity === Number.POSITIVE_INFINITY ? 'inf' : String(capacity)
-    const more = question.kind === 'give-back' ? [String(question.at)] : []
-    return [String(question.policy.parameters[0]), size, timeIn(request), ...more]
+    list.push(String(question.policy.parameters[0]), size, timeIn(request))
+    if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
     const told = numberOf(reply)

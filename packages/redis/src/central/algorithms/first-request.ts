@@ -32,9 +32,9 @@ if used > 0 and redis.call('PTTL', ${place.key()}) + ${place.arg(1)} <= tonumber
   local after = math.max(0, used - units)
   ${write(place)}
 end`,
-  args({ policy: { parameters }, kind, at }, { time }) {
-    const interval = String(Math.ceil(parameters[0] as number))
-    return kind === 'give-back' ? [interval, String(Math.max(0, time - at))] : [interval]
+  args({ policy: { parameters }, kind, at }, { time }, list) {
+    list.push(String(Math.ceil(parameters[0] as number)))
+    if (kind === 'give-back') list.push(String(Math.max(0, time - at)))
   },
   read(reply, question, time) {
     const [told, left] = pairOf(reply)

@@ -4,7 +4,7 @@ import type { Decide, Question, Verdict } from '@weir/core/sync'
 export interface Place {
   /** @param index of what `suffixes` gives */
   key(index?: number): string
-  /** @param index of what `args` gives */
+  /** @param index of what `args` adds */
   arg(index: number): string
 }
 
@@ -21,15 +21,16 @@ export interface Place {
  * from it for the client, the node computes by the step that is the model of the script.
  */
 export interface ServerAlgorithm {
-  /** How many arguments `args` gives for takes. */
+  /** How many arguments `args` adds for takes. */
   readonly takes: number
   look(place: Place): string
   keep(place: Place): string
   add(place: Place): string
   back(place: Place): string
-  /** What follows a key's name, one for each key in Redis that it takes. Default: one key, by its name alone. */
-  suffixes?(question: Question): readonly string[]
-  args(question: Question, request: Decide): readonly string[]
+  /** Adds the keys in Redis that a key takes, by its name. Default: the name. */
+  keys?(question: Question, name: string, list: string[]): void
+  /** Adds what the pieces need to know beside units and limit. */
+  args(question: Question, request: Decide, list: string[]): void
   /** @throws when a reply is none */
   read(reply: unknown, question: Question, time: number): Verdict
 }

@@ -108,17 +108,19 @@ if now - ${place.arg(3)} < interval then
   if redis.call('ZCARD', ${place.key(1)}) == 0 then sum = 0 end
   redis.call('HSET', ${place.key()}, 's', struct.pack('<dddd', math.max(0, sum), last, lives, oldest), ARGV[1], ARGV[2])
 end`,
-  suffixes: () => ['', ':z'],
-  args(question, request) {
+  keys(_question, name, list) {
+    list.push(name, `${name}:z`)
+  },
+  args(question, request, list) {
     const { limit, policy, kind, at } = question
     const most = limit === Number.POSITIVE_INFINITY ? FEW_TIMES : Math.max(FEW_TIMES, Math.ceil(limit))
     const time = timeIn(request)
-    return [
+    list.push(
       String(Math.round((policy.parameters[0] as number) * MICROSECONDS)),
       String(most),
       time === '' ? '' : String(Math.round(request.time * MICROSECONDS)),
-      ...(kind === 'give-back' ? [String(Math.floor(at * MICROSECONDS))] : []),
-    ]
+    )
+    if (kind === 'give-back') list.push(String(Math.floor(at * MICROSECONDS)))
   },
   read(reply, { units, limit, policy }): Verdict {
     if (!Array.isArray(reply)) {

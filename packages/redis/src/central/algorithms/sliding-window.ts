@@ -69,15 +69,15 @@ if less > 0 then
   -- Sums by differences would leave a little behind, and the first bucket may be empty now.
   redis.call('HSET', ${place.key()}, 'o', 0)
 end`,
-  args({ policy: { parameters }, at, kind }, { time }) {
+  args({ policy: { parameters }, at, kind }, { time }, list) {
     const [interval = 0, buckets = 1] = parameters
     const width = interval / buckets
     // A refund names when its units were taken; it changes what is there now.
     const now = kind === 'give-back' ? time : at
     const ordinal = Math.floor(now / width)
     const over = Math.min(1, Math.max(0, now / width - ordinal))
-    const more = kind === 'give-back' ? [String(Math.floor(at / width))] : []
-    return [String(ordinal), String(over), String(buckets), String(Math.ceil(2 * interval + 2 * width)), ...more]
+    list.push(String(ordinal), String(over), String(buckets), String(Math.ceil(2 * interval + 2 * width)))
+    if (kind === 'give-back') list.push(String(Math.floor(at / width)))
   },
   read(reply, question) {
     const [interval = 0, buckets = 1] = question.policy.parameters

@@ -71,12 +71,12 @@ end`,
     ${write(place)}
   end
 end`,
-  args(question, request) {
+  args(question, request, list) {
     const [interval = 0, , duration = 0, coldFactor = 0] = question.policy.parameters
     const capacity = capacityOf(question)
     const size = capacity === Number.POSITIVE_INFINITY ? 'inf' : String(capacity)
-    const more = question.kind === 'give-back' ? [String(question.at)] : []
-    return [String(interval), size, String(duration), String(coldFactor), timeIn(request), ...more]
+    list.push(String(interval), size, String(duration), String(coldFactor), timeIn(request))
+    if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
     const [allowed, owed, warmth] = listOf(reply).map(numberOf) as [number, number, number]
