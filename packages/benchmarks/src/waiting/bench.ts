@@ -4,7 +4,8 @@ import type { Bench } from '../harness/bench.ts'
 import { inTurn, runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
-import { CONTENDERS, type CostInput, type CostResult } from './contenders.ts'
+import { CONTENDERS } from './contenders.ts'
+import type { CostInput, CostResult } from './cost.ts'
 import type { PaceInput, PaceResult } from './pace.ts'
 
 /** Requests a second that are allowed. */

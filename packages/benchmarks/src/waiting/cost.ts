@@ -3,7 +3,25 @@ import Bottleneck from 'bottleneck'
 import { RateLimiter } from 'limiter'
 import pThrottle from 'p-throttle'
 import { input, report } from '../harness/child.ts'
-import type { CostInput, CostResult } from './contenders.ts'
+import type { CONTENDERS } from './contenders.ts'
+
+/** A flood of requests that wait in one process. */
+export interface CostInput {
+  readonly contender: (typeof CONTENDERS)[number]
+  /** All made at once. */
+  readonly requests: number
+  /** How many may go in each quarter of a second. */
+  readonly limit: number
+  /** Keys that they are spread over; more than one only for Weir. */
+  readonly keys: number
+}
+
+export interface CostResult {
+  /** Microseconds of CPU time for a request. */
+  readonly cpu: number
+  /** Bytes that are held for each request while all wait; only with `--expose-gc`. */
+  readonly bytes: number
+}
 
 const INTERVAL = 250
 
