@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RedisTarget } from '../src/connection/template.ts'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace, SEED } from './fixtures.ts'
+import { documentedUser, freshNamespace, SEED } from './fixtures.ts'
 
 /**
  * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
@@ -66,6 +66,7 @@ afterAll(() => Promise.all([server.stop(), cluster.stop()]))
 const places: readonly (readonly [name: string, target: () => RedisTarget, runs: number])[] = [
   ['a server', () => server.url, 60],
   ['a Cluster', () => ({ cluster: cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port })) }), 15],
+  ['a server that grants what the README says', () => ({ port: server.port, username: 'weir', password: 'secret' }), 15],
 ]
 
 for (const [place, target, runs] of places) {
@@ -73,6 +74,7 @@ for (const [place, target, runs] of places) {
     for (const { algorithm, by } of SUBJECTS) {
       test(algorithm.name, async () => {
         const namespace = freshNamespace()
+        await server.cli('acl', 'setuser', ...documentedUser(namespace))
         const node = await connected(target(), namespace)
         let run = 0
         try {
@@ -103,7 +105,7 @@ class Lives {
   readonly #namespace: string
 
   constructor(place: string, namespace: string) {
-    this.#servers = place === 'a server' ? [server] : cluster.servers.slice(0, 3)
+    this.#servers = place === 'a Cluster' ? cluster.servers.slice(0, 3) : [server]
     this.#namespace = namespace
   }
 
