@@ -1,8 +1,9 @@
 import { sumOf } from '../keys/units.ts'
 import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
-import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+import { type Account, NODE_BYTES } from './account.ts'
 import { type Applied, growthOver, isLarge, type Times } from './cell.ts'
+import { Generations } from './generations.ts'
 
 /** A full bucket is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
@@ -52,21 +53,13 @@ function spansOf({ limit, drain = 0, cells }: StorePolicy): Spans {
   return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)), fine: Math.max(1, Math.floor(span / FINE_PARTS)) }
 }
 
-/**
- * The buckets of one policy. Keys live in two maps, as those of sliding windows, and those whose level takes longer to run out than
- * these are kept in a third one.
- */
+/** The buckets of one policy. Those are kept apart whose level takes longer to run out than others are kept. */
 export class BucketCounts {
-  #young = new Map<string, KeyBucket>()
-  #old = new Map<string, KeyBucket>()
+  readonly #buckets: Generations<KeyBucket>
   readonly #indebted = new Map<string, KeyBucket>()
-  #youngTally = new Tally()
-  #oldTally = new Tally()
-  #swappedAt: number
-  #ttl = 0
 
   constructor(monotonic: number) {
-    this.#swappedAt = monotonic
+    this.#buckets = new Generations(monotonic)
   }
 
   /** @param account - whose memory it is; undefined is returned when that is used up */
@@ -93,7 +86,7 @@ export class BucketCounts {
 
   /** Keys that were announced as hot and are not yet half as full again. */
   *hot(running: Ordinal, policy: StorePolicy): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
-    for (const keys of [this.#young, this.#old, this.#indebted]) {
+    for (const keys of [this.#buckets, this.#indebted]) {
       for (const [key, bucket] of keys) {
         if (bucket.hot && levelAt(bucket, running, policy) >= policy.hot / 2) yield { key, cells: [cellOf(bucket, running, policy)] }
       }
@@ -102,22 +95,13 @@ export class BucketCounts {
 
   sweep(monotonic: number): void {
     for (const [key, { until }] of this.#indebted) if (until <= monotonic) this.#indebted.delete(key)
-    if (monotonic - this.#swappedAt <= this.#ttl) return
-    this.#oldTally.release()
-    if (monotonic - this.#swappedAt > 2 * this.#ttl) {
-      this.#youngTally.release()
-      this.#young = new Map()
-    }
-    this.#old = this.#young
-    this.#oldTally = this.#youngTally
-    this.#young = new Map()
-    this.#youngTally = new Tally()
-    this.#swappedAt = monotonic
+    this.#buckets.sweep(monotonic)
   }
 
   /** Forgets what was counted of a key. */
   reset(key: string): void {
-    for (const keys of [this.#young, this.#old, this.#indebted]) keys.delete(key)
+    this.#buckets.delete(key)
+    this.#indebted.delete(key)
   }
 
   get empty(): boolean {
@@ -126,36 +110,32 @@ export class BucketCounts {
 
   /** Keys held. */
   get size(): number {
-    return this.#young.size + this.#old.size + this.#indebted.size
+    return this.#buckets.size + this.#indebted.size
   }
 
   #find(key: string): KeyBucket | undefined {
-    return this.#young.get(key) ?? this.#old.get(key) ?? this.#indebted.get(key)
+    return this.#buckets.get(key) ?? this.#indebted.get(key)
   }
 
   #keep(key: string, bucket: KeyBucket, level: number, { ttl, width, drain = 0 }: StorePolicy, { monotonic }: Times): void {
-    if (ttl > this.#ttl) this.#ttl = ttl
-    this.#old.delete(key)
+    this.#buckets.keepFor(ttl)
     const empty = drain > 0 ? (level / drain) * width : 0
     bucket.until = monotonic + empty + ttl
     if (empty <= ttl) {
       this.#indebted.delete(key)
-      this.#young.set(key, bucket)
+      this.#buckets.touch(key, bucket)
     } else {
-      this.#young.delete(key)
+      this.#buckets.delete(key)
       this.#indebted.set(key, bucket)
     }
   }
 
-  /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
+  /** Takes the memory that an entry needs. */
   #hasRoom(nodeId: string, key: string, cells: readonly Cell[], bucket: KeyBucket | undefined, account: Account): boolean {
     const own = bucket?.nodes.get(nodeId)
-    let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (bucket?.nodes.size ?? 0) * NODE_BYTES
-    for (const cell of cells) if (!isEmpty(cell) && !own?.has(cell.ordinal)) bytes += 2 * NODE_BYTES
-    if (bytes === 0) return true
-    if (!account.take(bytes)) return false
-    this.#youngTally.note(account, bytes)
-    return true
+    let more = 0
+    for (const cell of cells) if (!isEmpty(cell) && !own?.has(cell.ordinal)) more += 2 * NODE_BYTES
+    return this.#buckets.takeRoom(key, more, (bucket?.nodes.size ?? 0) * NODE_BYTES, account)
   }
 }
 

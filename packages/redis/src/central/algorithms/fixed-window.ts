@@ -1,23 +1,8 @@
-import type { Question } from '@weir/core/sync'
-import { num, numberOf, type Place, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
+import { num, numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /** By when a node says that a window ends it is over; its key waits for clocks that differ, in milliseconds. */
 const LINGER = 10_000
-
-function ordinalOf({ policy: { parameters }, at }: Question): number {
-  return Math.floor(at / (parameters[0] as number))
-}
-
-function used({ key }: Place): string {
-  return `local used = redis.call('HGET', ${key()}, 'u')`
-}
-
-/** Writes `after`; a key that was not `used` before lives until its window is over. */
-function write({ key, arg }: Place): string {
-  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
-if not used then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${room(key())} end`
-}
 
 /** Windows of the epoch: a key for each, which holds `u`, the units taken. */
 export const FIXED_WINDOW: ServerAlgorithm = {
@@ -30,14 +15,7 @@ else
   reply = ${num('told')}
 end`,
   keep: write,
-  add: (place) => `${used(place)}
-local after = (used or 0) + units
-${write(place)}`,
-  back: (place) => `${used(place)}
-if used then
-  local after = math.max(0, used - units)
-  ${write(place)}
-end`,
+  ...ADD_AND_BACK,
   keys(question, name, list) {
     list.push(`${name}:${ordinalOf(question)}`)
   },

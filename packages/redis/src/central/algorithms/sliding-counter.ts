@@ -1,20 +1,5 @@
-import type { Question } from '@weir/core/sync'
-import { num, type Place, pair, pairOf, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
-
-function ordinalOf({ policy: { parameters }, at }: Question): number {
-  return Math.floor(at / (parameters[0] as number))
-}
-
-function used({ key }: Place): string {
-  return `local used = redis.call('HGET', ${key()}, 'u')`
-}
-
-/** Writes `after`; a key that was not `used` before lives as long as its units count. */
-function write({ key, arg }: Place): string {
-  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
-if not used then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${room(key())} end`
-}
+import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
+import { num, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /**
  * The weighted counter of two windows of the epoch: a key for each, which holds `u`, the units taken. `look` reads two of them, a refund
@@ -30,14 +15,7 @@ else
   reply = { ${num('told')}, ${num('previous')} }
 end`,
   keep: write,
-  add: (place) => `${used(place)}
-local after = (used or 0) + units
-${write(place)}`,
-  back: (place) => `${used(place)}
-if used then
-  local after = math.max(0, used - units)
-  ${write(place)}
-end`,
+  ...ADD_AND_BACK,
   keys(question, name, list) {
     const ordinal = ordinalOf(question)
     list.push(`${name}:${ordinal}`, `${name}:${ordinal - 1}`)
