@@ -5,7 +5,7 @@ import { Clients } from '../src/faults/clients.ts'
 import { RemoteNode, renewAll, startFleet } from '../src/faults/fleet.ts'
 import { admittedOf, verdictOf } from '../src/faults/judge.ts'
 import { monotonic, type Rule, sleep } from '../src/faults/protocol.ts'
-import { runFault } from '../src/faults/run-fault.ts'
+import { LEASES, runFault } from '../src/faults/run-fault.ts'
 import type { Stage } from '../src/faults/servers.ts'
 import { openStage, type StageName } from '../src/faults/stage.ts'
 
@@ -68,6 +68,45 @@ describe('behind three adapters and a real Redis', () => {
       expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
     }
     if (fault.noticed === false) expect(result.degradations).toBe(0)
+  })
+})
+
+describe('a token bucket behind three adapters and a real Redis', () => {
+  test.each(['hangs', 'replies are lost', 'FLUSHALL'])(
+    '%s: every request is answered, and what is admitted too much is bounded',
+    async (part) => {
+      const fault = faultNamed(part)
+      const options = { seed: 2, before: 500, after: 700, scale: 0.3, rule: { bucket: true } }
+      const { faulty, calm, overshoot, ...result } = await runFault(fault, await stageOf(fault.stage), nodes, options)
+      expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
+      expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
+      expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
+      // Each node for itself would admit as much once more for each further one, in a few intervals.
+      expect(overshoot.worst).toBeLessThan(1)
+    },
+  )
+})
+
+describe('quota taken ahead, behind three adapters and a real Redis', () => {
+  const run = async (part: string) => {
+    const fault = faultNamed(part)
+    const result = await runFault(fault, await stageOf(fault.stage), nodes, { seed: 1, before: 500, after: 700, scale: 0.5, rule: LEASES })
+    const { faulty, calm } = result
+    expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
+    expect(faulty.p99).toBeLessThan(900 + calm.slowest)
+    expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
+    return result
+  }
+
+  test.each(['hangs', 'maxmemory', 'middle of a reply', 'replies are lost', 'arrives again', 'TLS'])(
+    '%s: nobody waits long, and never more than the limit is admitted',
+    async (part) => {
+      expect((await run(part)).overshoot.worst).toBe(0)
+    },
+  )
+
+  test.each(['killed (−9)', 'FLUSHALL'])('%s: at most what was granted twice is admitted beyond the limit', async (part) => {
+    expect((await run(part)).overshoot.worst).toBeLessThanOrEqual(1)
   })
 })
 

@@ -28,7 +28,6 @@ async function start(policy: PolicyOptions) {
               results: entries.map((entry) => ({
                 cells: entry.policy.cells === 1 ? entry.cells : [...cells.values()].sort((a, b) => a.ordinal - b.ordinal),
                 blocked: 0,
-                granted: true,
               })),
               blocks: blocks.map(() => 0),
               ...(heartbeat && { heartbeat: { nodes: 2, generation: '1', cursor: '1', blocks: [], hot: [] } }),

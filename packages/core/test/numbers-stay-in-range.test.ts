@@ -146,11 +146,10 @@ function* numbersIn(value: unknown): Iterable<number> {
 }
 
 function checkRequest({ entries, blocks }: SyncRequest): void {
-  for (const { cells, atMost } of entries) {
+  for (const { cells } of entries) {
     for (const { taken, given } of cells) {
       for (const count of [taken, given]) expect(count >= 0 && count <= MOST, `${count} is sent`).toBe(true)
     }
-    expect(atMost === undefined || atMost <= MOST).toBe(true)
   }
   for (const { remaining } of blocks) expect(remaining >= 0 && remaining <= 1000 * 366 * DAY).toBe(true)
 }

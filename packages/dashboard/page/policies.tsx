@@ -73,7 +73,10 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
         {policy.overflowing === true && <span class="tag no">full at {count(maxKeys ?? 0)}</span>}
       </td>
       <td class="number wide">{count(policy.blocked)}</td>
-      <td class="number wide">{count(policy.unsynced)}</td>
+      <td class="number wide">
+        {count(policy.unsynced)}
+        {policy.held > 0 && <span class="rule">{count(Math.round(policy.held))} held ahead</span>}
+      </td>
       <td class={`number wide ${policy.overshoot > 0.1 ? 'no' : ''}`}>{percent(policy.overshoot)}</td>
     </tr>
   )

@@ -12,6 +12,8 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   readonly blocked: number
   /** Units of all nodes that their store does not know of yet. */
   readonly unsynced: number
+  /** Units that nodes hold ahead of requests, all together. */
+  readonly held: number
   readonly overshoot: number
   /** Units and requests per second, of all nodes. */
   readonly admittedRate: number

@@ -36,7 +36,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   const views = new Map<string, PolicyView>()
   for (const { policies } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, algorithm, capacity, blocked, unsynced, overshoot } = policy
+      const { name, limit, interval, algorithm, capacity, blocked, unsynced, held, overshoot } = policy
       const before = views.get(name)
       const { admitted, refused } = rates.ofPolicy(name)
       views.set(name, {
@@ -48,6 +48,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
         capacity: before?.capacity ?? capacity,
         blocked: Math.max(before?.blocked ?? 0, blocked),
         unsynced: (before?.unsynced ?? 0) + unsynced,
+        held: (before?.held ?? 0) + held,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),
         admittedRate: admitted,
         refusedRate: refused,

@@ -59,10 +59,10 @@ export function throttle<const Name extends string = string, const Plan extends 
   }
 
   const middleware = (req: Request, res: Response, next: NextFunction) => {
-    const decision = guard.check(req, req.throttle)
+    const decision = guard.check(req, req.throttle, res)
     if (!(decision instanceof Promise)) return go(req, res, next, decision)
-    // Somebody else may have answered meanwhile, e.g. when its time was over.
-    decision.then((decided) => res.writableEnded || go(req, res, next, decided)).catch(next)
+    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
+    decision.then((decided) => decided === null || res.writableEnded || go(req, res, next, decided)).catch(next)
   }
   return Object.assign(middleware, { throttler: guard.throttler })
 }

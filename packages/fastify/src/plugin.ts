@@ -72,11 +72,11 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
   const throttleRequest = (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
     const guard = routes.guard(reader.config(request))
     if (guard === false) return next()
-    const decision = guard.check(request, request.throttle)
+    const decision = guard.check(request, request.throttle, reply.raw)
     reader.release()
     if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
-    // Somebody else may have answered meanwhile, e.g. when its time was over.
-    decision.then((decided) => reply.sent || go(guard, request, reply, decided, next)).catch(next)
+    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
+    decision.then((decided) => decided === null || reply.sent || go(guard, request, reply, decided, next)).catch(next)
   }
 
   if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)

@@ -60,10 +60,10 @@ export function throttle<const Name extends string = string, const Plan extends 
 
   const middleware = async (ctx: Context, next: Next): Promise<void> => {
     const earlier: Decision | undefined = ctx.state['throttle']
-    const checked = guard.check(ctx, earlier)
+    const checked = guard.check(ctx, earlier, ctx.res)
     const decision = checked instanceof Promise ? await checked : checked
-    // Somebody else may have answered meanwhile, e.g. when its time was over.
-    if (checked instanceof Promise && ctx.res.writableEnded) return
+    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
+    if (decision === null || (checked instanceof Promise && ctx.res.writableEnded)) return
     if (decision === undefined) return next()
     ctx.state['throttle'] = decision
     const set = earlier === undefined ? setHeader : addHeader

@@ -190,6 +190,15 @@ export const METRICS: readonly Metric[] = Object.freeze([
     read: perPolicy(({ unsyncedAge }) => unsyncedAge / SECOND),
   },
   {
+    name: 'weir.held.units',
+    prometheus: 'weir_held_units',
+    kind: 'updown',
+    unit: '{unit}',
+    description: 'Cost units that this node holds ahead of requests, where quota is taken ahead',
+    labels: ['policy'],
+    read: perPolicy(({ held }) => held),
+  },
+  {
     name: 'weir.overshoot',
     prometheus: 'weir_overshoot_ratio',
     kind: 'gauge',
@@ -197,6 +206,15 @@ export const METRICS: readonly Metric[] = Object.freeze([
     description: 'Estimate of what a key exceeds its limit by at most, as a part of the limit',
     labels: ['policy'],
     read: perPolicy(({ overshoot }) => overshoot),
+  },
+  {
+    name: 'weir.debt',
+    prometheus: 'weir_debt_units',
+    kind: 'gauge',
+    unit: '{unit}',
+    description: 'Cost units beyond what a bucket holds, of the key that owes most; they are paid back',
+    labels: ['policy'],
+    read: perPolicy(({ debt }) => debt),
   },
   {
     name: 'weir.share',

@@ -3,11 +3,14 @@ import {
   createThrottler,
   fixedWindow,
   leakyBucket,
+  memoryStore,
   slidingCounter,
   slidingLog,
   slidingWindow,
+  systemClock,
   tokenBucket,
 } from '@weir/core'
+import { Hub } from '@weir/core/memory'
 import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { prometheusMetrics } from '../src/prometheus.ts'
@@ -26,12 +29,15 @@ const ROWS: readonly [name: string, algorithm: Algorithm, capacity: number, admi
   ['leaky', leakyBucket({ burst: 2, immediate: 2 }), 3, 3],
 ]
 
-test('every algorithm counts, refuses and tells what a key may take', async () => {
+test.each(['local', 'central'] as const)('every algorithm counts, refuses and tells what a key may take: %s', async (coordination) => {
   const register = new Registry()
   for (const [name, algorithm] of ROWS) {
-    const throttler = createThrottler({ policies: [{ name, limit: 5, interval: '1h', algorithm, coordination: 'local' }] })
+    const policies = [
+      { name, limit: 5, interval: '1h' as const, algorithm, coordination, ...(coordination === 'central' && { deadline: '10s' as const }) },
+    ]
+    const throttler = createThrottler({ policies, ...(coordination === 'central' && { store: memoryStore(new Hub(systemClock)) }) })
     onTestFinished(() => throttler.close())
-    for (let i = 0; i < 8; i++) throttler.check('somebody')
+    for (let i = 0; i < 8; i++) await throttler.checkAsync('somebody')
     prometheusMetrics(throttler, { register, labels: { of: name } })
   }
   const families = await register.getMetricsAsJSON()

@@ -41,7 +41,6 @@ const entry = fc.record(
       }),
       { minLength: 1, maxLength: 3, selector: ({ ordinal }) => ordinal },
     ),
-    atMost: fc.integer({ min: 0, max: 20 }),
     epoch: fc.integer({ min: 1, max: 4 }).map(epochAt),
   },
   { requiredKeys: ['policy', 'key', 'cells'] },

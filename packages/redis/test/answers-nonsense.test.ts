@@ -46,20 +46,7 @@ function handshake(command: string): string {
 const text = fc.oneof(
   fc.string(),
   fc.string({ unit: 'binary' }),
-  fc.constantFrom(
-    '',
-    '1|0|',
-    '1|0|1,2',
-    '0|-5|a:b',
-    '1|NaN|1:1:1',
-    'Infinity',
-    '1e999',
-    '-1',
-    '9'.repeat(400),
-    '1|0|1,2,3,4',
-    '|||',
-    '__proto__',
-  ),
+  fc.constantFrom('', '0|', '0|1,2', '-5|a:b', 'NaN|1:1:1', 'Infinity', '1e999', '-1', '9'.repeat(400), '0|1,2,3,4', '|||', '__proto__'),
 )
 const { value } = fc.letrec<{ value: string; array: string }>((tie) => ({
   value: fc.oneof(
@@ -143,7 +130,7 @@ const HEAD = [resp('1800000000'), resp('5'), resp('')]
 const RESULTS = [
   resp(0),
   resp('1500.5'),
-  ...Array.from({ length: ENTRIES }, (_, i) => (i % 2 === 0 ? resp(i + 1) : resp(`1|0|5,${i + 1},0`))),
+  ...Array.from({ length: ENTRIES }, (_, i) => (i % 2 === 0 ? resp(i + 1) : resp(`0|5,${i + 1},0`))),
 ]
 const BEAT = [
   resp(3),

@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RedisTarget } from '../src/connection/template.ts'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace, SEED } from './fixtures.ts'
+import { documentedUser, freshNamespace, SEED } from './fixtures.ts'
 
 /**
  * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
@@ -35,6 +35,8 @@ interface Act {
   readonly limit: number
   /** Part of an interval that passes before it. */
   readonly pass: number
+  /** Whether the clock goes back by that instead, where it may. */
+  readonly back: boolean
   readonly twice: boolean
   readonly forget: boolean
 }
@@ -49,6 +51,7 @@ const act: fc.Arbitrary<Act> = fc.record({
   units,
   limit: fc.constantFrom(10, 10, 10, 7.5, 0, Number.POSITIVE_INFINITY),
   pass: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.3, noNaN: true }), fc.double({ min: 0, max: 3, noNaN: true })),
+  back: fc.integer({ min: 0, max: 9 }).map((one) => one === 0),
   twice: fc.boolean(),
   forget: fc.integer({ min: 0, max: 19 }).map((one) => one === 0),
 })
@@ -63,6 +66,7 @@ afterAll(() => Promise.all([server.stop(), cluster.stop()]))
 const places: readonly (readonly [name: string, target: () => RedisTarget, runs: number])[] = [
   ['a server', () => server.url, 60],
   ['a Cluster', () => ({ cluster: cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port })) }), 15],
+  ['a server that grants what the README says', () => ({ port: server.port, username: 'weir', password: 'secret' }), 15],
 ]
 
 for (const [place, target, runs] of places) {
@@ -70,6 +74,7 @@ for (const [place, target, runs] of places) {
     for (const { algorithm, by } of SUBJECTS) {
       test(algorithm.name, async () => {
         const namespace = freshNamespace()
+        await server.cli('acl', 'setuser', ...documentedUser(namespace))
         const node = await connected(target(), namespace)
         let run = 0
         try {
@@ -100,7 +105,7 @@ class Lives {
   readonly #namespace: string
 
   constructor(place: string, namespace: string) {
-    this.#servers = place === 'a server' ? [server] : cluster.servers.slice(0, 3)
+    this.#servers = place === 'a Cluster' ? cluster.servers.slice(0, 3) : [server]
     this.#namespace = namespace
   }
 
@@ -139,9 +144,11 @@ class Both {
     for (const one of acts) await this.#act(one)
   }
 
-  async #act({ kind, key, units, limit, pass, twice, forget }: Act): Promise<void> {
+  async #act({ kind, key, units, limit, pass, back: goesBack, twice, forget }: Act): Promise<void> {
     const passed = Math.round(pass * INTERVAL)
-    this.#now += passed
+    // Steps that go by the server's clock must bear that it is set.
+    const mayGoBack = this.#lives === undefined && this.#policy.step.width === undefined
+    this.#now += goesBack && mayGoBack ? -passed : passed
     await this.#lives?.pass(passed)
     if (forget) for (const one of [server, ...cluster.servers.slice(0, 3)]) await one.cli('script', 'flush')
     const { step, parameters } = this.#policy
@@ -168,6 +175,71 @@ class Both {
     if (model !== undefined) expect(again.remaining).toBeCloseTo(model.remaining, 6)
   }
 }
+
+/** Takes of several keys at once. */
+interface Several {
+  readonly units: readonly number[]
+  readonly pass: number
+  readonly twice: boolean
+}
+
+const several: fc.Arbitrary<Several> = fc.record({
+  units: fc.array(units, { minLength: SUBJECTS.length, maxLength: SUBJECTS.length }),
+  pass: fc.double({ min: 0, max: 0.5, noNaN: true }),
+  twice: fc.boolean(),
+})
+
+test('takes of all algorithms in one call: all count, or none', async () => {
+  const namespace = freshNamespace()
+  const { connection, decider } = await connected(server.url, namespace)
+  // Of windows from the first request time passes at the server alone.
+  const steps = SUBJECTS.filter(({ by }) => by === undefined).map(({ algorithm }) => (algorithm as Required<Algorithm>).step)
+  let run = 0
+  let refused = 0
+  let counted = 0
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.array(several, { minLength: 1, maxLength: 12 }), async (list) => {
+        run++
+        const policies = steps.map((step, i): DecidedPolicy => {
+          const policy = { name: `${i}`, id: `all${run}.${i}`, limit: 20, interval: INTERVAL } as Parameters<typeof step.parameters>[0]
+          return { id: policy.id, step, parameters: step.parameters(policy) }
+        })
+        const states: number[][] = policies.map(() => [])
+        let now = 1_800_000_000_000
+        for (const [sequence, { units: costs, pass, twice }] of list.entries()) {
+          now += Math.round(pass * INTERVAL)
+          const questions = policies.map((policy, i): Question => {
+            return { policy, key: 'key', kind: 'take', units: costs[i] as number, limit: 20, at: now }
+          })
+          const request: Decide = { sequence: sequence + 1, time: now, stepped: true, questions }
+          const after = states.map((state) => [...state])
+          const models = questions.map(({ policy, units: cost, limit }, i) =>
+            policy.step.take(after[i] as number[], now, cost, limit, policy.parameters),
+          )
+          const told = (await decider.decide(request)) as readonly Verdict[]
+          for (const [i, model] of models.entries()) agree(told[i] as Verdict, model, 20)
+          if (!models.every(({ allowed }) => allowed)) {
+            refused++
+            continue
+          }
+          counted++
+          for (const [i, state] of after.entries()) states[i] = state
+          const again = twice ? ((await decider.decide({ ...request, again: true })) as readonly Verdict[]) : []
+          for (const [i, { allowed, remaining }] of again.entries()) {
+            expect(allowed).toBe(true)
+            expect(remaining).toBeCloseTo((models[i] as Verdict).remaining, 6)
+          }
+        }
+      }),
+      { seed: SEED, numRuns: 60 },
+    )
+  } finally {
+    await connection.close()
+  }
+  expect(refused).toBeGreaterThan(20)
+  expect(counted).toBeGreaterThan(20)
+}, 60_000)
 
 /** Milliseconds that a server's clock goes on while a test runs, and rounds. */
 const LATE = 2_000

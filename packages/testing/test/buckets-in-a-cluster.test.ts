@@ -6,6 +6,7 @@ import {
   crashes,
   doubling,
   expectSimulation,
+  faults,
   moving,
   outages,
   poisson,
@@ -36,17 +37,18 @@ const clusters = fc.record({
     doubling(),
     outages({ length: 0.7, pause: 2 }),
     outages({ length: 2, pause: 2, mode: 'hang' }),
+    faults({ kind: 'data-loss', at: 3.3 }),
   ),
   loss: fc.constantFrom(0, 0, 0.1),
 })
 
 type ClusterOf = typeof clusters extends fc.Arbitrary<infer T> ? T : never
 
-function scenarioOf({ seed, nodes, limit, interval, burst, times, latency, balancing, faults, loss }: ClusterOf): Scenario {
+function scenarioOf({ seed, nodes, limit, interval, burst, times, latency, balancing, faults: plan, loss }: ClusterOf): Scenario {
   const algorithm = tokenBucket({ burst: Math.max(1, burst * limit) })
   const load = times === 0.5 ? bursts({ size: Math.ceil(limit / 2), every: 1.3 }) : poisson(times)
   const network = { latency, loss, duplication: loss, announcementLoss: loss }
-  return { seed, nodes, policy: { limit, interval, algorithm }, intervals: 6, load, balancing, network, ...(faults && { faults }) }
+  return { seed, nodes, policy: { limit, interval, algorithm }, intervals: 6, load, balancing, network, ...(plan && { faults: plan }) }
 }
 
 describe('a cluster with a bucket', () => {
@@ -61,6 +63,21 @@ describe('a cluster with a bucket', () => {
       }),
       { numRuns: 20 },
     )
+  })
+
+  it('knows of a full bucket though the store has lost its data', async () => {
+    const scenario: Scenario = {
+      policy: { limit: 500, interval: 5_000, algorithm: tokenBucket() },
+      nodes: 6,
+      intervals: 6,
+      load: poisson(3),
+      faults: faults({ kind: 'data-loss', at: 4.3 }),
+      seed: 3,
+    }
+    await expectSimulation(scenario, ({ debt, toldTooMuch }) => {
+      expect(debt.max).toBeLessThan(0.25)
+      expect(toldTooMuch).toBeLessThanOrEqual(1e-6)
+    })
   })
 
   it('pays back what it admits too much', async () => {

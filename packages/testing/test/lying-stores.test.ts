@@ -1,5 +1,6 @@
 import {
   createThrottler,
+  type Decision,
   memoryStore,
   type PolicyOptions,
   type Store,
@@ -9,7 +10,7 @@ import {
   type WeirError,
 } from '@weir/core'
 import { Hub } from '@weir/core/memory'
-import type { Announcement, Cell, SyncReply } from '@weir/core/sync'
+import type { Announcement, Cell, LeaseReply, SyncReply } from '@weir/core/sync'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Lies, lyingStore, type ManualClock, manualClock, mutated, NONSENSE, SeededRandom } from '../src/index.ts'
 
@@ -38,6 +39,7 @@ const POLICIES: readonly PolicyOptions[] = [
   { name: 'sliding', limit: LIMIT, interval: INTERVAL, algorithm: slidingWindow() },
   { name: 'published', limit: LIMIT, interval: INTERVAL, coordination: 'spans' },
   { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
+  { name: 'leases', limit: LIMIT, interval: INTERVAL, coordination: 'leases', cooldown: 300 },
 ]
 
 interface Lied {
@@ -79,23 +81,30 @@ async function flood({ throttler, other, clock }: ReturnType<typeof lied>, inter
   throttler.start()
   other.start()
   await clock.advance(INTERVAL - (clock.now() % INTERVAL))
-  let most = 0
-  for (let interval = 0; interval < intervals; interval++) {
-    const admitted = new Map<string, number>()
-    for (let step = 0; step < STEPS; step++) {
-      for (const key of ['a', 'b', 'a', 'b', 'a', 'b']) {
-        const count = (allowed: boolean): void => {
-          if (allowed) admitted.set(key, (admitted.get(key) ?? 0) + 1)
-        }
-        count(throttler.check(key).allowed)
-        if (step % 5 === 0) other.check(key)
-      }
-      await clock.advance(INTERVAL / STEPS)
-    }
-    await clock.advance(0)
-    most = Math.max(most, ...admitted.values())
+  // By key, and by the interval in which a request was decided: one that waited may have got to the next one.
+  const admitted = new Map<string, number>()
+  const count = (key: string, { allowed }: Decision): void => {
+    const cell = `${key} ${Math.floor(clock.now() / INTERVAL)}`
+    if (allowed) admitted.set(cell, (admitted.get(cell) ?? 0) + 1)
   }
-  return most
+  let waiting = 0
+  for (let step = 0; step < intervals * STEPS; step++) {
+    for (const key of ['a', 'b', 'a', 'b', 'a', 'b']) {
+      const decision = throttler.decideAsync([key], [1])
+      if (decision instanceof Promise) {
+        waiting++
+        void decision.then((made) => {
+          waiting--
+          count(key, made)
+        })
+      } else count(key, decision)
+      if (step % 5 === 0) void other.decideAsync([key], [1])
+    }
+    await clock.advance(INTERVAL / STEPS)
+  }
+  await clock.advance(INTERVAL / STEPS)
+  expect(waiting, 'requests that still wait').toBe(0)
+  return Math.max(0, ...admitted.values())
 }
 
 const eachResult = (change: (result: NonNullable<SyncReply['results'][number]>) => unknown) => (reply: SyncReply) => ({
@@ -103,6 +112,8 @@ const eachResult = (change: (result: NonNullable<SyncReply['results'][number]>) 
   results: reply.results.map((result) => result && change(result)),
 })
 const eachCell = (change: (cell: Cell) => unknown) => eachResult((result) => ({ ...result, cells: result.cells.map(change) }))
+const eachLease = (change: (lease: LeaseReply) => unknown) =>
+  eachResult((result) => (result.lease === undefined ? result : { ...result, lease: change(result.lease) }))
 const inHeartbeat = (change: (heartbeat: NonNullable<SyncReply['heartbeat']>) => object) => (reply: SyncReply) => ({
   ...reply,
   ...(reply.heartbeat && { heartbeat: change(reply.heartbeat) }),
@@ -125,11 +136,17 @@ const SMOOTH: readonly [string, Lies][] = [
       }
     })(),
   ],
-  ['all is granted', { reply: eachResult((result) => ({ ...result, granted: true })) }],
-  ['nothing is granted', { reply: eachResult((result) => ({ ...result, granted: false })) }],
   ['there are a million nodes', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, nodes: 1_000_000 })) }],
   ['its data is lost at each heartbeat', { reply: inHeartbeat((heartbeat) => ({ ...heartbeat, generation: `${Math.random()}` })) }],
   ['no part was exchanged', { reply: (reply) => ({ ...reply, results: reply.results.map(() => undefined) }) }],
+  ['all is granted', { reply: eachLease((lease) => ({ ...lease, granted: Number.MAX_SAFE_INTEGER })) }],
+  ['all is granted, and little is left', { reply: eachLease((lease) => ({ ...lease, granted: Number.MAX_SAFE_INTEGER, tail: true })) }],
+  ['nothing is granted, and all is free', { reply: eachLease((lease) => ({ ...lease, granted: 0, free: 1e15, used: 0, tail: false })) }],
+  ['all is used', { reply: eachLease((lease) => ({ ...lease, granted: 0, free: 0, used: 1e15, tail: true })) }],
+  ['nothing is granted for a year', { reply: eachLease((lease) => ({ ...lease, granted: 0, quiet: 3e10 })) }],
+  ['the interval of each lease is over', { reply: eachLease((lease) => ({ ...lease, now: lease.now + INTERVAL })) }],
+  ['the interval of each lease is to come', { reply: eachLease((lease) => ({ ...lease, now: lease.now - INTERVAL })) }],
+  ['what nodes hold is lost', { announcement: (announcement) => ({ ...announcement, lost: true, tail: true, free: 1e15 }) }],
   ['blocks that are announced are lifted', { announcement: (announcement) => ({ ...announcement, type: 'block', remaining: 0 }) }],
 ]
 
@@ -141,7 +158,7 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
     (nonsense) => ({ reply: (reply) => ({ ...reply, [name]: nonsense() }) }),
   ]),
   ['each result', (nonsense) => ({ reply: eachResult(nonsense) })],
-  ...(['cells', 'blocked', 'granted'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+  ...(['cells', 'blocked'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
     `"${name}" of each result`,
     (nonsense) => ({ reply: eachResult((result) => ({ ...result, [name]: nonsense() })) }),
   ]),
@@ -150,22 +167,29 @@ const CLUMSY: readonly [string, (nonsense: () => unknown) => Lies][] = [
     `"${name}" of each cell`,
     (nonsense) => ({ reply: eachCell((cell) => ({ ...cell, [name]: nonsense() })) }),
   ]),
+  ['each lease', (nonsense) => ({ reply: eachLease(nonsense) })],
+  ...(['granted', 'free', 'used', 'tail', 'quiet', 'epoch', 'now'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+    `"${name}" of each lease`,
+    (nonsense) => ({ reply: eachLease((lease) => ({ ...lease, [name]: nonsense() })) }),
+  ]),
   ['each answer to a block', (nonsense) => ({ reply: (reply) => ({ ...reply, blocks: reply.blocks.map(nonsense) }) })],
-  ...(['nodes', 'generation', 'cursor', 'blocks', 'hot', 'ahead', 'watched', 'statuses', 'rules'] as const).map(
+  ...(['nodes', 'generation', 'cursor', 'blocks', 'hot', 'leases', 'ahead', 'watched', 'statuses', 'rules'] as const).map(
     (name): [string, (nonsense: () => unknown) => Lies] => [
       `"${name}" of a heartbeat`,
       (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: nonsense() })) }),
     ],
   ),
-  ...(['blocks', 'hot', 'statuses', 'rules'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
+  ...(['blocks', 'hot', 'leases', 'statuses', 'rules'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
     `an item of "${name}" of a heartbeat`,
     (nonsense) => ({ reply: inHeartbeat((heartbeat) => ({ ...heartbeat, [name]: [nonsense(), nonsense()] })) }),
   ]),
   ['each announcement', (nonsense) => ({ announcement: nonsense })],
-  ...(['type', 'policyId', 'key', 'cells', 'remaining'] as const).map((name): [string, (nonsense: () => unknown) => Lies] => [
-    `"${name}" of each announcement`,
-    (nonsense) => ({ announcement: (announcement: Announcement) => ({ ...announcement, [name]: nonsense() }) }),
-  ]),
+  ...(['type', 'policyId', 'key', 'cells', 'remaining', 'ordinal', 'free', 'tail', 'lost'] as const).map(
+    (name): [string, (nonsense: () => unknown) => Lies] => [
+      `"${name}" of each announcement`,
+      (nonsense) => ({ announcement: (announcement: Announcement) => ({ ...announcement, [name]: nonsense() }) }),
+    ],
+  ),
 ]
 
 describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const))(
@@ -252,16 +276,16 @@ describe('one bad entry', () => {
   })
 })
 
-/** Whether a lie is of the time, in good form: which interval runs is the store's word. */
+/** Whether a lie is of the time or of a reset, in good form: which interval runs, and what counts no more, is the store's word. */
 function tellsTime(truth: object, lie: unknown): boolean {
   const timesOf = (value: unknown) => {
-    const { time, heartbeat } = value as { time?: unknown; heartbeat?: { ahead?: unknown } }
-    return [time, heartbeat?.ahead]
+    const { time, heartbeat, results } = value as Partial<SyncReply>
+    const leases = Array.isArray(results) ? results.flatMap((result: SyncReply['results'][number]) => result?.lease ?? []) : []
+    return [time, heartbeat?.ahead, ...leases.flatMap(({ now, epoch }) => [now, epoch])]
   }
   try {
-    const [time, ahead] = timesOf(truth)
-    const [said, saidAhead] = timesOf(lie)
-    return (said !== time && typeof said === 'number') || (saidAhead !== ahead && typeof saidAhead === 'number')
+    const times = timesOf(truth)
+    return timesOf(lie).some((said, i) => said !== times[i] && typeof said === 'number')
   } catch {
     // Nobody can read it.
     return false

@@ -16,7 +16,7 @@ export function debt(results: Parameters<GoalCase['judge']>[0], p95: number, max
 }
 
 /** Requests refused that the exact bucket admits; 0 where it refuses none. */
-function refusedWrongly(results: Parameters<GoalCase['judge']>[0], share = 0): Figure {
+export function refusedWrongly(results: Parameters<GoalCase['judge']>[0], share = 0): Figure {
   const requests = sum(results, (result) => result.requests)
   const wrong = sum(results, (result) => Math.round(result.falseRequests * result.requests))
   return atMost(`refused wrongly, of ${requests}`, wrong, Math.floor(share * requests), 'requests')

@@ -1,4 +1,5 @@
 import { bucketFaultGoals } from './bucket-faults.ts'
+import { bucketSoftGoals } from './bucket-soft.ts'
 import { bucketSteadyGoals } from './bucket-steady.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
@@ -13,7 +14,7 @@ import { slidingSteadyGoals } from './sliding-steady.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B17, and of leases, L1 to L7. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B19, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -27,6 +28,7 @@ export const GOALS: readonly Goal[] = [
   ...burstGoals,
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
+  ...bucketSoftGoals,
   ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 

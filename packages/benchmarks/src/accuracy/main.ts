@@ -14,7 +14,7 @@ const USAGE = `Measures what Weir promises of its accuracy, by simulated cluster
   pnpm accuracy [--case ID]... [--seeds N] [--intervals N] [--json FILE] [--quick] [--jobs N]
   pnpm accuracy --attack [--minutes N] [--seed N]
 
-  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B17, L1 to L7, or "fixed", "sliding", "bucket" or "leases"; may be
+  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B19, L1 to L7, or "fixed", "sliding", "bucket" or "leases"; may be
                  repeated
   --seeds N      runs of each scenario, with the seeds 1 to N (default 1)
   --intervals N  measured intervals of each run (default 80)

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { shortenLua } from '@weir/tooling/lua'
-import { build, type Metafile, type OnLoadArgs, type OnLoadResult } from 'esbuild'
+import { build, type OnLoadArgs, type OnLoadResult, type OnResolveArgs, type OnResolveResult, type OutputFile } from 'esbuild'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 export interface BundleSize {
@@ -28,26 +28,32 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 31.5 * KB },
+  { name: 'express', goal: 26 * KB, most: 31.25 * KB },
   { name: 'fastify', goal: 26 * KB, most: 33 * KB },
-  { name: 'koa', goal: 26 * KB, most: 31.75 * KB },
-  { name: 'express + memoryStore()', most: 61.5 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 70.5 * KB },
-  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', goal: 4 * KB, most: 6.75 * KB },
-  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 4 * KB },
-  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 6.5 * KB },
-  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', goal: 4 * KB, most: 5.5 * KB },
-  // Without a store they bring what else comes with it: the gates, and the exchange of a key's counts.
-  { name: 'express + slidingWindow()', over: 'express', goal: 4 * KB, most: 9 * KB },
-  { name: 'express + slidingCounter()', over: 'express', goal: 4 * KB, most: 6.5 * KB },
-  { name: 'express + tokenBucket()', over: 'express', goal: 4 * KB, most: 8.25 * KB },
-  { name: 'express + leakyBucket()', over: 'express', goal: 4 * KB, most: 7 * KB },
-  { name: 'express + slidingLog()', over: 'express', most: 4 * KB },
-  { name: 'express + fixedWindow()', over: 'express', most: 4 * KB },
+  { name: 'koa', goal: 26 * KB, most: 31.5 * KB },
+  { name: 'express + memoryStore()', most: 56 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 63.5 * KB },
+  { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', most: 2 * KB },
+  { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 1 * KB },
+  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 2.5 * KB },
+  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', most: 1.25 * KB },
+  // With what the first policy of that kind loads.
+  { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 7.5 * KB },
+  { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 8.25 * KB },
+  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 5.25 * KB },
+  { name: 'express + slidingWindow()', over: 'express', most: 1.75 * KB },
+  { name: 'express + slidingCounter()', over: 'express', most: 1 * KB },
+  { name: 'express + tokenBucket()', over: 'express', most: 2.5 * KB },
+  { name: 'express + leakyBucket()', over: 'express', most: 1.25 * KB },
+  { name: 'express + slidingLog()', over: 'express', most: 2 * KB },
+  { name: 'express + fixedWindow()', over: 'express', most: 1 * KB },
 ]
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
 const REDIS = `import { redisStore } from '@weir/redis'; export { redisStore };`
+const LEASES = `export * from '../../../core/src/sync/leases.ts';`
+/** What the first policy of an algorithm loads whose counts are exchanged. */
+const shared = (file: string) => `export * from '../../../core/src/algorithms/${file}';`
 const core = (name: string) => `import { ${name} } from '@weir/core'; export { ${name} };`
 
 /** What an application bundles that uses these names of the packages, without the framework and the client of the store. */
@@ -68,6 +74,9 @@ const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express + redisStore() + slidingCounter()', EXPRESS + REDIS + core('slidingCounter')],
   ['express + redisStore() + tokenBucket()', EXPRESS + REDIS + core('tokenBucket')],
   ['express + redisStore() + leakyBucket()', EXPRESS + REDIS + core('leakyBucket')],
+  ['express + redisStore() + slidingWindow(), background', EXPRESS + REDIS + core('slidingWindow') + shared('sliding-window/shared.ts')],
+  ['express + redisStore() + tokenBucket(), background', EXPRESS + REDIS + core('tokenBucket') + shared('bucket/background.ts')],
+  ['express + redisStore(), leases', EXPRESS + REDIS + LEASES],
   ['express-rate-limit', `import { rateLimit } from 'express-rate-limit'; export default rateLimit`],
   ['@fastify/rate-limit', `import plugin from '@fastify/rate-limit'; export default plugin`],
   ['koa-ratelimit', `import limit from 'koa-ratelimit'; export default limit`],
@@ -85,14 +94,33 @@ export async function compareBundles(): Promise<(Allowed & { readonly bytes: num
   return ALLOWED.map((row) => ({ ...row, bytes: of(row.name) - (row.over === undefined ? 0 : of(row.over)) }))
 }
 
+/**
+ * What is there before anything runs, as one file: as bundlers leave it that keep what is loaded at once together. What comes by
+ * `import()` has files of its own; a bundle in one file has that too.
+ */
 async function measure(name: string, code: string): Promise<BundleSize> {
-  const split = await bundle(code, true)
-  const { outputFiles, metafile } = loadsMore(split.metafile) ? split : await bundle(code, false)
-  const loaded = loadedAtOnce(metafile)
-  const files = outputFiles.filter(({ path }) => loaded.has(relative(process.cwd(), path)))
+  const { outputFiles, metafile } = await build({
+    stdin: { contents: code, resolveDir: HERE, loader: 'js' },
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    outdir: 'out',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    external: ['express', 'fastify', 'koa', 'ioredis'],
+    logLevel: 'error',
+    conditions: ['@weir/source'],
+    plugins: [
+      { name: 'scripts as they are published', setup: ({ onLoad }) => onLoad({ filter: SCRIPTS }, shortened) },
+      { name: 'what is loaded later', setup: ({ onResolve }) => onResolve({ filter: /^\.{1,2}\// }, leftOut) },
+    ],
+  })
+  const [{ contents }] = outputFiles as [OutputFile]
   const parts = new Map<string, number>()
-  for (const output of loaded) {
-    for (const [path, { bytesInOutput }] of Object.entries(metafile.outputs[output]?.inputs ?? {})) {
+  for (const { inputs } of Object.values(metafile.outputs)) {
+    for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
       const owner =
         /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ??
         /packages\/([^/]+)/.exec(path)?.[1] ??
@@ -103,30 +131,14 @@ async function measure(name: string, code: string): Promise<BundleSize> {
   }
   return {
     name,
-    minified: sum(files.map(({ contents }) => contents.length)),
-    gzip: sum(files.map(({ contents }) => gzipSync(contents, { level: 9 }).length)),
+    minified: contents.length,
+    gzip: gzipSync(contents, { level: 9 }).length,
     parts: [...parts].filter(([, bytes]) => bytes > 0).sort((a, b) => b[1] - a[1]),
   }
 }
 
-/** @param splitting as applications that split their code: what is loaded only once it is needed has a file of its own */
-function bundle(code: string, splitting: boolean) {
-  return build({
-    stdin: { contents: code, resolveDir: HERE, loader: 'js' },
-    bundle: true,
-    minify: true,
-    write: false,
-    metafile: true,
-    splitting,
-    outdir: 'out',
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    external: ['express', 'fastify', 'koa', 'ioredis'],
-    logLevel: 'error',
-    conditions: ['@weir/source'],
-    plugins: [{ name: 'scripts as they are published', setup: ({ onLoad }) => onLoad({ filter: SCRIPTS }, shortened) }],
-  })
+function leftOut({ kind, path }: OnResolveArgs): OnResolveResult | undefined {
+  return kind === 'dynamic-import' ? { path, external: true } : undefined
 }
 
 /** Lua scripts, which a build shortens. */
@@ -143,22 +155,4 @@ async function shortened({ path }: OnLoadArgs): Promise<OnLoadResult | undefined
   const constants = made.filter(([, value]) => typeof value === 'string')
   if (constants.length === 0) return undefined
   return { contents: constants.map(([name, text]) => `export const ${name} = ${JSON.stringify(short.get(text as string))}`).join('\n') }
-}
-
-/** Whether something is left to load later. Only then splitting is worth what the borders of files cost. */
-function loadsMore({ outputs }: Metafile): boolean {
-  return Object.values(outputs).some(({ imports }) => imports.some(({ kind, external }) => kind === 'dynamic-import' && !external))
-}
-
-/** The files that are there before anything runs: the entry, and what it imports other than by `import()`. */
-function loadedAtOnce({ outputs }: Metafile): ReadonlySet<string> {
-  const loaded = new Set(Object.keys(outputs).filter((path) => outputs[path]?.entryPoint === '<stdin>'))
-  for (const path of loaded) {
-    for (const { path: next, kind } of outputs[path]?.imports ?? []) if (kind !== 'dynamic-import' && next in outputs) loaded.add(next)
-  }
-  return loaded
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0)
 }

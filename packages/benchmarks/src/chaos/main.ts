@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError } from 'commander'
+import { killFailuresOf, killsWithLeases } from './kills.ts'
 import { failuresOf, soak } from './soak.ts'
 
 function positive(text: string): number {
@@ -11,10 +12,18 @@ const program = new Command('chaos')
   .description('Mixed load on three processes with faults by chance, and a look at what is left of it all.')
   .option('--minutes <number>', 'how long', positive, 10)
   .option('--seed <number>', 'which faults; the same seed gives the same ones', Number, Date.now() % 100_000)
+  .option('--leases', 'instead, four processes that take quota ahead, of which one is killed in each interval')
   .parse()
-const { minutes, seed } = program.opts<{ minutes: number; seed: number }>()
+const { minutes, seed, leases } = program.opts<{ minutes: number; seed: number; leases?: true }>()
 
 console.log(`seed ${seed}`)
+if (leases) {
+  const found = await killsWithLeases({ seed, intervals: Math.ceil(minutes * 30) })
+  console.log(`${found.kills} processes killed; admitted in each interval, of ${found.limit}: ${found.admitted.join(' ')}`)
+  const wrong = killFailuresOf(found)
+  for (const failure of wrong) console.error(`FAILED: ${failure}`)
+  process.exit(wrong.length > 0 ? 1 : 0)
+}
 const result = await soak(minutes, seed, (line) => console.log(`- ${line}`))
 const { verdict, lost, doubled, heapSlope, faults } = result
 console.log(`${faults.length} faults; ${verdict.answered} of ${verdict.sent} requests answered, ${verdict.serverErrors} with 5xx`)

@@ -5,6 +5,7 @@ import { Clients } from '../faults/clients.ts'
 import { renewAll, startFleet } from '../faults/fleet.ts'
 import { admittedOf, type Verdict, verdictOf } from '../faults/judge.ts'
 import { type Heap, monotonic, type Rule, sleep } from '../faults/protocol.ts'
+import { LEASES } from '../faults/run-fault.ts'
 import { openStage } from '../faults/stage.ts'
 import { seeded } from '../harness/random.ts'
 
@@ -71,6 +72,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
         interval: 2_000,
         spans: 4,
         cooldown: random() < 0.5 ? 0 : 1_000,
+        ...(random() < 0.5 ? LEASES : { bucket: random() < 0.5 }),
       }
       await renewAll(nodes, rule)
       await Promise.all(nodes.map((node) => node.synced()))

@@ -54,6 +54,34 @@ export function overshootOf(
   return { worst: Math.max(0, worst), intervals: admitted.size }
 }
 
+/** Units that were in a bucket of the limit's size beyond what it holds, at most, as a part of the limit. */
+export function debtOf(seen: readonly Seen[], { limit, interval }: { readonly limit: number; readonly interval: number }): Overshoot {
+  const buckets = new Map<string, { level: number; at: number }>()
+  let worst = 0
+  for (const { key, status, arrived } of seen.toSorted((one, other) => (one.arrived ?? 0) - (other.arrived ?? 0))) {
+    if (arrived === undefined || status !== 200) continue
+    const { level, at } = buckets.get(key) ?? { level: 0, at: arrived }
+    const after = Math.max(0, level - ((arrived - at) * limit) / interval) + 1
+    buckets.set(key, { level: after, at: arrived })
+    worst = Math.max(worst, (after - limit) / limit)
+  }
+  return { worst, intervals: buckets.size }
+}
+
+/**
+ * As `overshootOf`, where requests may wait: of those alone that were certainly admitted in the interval in which they came, as their
+ * answer came in it too.
+ */
+export function certainOvershootOf(
+  seen: readonly Seen[],
+  rule: { readonly limit: number; readonly interval: number },
+  offset: number,
+): Overshoot {
+  const of = (time: number): number => Math.floor((time + offset) / rule.interval)
+  const certain = seen.filter(({ arrived, sent, latency }) => arrived !== undefined && of(arrived) === of(sent + latency))
+  return overshootOf(certain, rule, offset)
+}
+
 /** Units that were admitted, by key. */
 export function admittedOf(seen: readonly Seen[]): Map<string, number> {
   const admitted = new Map<string, number>()

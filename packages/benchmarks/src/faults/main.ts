@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { FAULTS } from './catalog.ts'
 import { startFleet } from './fleet.ts'
 import { line, page, trialLine } from './report.ts'
-import { type FaultResult, runFault } from './run-fault.ts'
+import { type FaultResult, LEASES, runFault } from './run-fault.ts'
 import type { Stage } from './servers.ts'
 import { openStage, type StageName } from './stage.ts'
 import { runTrial, TRIALS } from './trials.ts'
@@ -16,15 +16,19 @@ const program = new Command('faults')
   .option('--only <text>', 'only faults whose name holds this')
   .option('--seed <number>', 'of the load', Number, 1)
   .option('--scale <part>', 'how long faults last, as a part of their usual length', Number, 1)
+  .option('--bucket', 'the limited policy is a token bucket; what is admitted too much is its debt')
   .option('--trials', 'instead, cases of the accuracy goals with processes that are busy all the time, beside a simulation of each')
+  .option('--leases', "with coordination: 'leases' and degraded: 'closed'")
   .option('--write', 'write docs/reference/faults.md')
   .parse()
-const { only, seed, scale, write, trials } = program.opts<{
+const { only, seed, scale, write, trials, bucket, leases } = program.opts<{
   only?: string
   seed: number
   scale: number
   write?: true
   trials?: true
+  bucket?: true
+  leases?: true
 }>()
 const wanted = ({ name }: { readonly name: string }): boolean => only === undefined || name.toLowerCase().includes(only.toLowerCase())
 
@@ -43,7 +47,8 @@ try {
       await open?.stage.stop()
       open = { name: fault.stage, stage: await openStage(fault.stage) }
     }
-    const result = await runFault(fault, open.stage, nodes, { seed, before: 4_000, after: 3_000, scale })
+    const rule = { ...(bucket && { bucket }), ...(leases && LEASES) }
+    const result = await runFault(fault, open.stage, nodes, { seed, before: 4_000, after: 3_000, scale, rule })
     results.push(result)
     console.log(line(result))
     for (const cause of result.causes) console.log(`    ${cause}`)
@@ -52,5 +57,5 @@ try {
   await Promise.all(nodes.map((node) => node.kill()))
   await open?.stage.stop()
 }
-if (write) writeFileSync(PAGE, page(results))
+if (write && !bucket && !leases) writeFileSync(PAGE, page(results))
 process.exitCode = results.some(({ faulty, lost, doubled }) => faulty.serverErrors + lost + doubled > 0) ? 1 : 0

@@ -2,7 +2,7 @@ import dns from 'node:dns'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { createThrottler, type PolicyOptions, type Throttler } from '@weir/core'
+import { createThrottler, type PolicyOptions, type Throttler, tokenBucket } from '@weir/core'
 import { header } from '@weir/core/http'
 import { snapshot } from '@weir/core/inspect'
 import { redisStore } from '@weir/redis'
@@ -45,7 +45,7 @@ function tell(message: FromNode): void {
   else if (process.connected) process.send?.(message, () => {})
 }
 
-function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
+function policiesOf({ limit, interval, spans, cooldown, bucket, coordination, degraded, books = booksInterval() }: Rule): PolicyOptions[] {
   const key = header(KEY_HEADER)
   return [
     {
@@ -55,6 +55,8 @@ function policiesOf({ limit, interval, spans, cooldown, degraded, books = booksI
       interval,
       spans,
       ...(cooldown !== undefined && { cooldown }),
+      ...(bucket && { algorithm: tokenBucket() }),
+      ...(coordination !== undefined && { coordination }),
       ...(degraded !== undefined && { degraded }),
     },
     // As published every count is exchanged at the end of its span; the default would not bother far from the limit.

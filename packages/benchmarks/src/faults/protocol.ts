@@ -43,6 +43,10 @@ export interface Rule {
   readonly interval: number
   readonly spans: number
   readonly cooldown?: number
+  /** A token bucket instead of a fixed window. */
+  readonly bucket?: boolean
+  /** Of the policy that is enforced; default `'background'`. */
+  readonly coordination?: 'leases'
   readonly degraded?: 'share' | 'published' | 'open' | 'closed'
   readonly closeTimeout?: number
   /** Interval of the books, milliseconds; chosen when the rule is handed to nodes. */

@@ -3,7 +3,7 @@ import { bookedOf, differenceOf, immortalsOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
-import { admittedOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
+import { admittedOf, certainOvershootOf, debtOf, type Overshoot, overshootOf, type Verdict, verdictOf } from './judge.ts'
 import { monotonic, type Rule, sleep, type Target } from './protocol.ts'
 import type { Stage } from './servers.ts'
 
@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly after: number
   /** Part of the fault's usual length. */
   readonly scale?: number
+  /** What differs in the policy that is enforced. Of a bucket what is admitted too much is its debt. */
+  readonly rule?: Pick<Rule, 'coordination' | 'degraded' | 'bucket'>
 }
 
 /** What one fault did, judged by the clients. */
@@ -39,13 +41,23 @@ export interface FaultResult {
 /** One key at half its limit, one that sends three times as much as it may. */
 export const LIMIT = 100
 export const INTERVAL = 2_000
+/** Quota taken ahead, and never more than the limit while the store is away. */
+export const LEASES = { coordination: 'leases', degraded: 'closed' } as const
 const RATES: Rates = { steady: 25, greedy: 150 }
 let runs = 0
 
 /** Makes one fault happen while requests flow through all nodes. */
 export async function runFault(fault: Fault, stage: Stage, nodes: readonly RemoteNode[], options: RunOptions): Promise<FaultResult> {
   const namespace = `fault-${process.pid}-${++runs}`
-  const rule: Rule = { namespace, target: reached(stage.target, fault.rule), limit: LIMIT, interval: INTERVAL, spans: 4, ...fault.rule }
+  const rule: Rule = {
+    namespace,
+    target: reached(stage.target, fault.rule),
+    limit: LIMIT,
+    interval: INTERVAL,
+    spans: 4,
+    ...fault.rule,
+    ...options.rule,
+  }
   if (fault.boot) await fault.begin(stage)
   await renewAll(nodes, rule)
   if (!fault.boot) await Promise.all(nodes.map((node) => node.synced()))
@@ -76,13 +88,14 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   )
   const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
   const offset = Date.now() - monotonic()
+  const judge = rule.bucket ? debtOf : rule.coordination === 'leases' ? certainOvershootOf : overshootOf
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
   return {
     name: fault.name,
     calm: verdictOf(calm),
     faulty: verdictOf(clients.seen, fault.boot ? begun : struck, fault.boot ? calmFrom : Number.POSITIVE_INFINITY),
-    calmOvershoot: overshootOf(calm, rule, offset),
-    overshoot: overshootOf(clients.seen, rule, offset),
+    calmOvershoot: judge(calm, rule, offset),
+    overshoot: judge(clients.seen, rule, offset),
     syncedAfter: recovered.length === 0 ? undefined : Math.max(0, ...recovered.map(({ at }) => at - ended)),
     degradations: states.filter(({ state }) => state === 'degraded').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],

@@ -30,8 +30,9 @@ export interface ModelOptions {
   readonly ticks: number
 }
 
-/** Nodes' clocks show anything: the store's time is never compared with them. */
+/** Nodes' clocks show anything: the store's time is never compared with them. They run a little fast, so that moments which the allowance for that moves are the same ones. */
 const OFFSET = 1000
+const PACE = 1.0002
 const LIFETIME = 4
 
 function termsOf(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
@@ -130,7 +131,7 @@ export function successorsOf(world: World, options: ModelOptions): World[] {
   const next: World[] = []
   const { limit, messages, intervals, ticks } = options
   const underWay = world.parties.reduce((sum, { asks, answers }) => sum + asks.length + answers.length, 0)
-  const clock = world.time + OFFSET
+  const clock = world.time * PACE + OFFSET
   for (const [at, party] of world.parties.entries()) {
     const change = (step: string, edit: (copy: World, mine: Party) => void): void => {
       const copy = copyOf(world, `node ${party.id}: ${step}`)
@@ -203,13 +204,32 @@ export function successorsOf(world: World, options: ModelOptions): World[] {
     copy.time++
     // The store forgets intervals that are over.
     for (let ordinal = 0; (ordinal + 1) * ticks <= copy.time; ordinal++) copy.records[ordinal] = newLeaseRecord()
-    // What still asks for them changes nothing.
-    for (const [at, party] of copy.parties.entries()) {
-      copy.parties[at] = { ...party, asks: party.asks.filter(({ ask }) => (ask.ordinal + 1) * ticks > copy.time) }
-    }
+    for (const [at, party] of copy.parties.entries()) copy.parties[at] = withoutOver(party, copy, limit, ticks)
     next.push(copy)
   }
   return next
+}
+
+/**
+ * A node without what is of intervals that are over: asks, which change nothing any more, and leases of which nothing can be used, whatever
+ * answers to them still come. What was used of them was looked at before.
+ */
+function withoutOver(party: Party, { time, spent }: World, limit: number, ticks: number): Party {
+  const clock = time * PACE + OFFSET
+  const runs = ({ ordinal }: { readonly ordinal: number }): boolean => (ordinal + 1) * ticks > time
+  const usable = ({ ask, reply, sent }: Answer): boolean => {
+    const lease = { ...(party.leases[ask.ordinal] as Lease) }
+    hearReply(lease, ask, reply, sent, clock, ticks)
+    return lease.until > clock
+  }
+  const asks = party.asks.filter(({ ask }) => runs(ask))
+  const answers = party.answers.filter((message) => runs(message.ask) || usable(message))
+  const leases = party.leases.map((lease) => {
+    const over = !runs(lease) && lease.until <= clock && !answers.some(({ ask }) => ask.ordinal === lease.ordinal)
+    return over ? newLease(lease.ordinal, party.id, limit) : lease
+  })
+  for (const ordinal of spent.keys()) if (!runs({ ordinal })) spent[ordinal] = 0
+  return { ...party, asks, answers, leases }
 }
 
 function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): void {
@@ -290,7 +310,7 @@ export function keyOf(world: World, ticks: number): string {
 const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0 }
 
 function partKey({ id, leases, asks, answers }: Party, { records, time }: World, ticks: number): string {
-  const clock = time + OFFSET
+  const clock = time * PACE + OFFSET
   let text = leases.length === 0 ? 'x' : ''
   for (const [ordinal, record] of records.entries()) {
     const lease = leases[ordinal]
@@ -305,7 +325,11 @@ function partKey({ id, leases, asks, answers }: Party, { records, time }: World,
     if (mine.length > 0) {
       const seqs = mine.map(({ ask }) => ask.seq).sort((a, b) => a - b)
       text += mine
-        .map((one) => `A${askKey(one, row, base, seqs)}`)
+        .map((one) => {
+          // It can move the lease's end no further than if it arrived now.
+          const until = Math.max(lease?.until ?? clock, clock, one.sent + (ordinal + 1) * ticks - time)
+          return `A${askKey(one, until, row, base, seqs)}`
+        })
         .sort()
         .join('')
     }
@@ -322,10 +346,10 @@ function partKey({ id, leases, asks, answers }: Party, { records, time }: World,
   return text
 }
 
-function askKey({ ask, sent }: Ask, row: LeaseRow, base: number, seqs: readonly number[]): string {
+function askKey({ ask }: Ask, until: number, row: LeaseRow, base: number, seqs: readonly number[]): string {
   const returned = Math.max(ask.returned, row.returned)
   const granted = Math.max(ask.granted, row.granted)
-  const counts = `${granted - base},${returned - base},${Math.max(ask.taken, row.taken)},${Math.max(ask.given, row.given)},${sent}`
+  const counts = `${granted - base},${returned - base},${Math.max(ask.taken, row.taken)},${Math.max(ask.given, row.given)},${until}`
   // One that was overtaken is granted nothing.
   if (ask.seq <= row.seq) return counts
   const [least, waiting, upTo] = [ask.least, ask.waiting, ask.upTo].map((wish) => Math.max(wish, granted) - base)

@@ -1,6 +1,10 @@
 import type { Mutation } from './mutant.ts'
 
 const METER = 'algorithms/bucket/background.ts'
+const PACE = 'algorithms/bucket/pace.ts'
+const ALONE = 'algorithms/bucket/alone.ts'
+const OWN = 'algorithms/bucket/own-cells.ts'
+const SOFT = 'algorithms/bucket/soft-drop.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
@@ -8,14 +12,14 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'the store takes units to have come with the exchange',
     file: HUB,
-    find: 'groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)',
-    replace: 'groupAt(bucket.groups, running, policy)',
+    find: 'groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)',
+    replace: 'groupAt(bucket, running, policy)',
     check: 'bucket: the store is never above what was admitted',
   },
   {
     name: 'the store forgets the level of before its groups',
     file: HUB,
-    find: 'level: drainedBy(bucket.base, ordinal, policy) + taken - given }',
+    find: 'level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }',
     replace: 'level: taken - given }',
     check: 'bucket: twice the limit',
   },
@@ -49,7 +53,7 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'a key is open as soon as a unit fits',
-    file: METER,
+    file: PACE,
     find: 'return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))',
     replace: 'return 0 * most + 0 * limit + 1',
     check: 'bucket: operations in a flood',
@@ -57,21 +61,71 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'what is held back is sent at each end of a span',
     file: METER,
-    find: 'if (!soon && (this.ordinal - since) * width + interval / spans < OLD * this.#spans(slot).span * width) return true',
-    replace: '',
+    find: 'OLD * span * width) return true',
+    replace: '0) return true',
     also: {
       file: METER,
-      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#level(slot, now) < most / 4',
+      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#levels.at(slot, now) < most / 4',
       replace: 'return unsent === 0 || most < 0 || soon && since < 0 && width + interval + spans < 0',
     },
     check: 'bucket: operations of a quiet key',
   },
   {
     name: 'without the store a node decides by what it knows alone',
-    file: METER,
-    find: 'if (key.guess === undefined) this.#setGuess(key, this.#level(slot, now), now)',
-    replace: 'this.#setGuess(key, this.#level(slot, now) - cost, now)',
-    also: { file: METER, find: 'counted / this.#share(key)), now)', replace: '0), now)' },
+    file: ALONE,
+    find: 'if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now), now)',
+    replace: 'this.#set(key, this.#levels.at(slot, now) - cost, now)',
+    also: { file: ALONE, find: 'this.guess(key, slot, now) + units / this.#share(key), now)', replace: 'this.guess(key, slot, now), now)' },
     check: 'bucket: twice the limit, outages',
+  },
+  {
+    name: 'units are taken to have come with all others of their group, though the bucket had run out',
+    file: HUB,
+    find: 'if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found',
+    replace: 'if (since < group && !apart) return found',
+    also: { file: OWN, find: 'cell.level + cell.taken - cell.given >= since * drain', replace: 'cell.level + since * drain >= 0' },
+    check: 'bucket: surges',
+  },
+  {
+    name: 'what runs out meanwhile is not set against what others are likely to admit',
+    file: PACE,
+    find: 'const byOwn = (most - bare - ',
+    replace: 'const byOwn = (most - level - ',
+    check: 'bucket: operations below a small burst',
+  },
+  {
+    name: 'an answer that is overdue is waited for',
+    file: METER,
+    find: 'if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)',
+    replace: 'if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)',
+    check: 'bucket: lost answers',
+  },
+  {
+    name: 'a store that has lost its data is not told what is known',
+    file: HUB,
+    find: 'raise(bucket, cells, running, policy)\n',
+    replace: '\n',
+    check: 'bucket: lost data',
+  },
+  {
+    name: 'what is known of lost data counts beside its units',
+    file: HUB,
+    find: 'bucket.floor = { ordinal, level }',
+    replace: 'groupAt(bucket, running, policy).taken += level',
+    check: 'bucket: lost data',
+  },
+  {
+    name: 'soft: what others admit meanwhile is not expected',
+    file: METER,
+    find: 'key.forecast.bare(now, drain) + key.forecast.others(now, drain))',
+    replace: 'key.forecast.bare(now, drain))',
+    check: 'bucket, soft: far away',
+  },
+  {
+    name: 'soft: the bucket is let run full',
+    file: SOFT,
+    find: 'const TARGET = 0.8',
+    replace: 'const TARGET = 1.2',
+    check: 'bucket, soft: far away',
   },
 ]

@@ -130,6 +130,11 @@ export const checks = {
   'bucket: flood on a small limit': goal('B6', 'x100, uniform, 100 per 60 s', 30),
   'bucket: operations in a flood': goal('B8', 'x100, 1000 per 10 s', 6),
   'bucket: operations of a quiet key': goal('B8', 'x0.1, 1000 per 10 s', 6),
+  'bucket: surges': goal('B11', 'x0.5 to x10, zipf, 1000 per 10 s', 12),
+  'bucket: operations below a small burst': goal('B13', 'x0.9, 1000 per 10 s', 6),
+  'bucket: lost answers': goal('B16', 'a tenth of the exchanges lost, x2, 1000 per 10 s', 10),
+  'bucket: lost data': neverTooMuch('data lost'),
+  'bucket, soft: far away': goal('B18', 'x2, a round trip of 250 ms, 1000 per 10 s', 8),
 } as const
 
 export type CheckName = keyof typeof checks

@@ -36,15 +36,15 @@ export const LEASES: readonly Mutation[] = [
   {
     name: 'a node adds what an answer says to what it has',
     file: 'store/leases/lease.ts',
-    find: 'lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))',
-    replace: 'lease.granted += reply.granted',
+    find: 'lease.granted = Math.max(lease.granted, granted)',
+    replace: 'lease.granted += reply.granted + 0 * granted',
     check,
   },
   {
     name: 'a node believes an answer that comes late',
     file: 'store/leases/lease.ts',
-    find: 'lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))',
-    replace: 'lease.granted = reply.granted',
+    find: 'lease.granted = Math.max(lease.granted, granted)',
+    replace: 'lease.granted = granted',
     check,
   },
   {
@@ -65,15 +65,15 @@ export const LEASES: readonly Mutation[] = [
   {
     name: 'a lease begins when its ask was sent',
     file: 'store/leases/lease.ts',
-    find: 'received + (startOf(',
-    replace: 'sent + (startOf(',
+    find: 'received + (1 + DRIFT)',
+    replace: 'sent + (1 + DRIFT)',
     check: atItsEnd,
   },
   {
     name: 'a lease ends by when its answer came',
     file: 'store/leases/lease.ts',
-    find: 'sent + (endOf(',
-    replace: 'received + (endOf(',
+    find: 'sent + (1 - DRIFT)',
+    replace: 'received + (1 - DRIFT)',
     check: atItsEnd,
   },
 ]

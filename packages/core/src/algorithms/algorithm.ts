@@ -1,5 +1,5 @@
 import type { Meter } from './meter.ts'
-import type { Exchange, Exchanging, SharedSite, StoreExchange } from './shared/site.ts'
+import type { Exchange, SharedForm, SharedSite } from './shared/site.ts'
 import type { Step } from './step.ts'
 
 /**
@@ -26,9 +26,9 @@ export interface Algorithm {
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
-  readonly background?: (site: SharedSite, exchange: StoreExchange) => Exchanging
-  readonly spans?: (site: SharedSite, exchange: StoreExchange) => Exchanging
-  readonly leases?: (site: SharedSite, exchange: StoreExchange) => Exchanging
+  readonly background?: SharedForm
+  readonly spans?: SharedForm
+  readonly leases?: SharedForm
   /**
    * Units that a key has which was not used for long, and so the most that a request may take.
    *

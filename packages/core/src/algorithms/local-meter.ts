@@ -29,11 +29,14 @@ export abstract class LocalMeter implements Meter {
   readonly surveyed: number = 50_000
   rollAt: number = Number.NEGATIVE_INFINITY
   admitted = 0
+  /** The policy's limit; less than 0 while some key has one of its own. For a request path that asks for no other. */
+  protected limit: number
   readonly #search = new RoomSearch()
   #marked: number[] = []
 
   constructor(site: MeterSite) {
     this.site = site
+    this.limit = site.policy.limit
   }
 
   /** The numbers of all keys. A table that grows gets others, so they are read anew at each call. */
@@ -99,7 +102,13 @@ export abstract class LocalMeter implements Meter {
   }
 
   adopt(now: number): void {
+    this.adoptLimit()
     this.roll(now)
+  }
+
+  /** The rule has changed, or the limit of a key. */
+  protected adoptLimit(): void {
+    this.limit = this.site.limited ? -1 : this.site.policy.limit
   }
 
   take(slot: number, cost: number, now: number): boolean {
@@ -177,7 +186,9 @@ export abstract class LocalMeter implements Meter {
   /** A key's numbers were set to 0, as those of a new one: what else is kept of it goes. Default: nothing is. */
   protected cleared(_slot: number, _now: number): void {}
 
-  recheck(_slot: number): void {}
+  recheck(_slot: number): void {
+    this.adoptLimit()
+  }
 
   forgotten(_slot: number): void {}
 

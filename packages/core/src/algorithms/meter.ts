@@ -44,8 +44,6 @@ export interface Reservation {
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
   /** The request was decided meanwhile; nothing waits for the answer. */
   abandoned: boolean
-  /** It has waited for what other nodes give back. */
-  recalled: boolean
 }
 
 /** How requests wait until the store grants them. */
@@ -54,6 +52,8 @@ export interface Reserving {
   mustAsk(slot: number, cost: number, now: number): boolean
   /** Asks the store for units; they are counted when they come. Only after `mustAsk` said so. */
   reserve(reservation: Reservation, now: number): void
+  /** Units of a key that this node holds ahead of requests, those of the next interval included. */
+  heldOf(slot: number): number
 }
 
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */

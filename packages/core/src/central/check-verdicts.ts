@@ -15,8 +15,8 @@ export function checkVerdicts(given: unknown, questions: readonly Question[]): r
   try {
     if (!Array.isArray(given) || given.length !== questions.length) return undefined
     const verdicts: Verdict[] = []
-    for (const value of given as readonly Partial<Verdict>[]) {
-      const { allowed, remaining, resetAfter, retryAfter, delay } = value
+    for (let i = 0; i < questions.length; i++) {
+      const { allowed, remaining, resetAfter, retryAfter, delay } = given[i] as Partial<Verdict>
       if (typeof allowed !== 'boolean' || !isFrom0(remaining) || !isFrom0(resetAfter) || !isFrom0(retryAfter) || !isFrom0(delay)) return
       if (resetAfter > MOST || delay > MOST || (!allowed && retryAfter === 0)) return undefined
       verdicts.push({ allowed, remaining, resetAfter, retryAfter, delay })

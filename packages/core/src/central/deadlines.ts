@@ -1,21 +1,36 @@
 import type { Clock, TimerHandle } from '../time/clock.ts'
 
-/** What waits, in the order in which it will have waited long enough. */
-interface Line<T> {
-  readonly items: { readonly item: T; readonly at: number }[]
-  /** Items before it are over. */
-  from: number
+/** So many end in one turn of the event loop: as a rule all, but where a store hangs that many wait for, others must get their turn. */
+const SLICE = 1000
+
+/** What may be waited for, with its place among the others that wait as long. */
+export interface Awaited {
+  /** When it has waited long enough, on the monotonic clock. */
+  endsAt: number
+  /** Those that end next before and after it. */
+  earlier: this | undefined
+  later: this | undefined
+  /** Where it waits; undefined once it does not. */
+  line: Line<this> | undefined
 }
 
-/** Calls a function with each item some time after it was added. One timer for all, which is set once in the shortest of the times. */
-export class Deadlines<T extends { readonly settled: boolean }> {
+/** What waits for the same time, in the order in which it will have waited long enough. */
+export interface Line<T> {
+  first: T | undefined
+  last: T | undefined
+}
+
+/**
+ * Calls a function with each item some time after it was added, unless it was removed before. One timer for all, which is set once in
+ * the shortest of the times. What is removed is not held any longer: as a rule that is nearly all, soon.
+ */
+export class Deadlines<T extends Awaited> {
   readonly #clock: Clock
   readonly #expire: (item: T) => void
   readonly #lines = new Map<number, Line<T>>()
   #timer: TimerHandle | undefined
   #timerAt = Number.POSITIVE_INFINITY
 
-  /** @param expire is not called with items that are settled by then */
   constructor(clock: Clock, expire: (item: T) => void) {
     this.#clock = clock
     this.#expire = expire
@@ -24,18 +39,33 @@ export class Deadlines<T extends { readonly settled: boolean }> {
   /** @param after milliseconds */
   add(item: T, after: number, now: number): void {
     let line = this.#lines.get(after)
-    if (line === undefined) this.#lines.set(after, (line = { items: [], from: 0 }))
-    const at = now + after
-    line.items.push({ item, at })
-    if (at < this.#timerAt) this.#wake(at, now)
+    if (line === undefined) this.#lines.set(after, (line = { first: undefined, last: undefined }))
+    const { last } = line
+    item.endsAt = now + after
+    item.line = line
+    item.earlier = last
+    if (last === undefined) line.first = item
+    else last.later = item
+    line.last = item
+    if (item.endsAt < this.#timerAt) this.#wake(item.endsAt, now)
   }
 
-  /** Nothing is waited for any more: what is not settled is over now. */
+  remove(item: T): void {
+    const { line, earlier, later } = item
+    if (line === undefined) return
+    if (earlier === undefined) line.first = later
+    else earlier.later = later
+    if (later === undefined) line.last = earlier
+    else later.earlier = earlier
+    item.line = item.earlier = item.later = undefined
+  }
+
+  /** Nothing is waited for any more: all that does is over now. */
   close(): void {
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
     this.#timer = undefined
     this.#timerAt = Number.POSITIVE_INFINITY
-    for (const line of this.#lines.values()) this.#end(line, Number.POSITIVE_INFINITY)
+    for (const line of this.#lines.values()) this.#end(line, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY)
   }
 
   #wake(at: number, now: number): void {
@@ -49,23 +79,24 @@ export class Deadlines<T extends { readonly settled: boolean }> {
     this.#timerAt = Number.POSITIVE_INFINITY
     const now = this.#clock.monotonic()
     let next = Number.POSITIVE_INFINITY
-    for (const line of this.#lines.values()) next = Math.min(next, this.#end(line, now))
+    let most = SLICE
+    for (const [after, line] of this.#lines) {
+      most = this.#end(line, now, most)
+      if (line.first === undefined) this.#lines.delete(after)
+      else next = Math.min(next, line.first.endsAt)
+    }
     if (next < this.#timerAt) this.#wake(next, this.#clock.monotonic())
   }
 
-  /** Ends what is over; returns when the next one will be. */
-  #end(line: Line<T>, now: number): number {
-    const { items } = line
-    for (; line.from < items.length; line.from++) {
-      const { item, at } = items[line.from] as { readonly item: T; readonly at: number }
-      if (item.settled) continue
-      // Timers count whole milliseconds.
-      if (at > now + 0.5) break
+  /** Ends what is over; returns how many more may end. */
+  #end(line: Line<T>, now: number, most: number): number {
+    let left = most
+    // Timers count whole milliseconds.
+    for (let item = line.first; item !== undefined && left > 0 && item.endsAt <= now + 0.5; item = line.first) {
+      left--
+      this.remove(item)
       this.#expire(item)
     }
-    const next = items[line.from]?.at ?? Number.POSITIVE_INFINITY
-    items.splice(0, line.from)
-    line.from = 0
-    return next
+    return left
   }
 }

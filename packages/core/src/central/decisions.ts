@@ -11,6 +11,8 @@ interface Part {
   readonly limiter: Limiter
   readonly meter: CentralMeter
   readonly key: string
+  /** The key's place when the request came; it may be another one by now. */
+  readonly slot: number
   readonly cost: number
   readonly question: Question
   /** What it is counted in. */
@@ -43,6 +45,8 @@ export class CentralDecisions implements Asking {
     const host = this.#host
     const { limiters } = host
     const now = host.clock.monotonic()
+    const one = applied === 1 ? this.#decideOne(keys, costs, places[0] as number, now) : undefined
+    if (one !== undefined) return one
     const asked: Part[] = []
     const watched: Part[] = []
     // What is decided here: of the policies that do not ask, and of all once one has refused.
@@ -66,9 +70,7 @@ export class CentralDecisions implements Asking {
           // Also where the store is away: it was closed, and is.
           if (!dryRun) refused = true
         } else if (this.#link.mayAsk(now)) {
-          const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.time.at(now))
-          meter.begin(now)
-          const part = { limiter, meter, key, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+          const part = ofRequest(limiter, meter, slot, key, cost, now)
           if (dryRun) watched.push(part)
           else {
             asked.push(part)
@@ -86,6 +88,34 @@ export class CentralDecisions implements Asking {
     const held = others > 0 ? host.decide(here, costs, true) : undefined
     if (held?.allowed === false) return this.#withWatched(held, watched, now)
     return this.#ask(asked, held, watched, now)
+  }
+
+  /** As `decide`, of a request to one policy that must wait for the store; undefined of all others. */
+  #decideOne(keys: Keys, costs: readonly number[], place: number, now: number): Promise<Decision> | undefined {
+    const { limiters, make, clock } = this.#host
+    const limiter = limiters[place] as Limiter
+    const given = keys[place]
+    if (given === undefined || !isCentral(limiter) || limiter.policy.dryRun) return undefined
+    if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+    const key = make.bounded(given)
+    const cost = this.#host.costOf(costs[place], place)
+    const slot = limiter.locate(key)
+    const meter = limiter.meter as CentralMeter
+    if (slot < 0 || meter.closedTo(slot, cost, now) || !this.#link.mayAsk(now)) return undefined
+    const part = ofRequest(limiter, meter, slot, key, cost, now)
+    return new Promise((resolve, reject) => {
+      const asked = this.#link.ask([part.question], limiter.policy.deadline, now, (verdicts) => {
+        part.verdict = verdicts?.[0]
+        try {
+          const then = clock.monotonic()
+          this.#findFit(part, then)
+          if (verdicts === undefined) this.#link.decided(asked, part.fits)
+          resolve(this.#partOf(part, part.fits, then))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
   }
 
   #decideHere(keys: Keys, costs: readonly number[], others: number, watched: readonly Part[]): Decision | undefined {
@@ -155,15 +185,11 @@ export class CentralDecisions implements Asking {
 
   /** All answers are there, or overdue. */
   #settle(groups: readonly Group[], held: Decision | undefined, watched: readonly Part[]): Decision {
-    const host = this.#host
-    const now = host.clock.monotonic()
+    const now = this.#host.clock.monotonic()
     let allowed = true
     for (const { parts } of groups) {
       for (const part of parts) {
-        const { limiter, meter, key, cost, verdict } = part
-        if (now >= meter.rollAt) host.roll(limiter, now)
-        const slot = limiter.locate(key)
-        part.fits = verdict?.allowed ?? (slot < 0 || meter.admitsAlone(slot, cost, now))
+        this.#findFit(part, now)
         if (!part.fits) allowed = false
       }
     }
@@ -183,6 +209,17 @@ export class CentralDecisions implements Asking {
     return this.#inOrder(decided)
   }
 
+  /** Whether a request fits whose answer is there, or overdue. */
+  #findFit(part: Part, now: number): void {
+    const { limiter, meter, cost, verdict } = part
+    if (now >= meter.rollAt) this.#host.roll(limiter, now)
+    if (verdict !== undefined) part.fits = verdict.allowed
+    else {
+      const slot = slotOf(part)
+      part.fits = slot < 0 || meter.admitsAlone(slot, cost, now)
+    }
+  }
+
   /** Gives back what a policy counted that did not ask the store. */
   #putBack(part: PolicyDecision, now: number): PolicyDecision {
     const limiter = this.#host.limiters.find(({ policy }) => policy === part.policy)
@@ -195,11 +232,12 @@ export class CentralDecisions implements Asking {
   }
 
   /** The decision of one policy, once it is known whether the request goes on. */
-  #partOf({ limiter, meter, key, cost, question, cell, verdict, fits }: Part, allowed: boolean, now: number): PolicyDecision {
+  #partOf(part: Part, allowed: boolean, now: number): PolicyDecision {
+    const { limiter, meter, key, cost, question, cell, verdict, fits } = part
     const { make } = this.#host
-    const slot = limiter.locate(key)
+    const slot = slotOf(part)
     if (verdict !== undefined) {
-      const left = verdict.remaining + (fits && !allowed ? cost : 0)
+      const left = Math.min(limiter.most(question.limit), verdict.remaining + (fits && !allowed ? cost : 0))
       if (slot >= 0) meter.follow(slot, question, verdict, left, now)
       if (!fits) return make.refuse(limiter, slot, key, cost, now)
       if (allowed) meter.counted(cost)
@@ -219,6 +257,18 @@ export class CentralDecisions implements Asking {
     const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
     return this.#host.make.combined(parts.sort((a, b) => place(a) - place(b)))
   }
+}
+
+/** What the store is to be asked of a request. */
+function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
+  const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.time.at(now))
+  meter.begin(now)
+  return { limiter, meter, key, slot, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+}
+
+/** The place of a request's key now, mostly without a look-up. */
+function slotOf({ limiter, key, slot }: Part): number {
+  return limiter.table.keys[slot] === key ? slot : limiter.locate(key)
 }
 
 function isCentral({ policy }: Limiter): boolean {

@@ -1,13 +1,14 @@
 import type { Exchange } from '../algorithms/shared/site.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
+import { Backlog, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
-import { Deadlines } from './deadlines.ts'
+import { type Awaited, Deadlines, type Line } from './deadlines.ts'
 
 /** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
 const PROBE = 200
-/** What the store has to be told is kept for so many requests; the oldest goes. */
-const MOST_UNTOLD = 10_000
+/** Requests that wait for the store's first answer at most; the oldest goes. */
+const MOST_EARLY = 10_000
 /** Weight of the last round trip in the usual one, and round trips after which that is known. */
 const WEIGHT = 0.05
 const ENOUGH = 20
@@ -18,12 +19,12 @@ export interface LinkOptions {
   readonly clock: Clock
   readonly exchange: Exchange
   warn(code: 'WEIR_STORE_REPLY' | 'WEIR_STORE_SLOW', message: string): void
-  /** Requests are decided about by the store again. */
-  returned(now: number): void
+  /** Tells of what was admitted without the store, of so many keys at most; returns how many it were. */
+  returned(now: number, most: number): number
 }
 
 /** A request to the store. */
-export class Asked {
+export class Asked implements Awaited {
   readonly request: Decide
   readonly deadline: number
   readonly done: (verdicts: readonly Verdict[] | undefined) => void
@@ -31,10 +32,16 @@ export class Asked {
   /** It was answered, or is no longer waited for. */
   settled = false
   /** Whether its units were admitted without the store, once that is known. */
-  admitted: boolean | undefined
+  admitted: boolean | undefined = undefined
   /** What the store said after the deadline. `null`: nothing, its answer is lost. */
-  late: boolean | null | undefined
+  late: boolean | null | undefined = undefined
   again = false
+  /** What it is told with that the store may not have heard. */
+  slice: Slice | undefined = undefined
+  endsAt = 0
+  earlier: this | undefined = undefined
+  later: this | undefined = undefined
+  line: Line<this> | undefined = undefined
 
   constructor(request: Decide, deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
     this.request = request
@@ -51,15 +58,15 @@ export class CentralLink {
   readonly #clock: Clock
   readonly #exchange: Exchange
   readonly #warn: LinkOptions['warn']
-  readonly #returned: (now: number) => void
   readonly #deadlines: Deadlines<Asked>
   #decider: Decider | undefined
   #closed = false
   #sequence = 0
   /** Sent as soon as the store has answered for the first time. */
   #early: Asked[] = []
-  /** What the store may not have heard, in the order in which it was to. */
-  #untold: Asked[] = []
+  readonly #backlog: Backlog<Asked>
+  /** Of what is being told from the backlog. */
+  #slice: Slice | undefined
   /** The store owes an answer for too long, or has refused one. */
   #overdue = false
   #wasAlone = false
@@ -72,7 +79,28 @@ export class CentralLink {
     this.#clock = clock
     this.#exchange = exchange
     this.#warn = warn
-    this.#returned = returned
+    const link = this
+    this.#backlog = new Backlog(clock, {
+      get open() {
+        return link.#decider !== undefined && !link.#closed && !link.#exchange.degraded
+      },
+      get overdue() {
+        return link.#overdue
+      },
+      send: (asked, slice, now) => {
+        asked.slice = slice
+        asked.settled = true
+        this.#ask(this.#decider as Decider, asked, now)
+      },
+      sendOthers: (most, slice, now) => {
+        if (this.#overdue || !this.#wasAlone) return 0
+        this.#slice = slice
+        const told = returned(now, most)
+        this.#slice = undefined
+        if (told < most) this.#wasAlone = false
+        return told
+      },
+    })
     this.#deadlines = new Deadlines(clock, (asked) => this.#expire(asked))
   }
 
@@ -84,17 +112,21 @@ export class CentralLink {
 
   /** Whether requests are decided about without the store now. */
   get alone(): boolean {
-    if (!this.#closed && !this.#exchange.degraded && !this.#overdue) return false
+    if (!this.#closed && !this.#exchange.degraded && !this.#overdue && !this.#backlog.pending) return false
     this.#wasAlone = true
     return true
   }
 
   /** As `alone`, the other way round, but now and then a request may ask all the same, to find out. */
   mayAsk(now: number): boolean {
-    if (!this.#overdue || this.#exchange.degraded || this.#closed) return !this.alone
-    if (now < this.#probeAt) return false
+    if (this.#backlog.pending && !this.#overdue) this.#backlog.tell(now)
+    if (!this.alone) return true
+    if (!this.#overdue || this.#exchange.degraded || this.#closed || now < this.#probeAt) return false
     this.#probeAt = now + PROBE
-    return true
+    if (!this.#backlog.pending) return true
+    // What is to be told first finds out as well.
+    this.#backlog.tell(now, true)
+    return false
   }
 
   partOf(key: string): number {
@@ -109,8 +141,9 @@ export class CentralLink {
    */
   ask(questions: readonly Question[], deadline: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
     const asked = new Asked(this.#requestOf(questions, now), deadline, done)
-    this.#deadlines.add(asked, deadline, now)
     this.#send(asked, now)
+    // While it is on its way.
+    this.#deadlines.add(asked, deadline, now)
     return asked
   }
 
@@ -127,8 +160,11 @@ export class CentralLink {
     // There is nobody who could decide otherwise.
     asked.admitted = true
     if (this.#closed) return
-    if (this.#exchange.degraded) this.#keep(asked)
-    else this.#send(asked, now)
+    asked.slice = this.#slice
+    if (this.#exchange.degraded || (this.#backlog.pending && this.#slice === undefined)) {
+      this.#backlog.keep(asked)
+      this.#backlog.tell(now)
+    } else this.#send(asked, now)
   }
 
   look(question: Question, deadline: number): Promise<Verdict | undefined> {
@@ -146,16 +182,8 @@ export class CentralLink {
   answered(): void {
     if (this.#decider === undefined || this.#exchange.degraded) return
     const now = this.#clock.monotonic()
-    this.#back(now)
-    this.#tellUntold(now)
+    this.#backlog.tell(now, true)
     for (const asked of this.#early.splice(0)) if (!asked.settled || asked.admitted === true) this.#send(asked, now)
-  }
-
-  /** Tells what was admitted alone, once requests ask again. */
-  #back(now: number): void {
-    if (!this.#wasAlone || this.alone) return
-    this.#wasAlone = false
-    this.#returned(now)
   }
 
   close(): void {
@@ -166,52 +194,60 @@ export class CentralLink {
 
   #requestOf(questions: readonly Question[], now: number): Decide {
     const { time } = this.#exchange
-    return { sequence: ++this.#sequence, time: time.at(now), ...(time.stepped(now) && { stepped: true as const }), questions }
+    const sequence = ++this.#sequence
+    return time.stepped(now) ? { sequence, time: time.at(now), stepped: true, questions } : { sequence, time: time.at(now), questions }
   }
 
   #send(asked: Asked, now: number): void {
     if (this.#decider === undefined || !this.#exchange.time.measured) {
       this.#early.push(asked)
-      if (this.#early.length > MOST_UNTOLD) this.#early.shift()
+      if (this.#early.length > MOST_EARLY) this.#early.shift()
       return
     }
-    // It has to come after what was to be counted before it.
-    if (this.#untold.length > 0) this.#tellUntold(now)
     this.#ask(this.#decider, asked, now)
   }
 
   #ask(decider: Decider, asked: Asked, now: number): void {
     asked.sent = now
     const request = asked.again ? { ...asked.request, again: true as const } : asked.request
-    let answer: Promise<readonly Verdict[]>
+    let answer: Promise<readonly Verdict[] | undefined>
     try {
       answer = decider.decide(request)
     } catch (error) {
       answer = Promise.reject(error)
     }
     answer.then(
-      (verdicts) => this.#answered(asked, verdicts),
-      () => this.#failed(asked),
+      (verdicts) => {
+        this.#answered(asked, verdicts)
+        if (asked.slice !== undefined) this.#backlog.ended(asked.slice)
+      },
+      () => {
+        this.#failed(asked)
+        if (asked.slice !== undefined) this.#backlog.ended(asked.slice)
+      },
     )
   }
 
   #answered(asked: Asked, given: unknown): void {
     const verdicts = checkVerdicts(given, asked.request.questions)
+    if (this.#overdue) {
+      this.#overdue = false
+      this.#backlog.tell(this.#clock.monotonic())
+    }
     if (verdicts === undefined) {
+      // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
       this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
-      this.#failed(asked)
+      if (!asked.settled) this.#settle(asked)
+      return
+    }
+    if (!asked.settled) {
+      this.#deadlines.remove(asked)
+      asked.settled = true
+      asked.done(verdicts)
+      this.#measure(asked)
       return
     }
     this.#measure(asked)
-    if (this.#overdue) {
-      this.#overdue = false
-      this.#back(this.#clock.monotonic())
-    }
-    if (!asked.settled) {
-      asked.settled = true
-      asked.done(verdicts)
-      return
-    }
     asked.late = verdicts.every(({ allowed }) => allowed)
     if (asked.admitted !== undefined) this.#putRight(asked)
   }
@@ -224,7 +260,6 @@ export class CentralLink {
   }
 
   #expire(asked: Asked): void {
-    if (asked.settled) return
     this.#owes()
     this.#settle(asked)
   }
@@ -236,6 +271,7 @@ export class CentralLink {
   }
 
   #settle(asked: Asked): void {
+    this.#deadlines.remove(asked)
     asked.settled = true
     asked.done(undefined)
   }
@@ -245,13 +281,21 @@ export class CentralLink {
     const { sequence, questions } = request
     if (late === null) {
       // Whether it was done is not known.
-      const kept = new Asked(admitted ? asAdded(request) : request, Number.POSITIVE_INFINITY, () => {})
-      kept.admitted = admitted
-      kept.again = true
-      if (admitted) this.#keep(kept)
-      else if (!again) for (const question of questions) this.#keepBack(question, sequence)
+      for (const question of questions) {
+        if (admitted === true) this.#keepAdded(request, question)
+        else if (!again) this.#keepBack(question, sequence)
+      }
     } else if (late && !admitted) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
     else if (!late && admitted) for (const question of questions) this.tell({ ...question, kind: 'add' })
+  }
+
+  /** The same request for one question, as one that counts whether or not it fits. */
+  #keepAdded(request: Decide, question: Question): void {
+    const added = question.kind === 'take' ? { ...question, kind: 'add' as const } : question
+    const kept = new Asked({ ...request, questions: [added] }, Number.POSITIVE_INFINITY, () => {})
+    kept.admitted = true
+    kept.again = true
+    this.#backlog.keep(kept)
   }
 
   #keepBack(question: Question, of: number): void {
@@ -259,20 +303,7 @@ export class CentralLink {
     const request = { ...this.#requestOf([{ ...question, kind: 'give-back' as const }], this.#clock.monotonic()), of }
     const asked = new Asked(request, Number.POSITIVE_INFINITY, () => {})
     asked.admitted = true
-    this.#keep(asked)
-  }
-
-  #keep(asked: Asked): void {
-    this.#untold.push(asked)
-    if (this.#untold.length > MOST_UNTOLD) this.#untold.shift()
-  }
-
-  #tellUntold(now: number): void {
-    if (this.#decider === undefined) return
-    for (const asked of this.#untold.splice(0)) {
-      asked.settled = true
-      this.#ask(this.#decider, asked, now)
-    }
+    this.#backlog.keep(asked)
   }
 
   #measure({ sent, deadline }: Asked): void {
@@ -285,10 +316,4 @@ export class CentralLink {
     const then = 'requests that take longer are decided about by "degraded". Give a longer "deadline", or move the store nearer'
     this.#warn('WEIR_STORE_SLOW', `${what}: ${then}.`)
   }
-}
-
-/** The same request as one that counts whether or not it fits. */
-function asAdded(request: Decide): Decide {
-  const questions = request.questions.map((question) => (question.kind === 'take' ? { ...question, kind: 'add' as const } : question))
-  return { ...request, questions }
 }

@@ -1,3 +1,4 @@
+import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import type { Meter, Refusal } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
@@ -62,7 +63,7 @@ export class CentralMeter extends GatedMeter {
     this.#store = store
     this.#inner = before ?? this.#make()
     this.rollAt = this.#inner.rollAt
-    const { step } = algorithm
+    const { step = EPOCH_STEP } = algorithm
     this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.decided.parameters)
   }
@@ -245,15 +246,25 @@ export class CentralMeter extends GatedMeter {
     return super.tellReset(id, known, now)
   }
 
-  /** The store answers again: it is told what was admitted without it, as far as that still counts. */
-  tellUntold(now: number): void {
+  /**
+   * The store answers again: it is told what was admitted without it, as far as that still counts.
+   *
+   * @param most so many keys at once
+   * @returns how many it was told of
+   */
+  tellUntold(now: number, most: number): number {
+    let told = 0
     for (const [id, units] of this.#untold) {
+      if (told >= most) break
+      this.#untold.delete(id)
       const slot = this.site.findId(id)
       if (slot < 0) continue
       const counts = Math.min(units, this.#stillUsed(slot, now))
-      if (counts > 0) this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
+      if (counts <= 0) continue
+      told++
+      this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
     }
-    this.#untold.clear()
+    return told
   }
 
   /** Units of this node that have not run out: of a key without room, which may have more, as many as fit. */
@@ -270,7 +281,7 @@ export class CentralMeter extends GatedMeter {
     if (verdict === undefined) return undefined
     const most = this.site.most(question.limit)
     const taken = most === Number.POSITIVE_INFINITY ? 0 : most - verdict.remaining
-    return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0, granted: true }
+    return { cells: [{ ordinal: this.ordinal, taken, given: 0 }], blocked: 0 }
   }
 
   override usedIn(cells: readonly Cell[]): number {

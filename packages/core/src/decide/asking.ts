@@ -21,10 +21,10 @@ export interface AskingHost {
     bounded(key: string): string
   }
   /** Decides by what is known here. A key that is undefined belongs to a policy that does not apply. */
-  decide(keys: Keys, costs: readonly number[], count: boolean): Decision
+  decide(keys: Keys, costs: readonly number[], count: boolean, places?: readonly number[], applied?: number): Decision
 }
 
-/** Decisions of policies of which some ask the store about each request. */
+/** Decisions of policies of which some may have to wait for the store. */
 export interface Asking {
   /** As `RequestPath.decideAsync`. A promise only when the request must wait. */
   decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision>

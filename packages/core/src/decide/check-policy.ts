@@ -2,8 +2,8 @@ import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import type { Degraded } from '../algorithms/meter.ts'
 import { MOST_UNITS } from '../keys/units.ts'
-import { nearest } from '../options/did-you-mean.ts'
 import { parseDuration } from '../options/duration.ts'
+import { checkNames } from '../options/names.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { GrowingCooldown } from './growing.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
@@ -57,14 +57,8 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   for (const option of Object.keys(options)) {
     const gone = Object.hasOwn(GONE, option) ? GONE[option] : undefined
     if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
-    if (!POLICY_OPTIONS.has(option)) {
-      const near = nearest(option, POLICY_OPTIONS)
-      throw new WeirError(
-        'WEIR_UNKNOWN_OPTION',
-        `Unknown option "${at}${option}".${near ? ` Did you mean "${near}"?` : ''} A policy has: ${[...POLICY_OPTIONS].join(', ')}.`,
-      )
-    }
   }
+  checkNames('A policy', options, POLICY_OPTIONS, undefined, at)
   const need = (option: 'limit' | 'interval', example: string) => {
     if (options[option] === undefined) {
       throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}${option}" is missing; give e.g. ${option}: ${example}.`)
@@ -87,13 +81,6 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
-  if (interval / spans < SHORTEST_SPAN) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
-        `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
-    )
-  }
   const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { buckets = 1 } = algorithm
   if (interval / buckets < SHORTEST_SPAN) {
@@ -104,6 +91,14 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
+  // Where each request is decided by itself spans mean nothing.
+  if (coordination !== 'local' && coordination !== 'central' && interval / spans < SHORTEST_SPAN) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
+        `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
+    )
+  }
   const waits = coordination === 'central' || coordination === 'leases'
   if (options.deadline !== undefined && !waits) {
     throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
@@ -214,9 +209,15 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
   return given as Coordination
 }
 
+/** The id of what a store does for each request by this algorithm. The default one's comes with what asks the store. */
+export function stepOf(algorithm: Algorithm): string | undefined {
+  return algorithm === FIXED_WINDOW ? algorithm.id : algorithm.step?.id
+}
+
 /** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
 function can(algorithm: Algorithm, coordination: Coordination): boolean {
-  return coordination === 'central' ? algorithm.step !== undefined && algorithm.local !== undefined : algorithm[coordination] !== undefined
+  if (coordination !== 'central') return algorithm[coordination] !== undefined
+  return stepOf(algorithm) !== undefined && algorithm.local !== undefined
 }
 
 /** One of a few words; the first is the default. */

@@ -89,10 +89,11 @@ export function refuse(limiter: Limiter, slot: number, key: string, cost: number
   return refusal(limiter, slot, key, cost, why, now)
 }
 
-/** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. */
+/** The part of a policy whose units the store has granted; they are counted already, in the interval `ordinal`. The key may be forgotten by now. */
 export function reservedPart(limiter: Limiter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
-  const end = Math.ceil(limiter.meter.resetAfter(slot, now))
-  return new PolicyDecision(new RunningCell(limiter.policy, ordinal).passed, key, limiter.meter.remaining(slot, now), end, cost)
+  const end = Math.ceil(slot < 0 ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now))
+  const left = slot < 0 ? 0 : limiter.meter.remaining(slot, now)
+  return new PolicyDecision(new RunningCell(limiter.policy, ordinal).passed, key, left, end, cost)
 }
 
 function overflowed(limiter: Limiter, key: string, cost: number, now: number, count: boolean): PolicyDecision {

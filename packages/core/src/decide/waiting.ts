@@ -2,10 +2,10 @@ import type { Reservation, Reserving } from '../algorithms/meter.ts'
 import { boundedOnce } from '../keys/key-text.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import type { Asking, AskingHost, Keys } from './asking.ts'
-import { refuse, reservedPart } from './decide-one.ts'
+import { partOf, refuse, reservedPart } from './decide-one.ts'
 import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
-import type { Limiter } from './limiter.ts'
+import { type Limiter, NO_SLOT } from './limiter.ts'
 
 /** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
 export class WaitingDecisions {
@@ -77,13 +77,15 @@ export class WaitingDecisions {
     const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
     for (const { limiter, key, cost, granted, ordinal } of asked) {
-      const slot = limiter.table.find(key)
-      if (granted === true && !allowed) limiter.meter.refund(key, ordinal, cost, now)
-      if (granted === true && slot >= 0) parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))
-      if (granted === false && slot >= 0) {
+      // A key that finds no room of its own shares that of others.
+      const slot = limiter.locate(key)
+      const counted = slot < 0 ? key : (limiter.table.keys[slot] as string)
+      if (granted === true && !allowed) limiter.meter.refund(counted, ordinal, cost, now)
+      if (granted === true) parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))
+      if (granted === false) {
         const at = parts.findIndex((part) => part.policy === limiter.policy)
         if (at >= 0) parts.splice(at, 1)
-        parts.push(refuse(limiter, slot, key, cost, now))
+        parts.push(slot < 0 ? partOf(limiter, NO_SLOT, key, cost, now, false, true) : refuse(limiter, slot, key, cost, now))
       }
     }
     const order = new Map(host.limiters.map(({ policy }, i) => [policy, i]))
@@ -99,7 +101,6 @@ export class WaitingDecisions {
         slot: limiter.locate(key),
         cost,
         abandoned: false,
-        recalled: false,
         answer: (granted, ordinal = limiter.cell.ordinal) => {
           clock.clearTimeout(timer)
           resolve({ granted, ordinal })

@@ -3,7 +3,7 @@ import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
 import { WeirError } from '../report/errors.ts'
 import { Once } from '../report/once.ts'
-import { reasonOf, show } from '../report/show.ts'
+import { reasonOf } from '../report/show.ts'
 import { askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
@@ -11,7 +11,8 @@ import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
 import { Gates } from './gates.ts'
-import type { Reading } from './request/read-later.ts'
+import { holdRequest } from './hold-request.ts'
+import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
 import { Settlement } from './settlement.ts'
@@ -46,8 +47,8 @@ export type Handled = 'answered' | 'failed' | 'left'
  * 2. when the decision allows the request, sets the fields of `writeHeaders`, calls `watch`, and goes on,
  * 3. or else answers with what `refuse` returns, unless `handle` does.
  *
- * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, or for the
- * store (coordination `'leases'` and `'central'`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, for the
+ * store (coordination `'leases'` and `'central'`), or to keep a pace (`leakyBucket()`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
  * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
@@ -74,6 +75,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly #settlement: Settlement<Args, Name> | undefined
   readonly #patience: Patience
   readonly #answers: Answers<Req, Name>
+  /** Whether some policy lets requests in that are to keep a pace, so that they are held. */
+  #holds: boolean
   readonly #reported = new Once()
   readonly #untold = (failure: NoAnswer): void => this.report('onThrottled', 'Option "onThrottled"', failure)
 
@@ -100,8 +103,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.#answers = new Answers(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
     this.#which = which
     this.#version = throttler.version
-    const [waiting] = this.#waiting()
-    if (waiting !== undefined) throw waiting
+    this.#holds = this.#mayHold()
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(throttler.policies, own.headers)
     const gates = new Gates(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
@@ -113,19 +115,24 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    *
    * @param earlier what was decided about the request before, by this or another guard. A throttler counts a request once,
    * in however many places it stands.
-   * @returns undefined when the request passes uncounted
+   * @param response what the request will be answered with, so that one whose client goes away while it is held gives its place back
+   * @returns undefined when the request passes uncounted; null when its client went away while it was held, and there is nobody to answer
    */
-  check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
-    try {
-      if (this.#gates !== undefined) {
-        const passes = this.#gates.ask(request)
-        if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier)
-        if (passes !== undefined) return this.#passed(request, passes)
-      }
-      return this.#decide(request, earlier)
-    } catch (error) {
-      return this.#pass(error)
-    }
+  check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined>
+  check(
+    request: Req,
+    earlier: Decision | null | undefined,
+    response: ServerResponse | Http2ServerResponse,
+  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
+  check(
+    request: Req,
+    earlier?: Decision | null,
+    response?: ServerResponse | Http2ServerResponse,
+  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
+    const decision = this.#check(request, earlier)
+    if (!this.#holds) return decision
+    if (decision instanceof Promise) return decision.then((decided) => this.#hold(request, decided, response))
+    return this.#hold(request, decision, response)
   }
 
   /** Sets the fields that tell a client about its limits. */
@@ -194,6 +201,32 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     } catch {
       // Nobody is left to tell; the request matters more.
     }
+  }
+
+  #check(request: Req, earlier: Decision | null | undefined): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
+    try {
+      if (this.#gates !== undefined) {
+        const passes = this.#gates.ask(request)
+        if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier)
+        if (passes !== undefined) return this.#passed(request, passes)
+      }
+      return this.#decide(request, earlier)
+    } catch (error) {
+      return this.#pass(error)
+    }
+  }
+
+  /** Holds a request that is to keep a pace. */
+  #hold(
+    request: Req,
+    decision: Decision<Name> | undefined,
+    response: ServerResponse | Http2ServerResponse | undefined,
+  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
+    if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
+    return holdRequest(this.throttler, decision, response).then(
+      (held) => (held === null || held.allowed ? held : this.#after(request, held)),
+      (error: unknown) => this.#pass(error),
+    )
   }
 
   /** Decides about a request that no gate has settled. */
@@ -265,22 +298,14 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   /** Follows the throttler's `update`. */
   #update(): void {
     this.#version = this.throttler.version
-    for (const error of this.#waiting()) this.throttler.warn(error, 'algorithm')
+    this.#holds = this.#mayHold()
     this.#rules = this.#compile()
     this.#headers = new HeaderWriter(this.throttler.policies, this.#options.headers)
   }
 
-  /** What is wrong with policies whose requests would have to wait: an adapter holds none. */
-  #waiting(): readonly WeirError[] {
-    return this.throttler.policies.flatMap(({ name, algorithm, limit, interval, dryRun }) => {
-      const longest = dryRun || !this.#which(name) ? 0 : (algorithm.delay?.(0, limit, interval) ?? 0)
-      if (longest === 0) return []
-      const burst = algorithm.burst?.(limit)
-      const what = `The policy ${show(name)} has ${algorithm.name}, by which requests wait for up to ${Math.ceil(longest)} ms`
-      return [
-        new WeirError('WEIR_INVALID_OPTION', `${what}; an adapter does not hold requests: give burst: ${burst}, immediate: ${burst}.`),
-      ]
-    })
+  #mayHold(): boolean {
+    if (this.#options.dryRun === true) return false
+    return this.throttler.policies.some(({ name, algorithm, dryRun }) => algorithm.delay !== undefined && !dryRun && this.#which(name))
   }
 
   #compile(): Rules<Req> {

@@ -1,8 +1,9 @@
 import { sumOf } from '../keys/units.ts'
-import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry } from '../store/contract.ts'
+import { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { type Ordinal, ordinalAt } from '../time/intervals.ts'
-import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
+import { type Account, NODE_BYTES } from './account.ts'
 import { type Applied, growthOver, isLarge, type Times } from './cell.ts'
+import { Generations } from './generations.ts'
 
 /** A full bucket is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
@@ -19,13 +20,16 @@ interface Group {
 interface KeyBucket {
   /** Units in it at `ordinal`, those of that cell included. Nothing of this cell and earlier ones is added any more. */
   base: { ordinal: Ordinal; level: number }
-  /** What came after that, in ascending order. */
+  /** Nodes know that so much was in it then: no less is, whatever was lost. Units of later cells come on top of either. */
+  floor: { readonly ordinal: Ordinal; readonly level: number } | undefined
+  /** What came after `base`, in ascending order. */
   groups: Group[]
   /** What each node has said of its cells. */
-  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number }>>
+  readonly nodes: Map<string, Map<Ordinal, { taken: number; given: number; refused: number }>>
   /** All units that were ever heard of. */
   taken: number
   given: number
+  refused: number
   writtenIn: Ordinal
   /** Until then (a cell) the level stays that of `base`, as the nodes may bring what is older. */
   heldUntil: Ordinal
@@ -40,41 +44,36 @@ interface KeyBucket {
 interface Spans {
   readonly span: number
   readonly group: number
+  /** The same where the bucket may have run out meanwhile. */
+  readonly fine: number
 }
 
 function spansOf({ limit, drain = 0, cells }: StorePolicy): Spans {
   const span = drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
-  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)) }
+  return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)), fine: Math.max(1, Math.floor(span / FINE_PARTS)) }
 }
 
-/**
- * The buckets of one policy. Keys live in two maps, as those of sliding windows, and those whose level takes longer to run out than
- * these are kept in a third one.
- */
+/** The buckets of one policy. Those are kept apart whose level takes longer to run out than others are kept. */
 export class BucketCounts {
-  #young = new Map<string, KeyBucket>()
-  #old = new Map<string, KeyBucket>()
+  readonly #buckets: Generations<KeyBucket>
   readonly #indebted = new Map<string, KeyBucket>()
-  #youngTally = new Tally()
-  #oldTally = new Tally()
-  #swappedAt: number
-  #ttl = 0
 
   constructor(monotonic: number) {
-    this.#swappedAt = monotonic
+    this.#buckets = new Generations(monotonic)
   }
 
   /** @param account - whose memory it is; undefined is returned when that is used up */
   apply(nodeId: string, { policy, key, cells }: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const found = this.#find(key)
     const running = ordinalAt(times.wall, policy.width)
-    if (!cells.some(({ taken, given }) => taken > 0 || given > 0)) return answer(found, running, policy, false)
+    if (cells.every(isEmpty)) return answer(found, running, policy, false)
     if (account !== undefined && !this.#hasRoom(nodeId, key, cells, found, account)) return undefined
     const bucket = found ?? newBucket(running, spansOf(policy))
     hold(bucket, running, policy)
     fold(bucket, running, policy)
     const before = levelAt(bucket, running, policy)
     const taken = write(nodeId, bucket, cells, running, policy)
+    raise(bucket, cells, running, policy)
     const excess = levelAt(bucket, running, policy) - policy.limit - (policy.maxDebt ?? Number.POSITIVE_INFINITY)
     if (excess > 0) forgive(bucket, excess)
     const after = levelAt(bucket, running, policy)
@@ -87,7 +86,7 @@ export class BucketCounts {
 
   /** Keys that were announced as hot and are not yet half as full again. */
   *hot(running: Ordinal, policy: StorePolicy): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
-    for (const keys of [this.#young, this.#old, this.#indebted]) {
+    for (const keys of [this.#buckets, this.#indebted]) {
       for (const [key, bucket] of keys) {
         if (bucket.hot && levelAt(bucket, running, policy) >= policy.hot / 2) yield { key, cells: [cellOf(bucket, running, policy)] }
       }
@@ -96,22 +95,13 @@ export class BucketCounts {
 
   sweep(monotonic: number): void {
     for (const [key, { until }] of this.#indebted) if (until <= monotonic) this.#indebted.delete(key)
-    if (monotonic - this.#swappedAt <= this.#ttl) return
-    this.#oldTally.release()
-    if (monotonic - this.#swappedAt > 2 * this.#ttl) {
-      this.#youngTally.release()
-      this.#young = new Map()
-    }
-    this.#old = this.#young
-    this.#oldTally = this.#youngTally
-    this.#young = new Map()
-    this.#youngTally = new Tally()
-    this.#swappedAt = monotonic
+    this.#buckets.sweep(monotonic)
   }
 
   /** Forgets what was counted of a key. */
   reset(key: string): void {
-    for (const keys of [this.#young, this.#old, this.#indebted]) keys.delete(key)
+    this.#buckets.delete(key)
+    this.#indebted.delete(key)
   }
 
   get empty(): boolean {
@@ -120,46 +110,44 @@ export class BucketCounts {
 
   /** Keys held. */
   get size(): number {
-    return this.#young.size + this.#old.size + this.#indebted.size
+    return this.#buckets.size + this.#indebted.size
   }
 
   #find(key: string): KeyBucket | undefined {
-    return this.#young.get(key) ?? this.#old.get(key) ?? this.#indebted.get(key)
+    return this.#buckets.get(key) ?? this.#indebted.get(key)
   }
 
   #keep(key: string, bucket: KeyBucket, level: number, { ttl, width, drain = 0 }: StorePolicy, { monotonic }: Times): void {
-    if (ttl > this.#ttl) this.#ttl = ttl
-    this.#old.delete(key)
+    this.#buckets.keepFor(ttl)
     const empty = drain > 0 ? (level / drain) * width : 0
     bucket.until = monotonic + empty + ttl
     if (empty <= ttl) {
       this.#indebted.delete(key)
-      this.#young.set(key, bucket)
+      this.#buckets.touch(key, bucket)
     } else {
-      this.#young.delete(key)
+      this.#buckets.delete(key)
       this.#indebted.set(key, bucket)
     }
   }
 
-  /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
+  /** Takes the memory that an entry needs. */
   #hasRoom(nodeId: string, key: string, cells: readonly Cell[], bucket: KeyBucket | undefined, account: Account): boolean {
     const own = bucket?.nodes.get(nodeId)
-    let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (bucket?.nodes.size ?? 0) * NODE_BYTES
-    for (const { ordinal, taken, given } of cells) if ((taken > 0 || given > 0) && !own?.has(ordinal)) bytes += 2 * NODE_BYTES
-    if (bytes === 0) return true
-    if (!account.take(bytes)) return false
-    this.#youngTally.note(account, bytes)
-    return true
+    let more = 0
+    for (const cell of cells) if (!isEmpty(cell) && !own?.has(cell.ordinal)) more += 2 * NODE_BYTES
+    return this.#buckets.takeRoom(key, more, (bucket?.nodes.size ?? 0) * NODE_BYTES, account)
   }
 }
 
 function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
   return {
     base: { ordinal: Number.NEGATIVE_INFINITY as Ordinal, level: 0 },
+    floor: undefined,
     groups: [],
     nodes: new Map(),
     taken: 0,
     given: 0,
+    refused: 0,
     writtenIn: running,
     heldUntil: (running + span) as Ordinal,
     announcedAt: Number.NEGATIVE_INFINITY,
@@ -181,12 +169,18 @@ function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
   const { span } = spansOf(policy)
   while (bucket.groups.length > 0 && (bucket.groups[0] as Group).ordinal < running - span) {
     const { ordinal, taken, given } = bucket.groups.shift() as Group
-    bucket.base = { ordinal, level: drainedBy(bucket.base, ordinal, policy) + taken - given }
+    bucket.base = { ordinal, level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }
+    if (bucket.floor !== undefined && bucket.floor.ordinal < ordinal) bucket.floor = undefined
   }
   for (const [node, own] of bucket.nodes) {
     for (const ordinal of own.keys()) if (ordinal <= bucket.base.ordinal) own.delete(ordinal)
     if (own.size === 0) bucket.nodes.delete(node)
   }
+}
+
+/** It only asks. */
+function isEmpty({ taken, given, refused = 0, level = 0 }: Cell): boolean {
+  return taken === 0 && given === 0 && refused === 0 && level === 0
 }
 
 function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain = 0 }: StorePolicy): number {
@@ -196,11 +190,21 @@ function drainedBy({ ordinal, level }: KeyBucket['base'], at: Ordinal, { drain =
 /** Units in the bucket when the cell `running` began, those of the cell included. */
 function levelAt(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): number {
   let at = bucket.base
+  let { floor } = bucket
   for (const { ordinal, taken, given } of bucket.groups) {
     if (ordinal > running) break
-    at = { ordinal, level: drainedBy(at, ordinal, policy) + taken - given }
+    at = { ordinal, level: levelBefore(at, floor, ordinal, policy) + taken - given }
+    if (floor !== undefined && floor.ordinal < ordinal) floor = undefined
   }
-  return drainedBy(at, running, policy)
+  return floor === undefined || floor.ordinal > running
+    ? drainedBy(at, running, policy)
+    : Math.max(drainedBy(at, running, policy), drainedBy(floor, running, policy))
+}
+
+/** What is left of a level at the begin of a later cell, or of the floor if that lies between. */
+function levelBefore(at: KeyBucket['base'], floor: KeyBucket['floor'], ordinal: Ordinal, policy: StorePolicy): number {
+  const level = drainedBy(at, ordinal, policy)
+  return floor === undefined || floor.ordinal >= ordinal ? level : Math.max(level, drainedBy(floor, ordinal, policy))
 }
 
 /** Takes a node's counts over; those that have grown count. Returns the units newly taken. */
@@ -208,15 +212,20 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
   let units = 0
   let own = bucket.nodes.get(nodeId)
   for (const sent of cells) {
-    if (sent.ordinal <= bucket.base.ordinal || (sent.taken === 0 && sent.given === 0)) continue
+    if (sent.ordinal <= bucket.base.ordinal || isEmpty(sent)) continue
     if (own === undefined) bucket.nodes.set(nodeId, (own = new Map()))
-    const more = growthOver(own.get(sent.ordinal), sent)
-    if (more.taken === 0 && more.given === 0) continue
+    const known = own.get(sent.ordinal)
+    const more = growthOver(known, sent)
+    const refused = Math.max(0, (sent.refused ?? 0) - (known?.refused ?? 0))
+    if (more.taken === 0 && more.given === 0 && refused === 0) continue
     own.set(sent.ordinal, {
-      taken: Math.max(sent.taken, own.get(sent.ordinal)?.taken ?? 0),
-      given: Math.max(sent.given, own.get(sent.ordinal)?.given ?? 0),
+      taken: Math.max(sent.taken, known?.taken ?? 0),
+      given: Math.max(sent.given, known?.given ?? 0),
+      refused: (known?.refused ?? 0) + refused,
     })
-    const group = groupAt(bucket.groups, Math.min(sent.ordinal, running) as Ordinal, policy)
+    bucket.refused = sumOf(bucket.refused, refused)
+    if (more.taken === 0 && more.given === 0) continue
+    const group = groupAt(bucket, Math.min(sent.ordinal, running) as Ordinal, policy)
     group.taken = sumOf(group.taken, more.taken)
     group.given = Math.min(group.taken, sumOf(group.given, more.given))
     bucket.taken = sumOf(bucket.taken, more.taken)
@@ -228,11 +237,20 @@ function write(nodeId: string, bucket: KeyBucket, cells: readonly Cell[], runnin
 }
 
 /** The group that a cell is of, made if need be. */
-function groupAt(groups: Group[], ordinal: Ordinal, policy: StorePolicy): Group {
+function groupAt(bucket: KeyBucket, ordinal: Ordinal, policy: StorePolicy): Group {
+  const { groups } = bucket
   let place = groups.length
   while (place > 0 && (groups[place - 1] as Group).ordinal > ordinal) place--
   const found = groups[place - 1]
-  if (found !== undefined && ordinal - found.ordinal < spansOf(policy).group) return found
+  if (found !== undefined) {
+    const { group, fine } = spansOf(policy)
+    const since = ordinal - found.ordinal
+    const { floor } = bucket
+    const apart = floor !== undefined && floor.ordinal >= found.ordinal && floor.ordinal < ordinal
+    if (since < fine && !apart) return found
+    // As the bucket has not run out since, it makes no difference when these units came.
+    if (since < group && !apart && levelAt(bucket, found.ordinal, policy) >= since * (policy.drain ?? 0)) return found
+  }
   const group = { ordinal, taken: 0, given: 0 }
   groups.splice(place, 0, group)
   return group
@@ -244,6 +262,14 @@ function joinOldest(groups: Group[]): void {
   first.taken = sumOf(first.taken, taken)
   first.given += given
   groups.splice(1, 1)
+}
+
+/** Takes up what a node knows to be in the bucket though it was lost here. */
+function raise(bucket: KeyBucket, cells: readonly Cell[], running: Ordinal, policy: StorePolicy): void {
+  for (const { ordinal, level = 0 } of cells) {
+    if (level === 0 || ordinal <= bucket.base.ordinal || ordinal > running) continue
+    if (drainedBy({ ordinal, level }, running, policy) > levelAt(bucket, running, policy)) bucket.floor = { ordinal, level }
+  }
 }
 
 /** Forgets the debt beyond what the policy remembers: of the newest units, as if they had been refunded. */
@@ -278,9 +304,10 @@ function announces(
 
 function cellOf(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy): Cell {
   if (bucket === undefined) return { ordinal: running, taken: 0, given: 0, level: 0 }
-  return { ordinal: running, taken: bucket.taken, given: bucket.given, level: levelAt(bucket, running, policy) }
+  const { taken, given, refused } = bucket
+  return { ordinal: running, taken, given, level: levelAt(bucket, running, policy), ...(refused > 0 && { refused }) }
 }
 
 function answer(bucket: KeyBucket | undefined, running: Ordinal, policy: StorePolicy, announce: boolean): Applied {
-  return { cells: [cellOf(bucket, running, policy)], granted: true, announce }
+  return { cells: [cellOf(bucket, running, policy)], announce }
 }

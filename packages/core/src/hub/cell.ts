@@ -54,7 +54,7 @@ export class CountedCell {
 /** What a node's counts are worth in a cell that does not exist yet. */
 export function growthOver(
   known: { readonly taken: number; readonly given: number } | undefined,
-  sent: Cell,
+  sent: Pick<Cell, 'taken' | 'given'>,
 ): { readonly taken: number; readonly given: number } {
   return {
     taken: Math.max(0, sent.taken - (known?.taken ?? 0)),
@@ -79,7 +79,6 @@ export function isLarge(units: number, total: number, { limit, hot }: StorePolic
 export interface Applied {
   /** The totals, as in `SyncResult.cells`. */
   readonly cells: readonly Cell[]
-  readonly granted: boolean
   /** The totals are news for the other nodes: a limit was reached, or the key became hot. */
   readonly announce: boolean
 }

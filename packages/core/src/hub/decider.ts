@@ -18,6 +18,9 @@ interface Kept {
 const NUMBER_BYTES = 8
 const SEQUENCE_BYTES = 150
 
+/** Nodes of a key at most: then those go that did not change it last. */
+const MOST_NODES = 256
+
 /** Requests after which what is over is looked for. */
 const SWEEP_AFTER = 10_000
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
@@ -111,6 +114,8 @@ export class HubDecisions {
     kept.state.length = 0
     for (const number of state) kept.state.push(number)
     kept.sequences.set(node, Math.max(request.sequence, kept.sequences.get(node) ?? 0))
+    // Of a key that is used for years, by nodes that come and go.
+    if (kept.sequences.size > MOST_NODES) for (const one of kept.sequences.keys()) if (one !== node) kept.sequences.delete(one)
     kept.until = this.#clock.monotonic() + lifetime
     let keys = this.#policies.get(policy.id)
     if (keys === undefined) this.#policies.set(policy.id, (keys = new Map()))

@@ -1,7 +1,7 @@
 import { type Cell, RESET_CELLS, type StorePolicy, type SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, POLICY_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
+import { type Applied, CountedCell, isLarge, type Times } from './cell.ts'
 
 /** Times a ttl after which an interval is forgotten although somebody writes to it: no honest node still does. */
 const LONGEST_LIFE = 4
@@ -24,16 +24,13 @@ export class FixedCounts {
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     if (account !== undefined && !this.#hasRoom(nodeId, entry, times.monotonic, account)) return undefined
-    if (entry.atMost !== undefined && !this.#fits(nodeId, entry, entry.atMost)) {
-      return { cells: entry.cells.map((sent) => this.#total(sent.ordinal, key)), granted: false, announce: false }
-    }
     const cells: Cell[] = []
     let announce = false
     for (const sent of entry.cells) {
       if (this.#add(nodeId, policy, key, sent, times)) announce = true
       cells.push(this.#total(sent.ordinal, key))
     }
-    return { cells, granted: true, announce }
+    return { cells, announce }
   }
 
   /** Keys that are hot in the interval `running`, or in one that a node with a faster clock has begun. */
@@ -61,7 +58,7 @@ export class FixedCounts {
     }
   }
 
-  /** Takes the memory that an entry needs. What it takes is released with the interval, even if the entry then does not fit. */
+  /** Takes the memory that an entry needs. What it takes is released with the interval. */
   #hasRoom(nodeId: string, { key, cells }: SyncEntry, monotonic: number, account: Account): boolean {
     return cells.every(({ ordinal, taken, given }) => {
       if (taken === 0 && given === 0) return true
@@ -92,15 +89,6 @@ export class FixedCounts {
     let size = 0
     for (const table of this.#tables.values()) size += table.keys.size
     return size
-  }
-
-  /** A unit that is already counted is never refused again: asking twice gives the same answer. */
-  #fits(nodeId: string, entry: SyncEntry, atMost: number): boolean {
-    return entry.cells.every((sent) => {
-      const cell = this.#tables.get(sent.ordinal)?.keys.get(entry.key)
-      const more = cell === undefined ? growthOver(undefined, sent) : cell.growth(nodeId, sent)
-      return more.taken === 0 || (cell?.net ?? 0) + more.taken - more.given <= atMost
-    })
   }
 
   /** Returns whether the total passed a mark that others should know of. */

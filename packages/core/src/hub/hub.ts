@@ -152,7 +152,7 @@ export class Hub {
       const granted = this.#leases.ask(nodeId, policy, key, entry.lease, wall, monotonic, account)
       if (granted === undefined) return undefined
       if (granted.news !== undefined) this.#announce(granted.news)
-      return { cells: [], granted: true, lease: granted.reply, ...this.#blockedOf(policy.id, key, monotonic) }
+      return { cells: [], lease: granted.reply, ...this.#blockedOf(policy.id, key, monotonic) }
     }
     const epoch = this.#epochOf(entry, monotonic)
     const counted = entry.epoch ?? 0
@@ -161,9 +161,9 @@ export class Hub {
     if (epoch < counted) this.#reset(policy, key, counted, monotonic, wall, account)
     const applied = this.#count(nodeId, entry, { wall, monotonic }, account)
     if (applied === undefined) return undefined
-    const { cells, granted, announce } = applied
+    const { cells, announce } = applied
     if (announce) this.#announce({ type: 'total', policyId: policy.id, key, cells, ...(counted > 0 && { epoch: counted }) })
-    return { cells, granted, ...this.#blockedOf(policy.id, key, monotonic) }
+    return { cells, ...this.#blockedOf(policy.id, key, monotonic) }
   }
 
   #count(nodeId: string, entry: SyncEntry, times: Times, account: Account | undefined): Applied | undefined {
@@ -186,7 +186,7 @@ export class Hub {
     const { policy, key } = entry
     const asking = { policy, key, cells: entry.cells.map(({ ordinal }) => ({ ordinal, taken: 0, given: 0 })) }
     const total = this.#count(nodeId, asking, { wall, monotonic }, account)
-    return total && { cells: total.cells, granted: entry.atMost === undefined, epoch, ...this.#blockedOf(policy.id, key, monotonic) }
+    return total && { cells: total.cells, epoch, ...this.#blockedOf(policy.id, key, monotonic) }
   }
 
   /** The last reset of an entry's key, where it concerns its first cell; 0 for none. */

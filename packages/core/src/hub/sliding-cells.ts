@@ -1,7 +1,8 @@
 import type { Cell, StorePolicy, SyncEntry } from '../store/contract.ts'
 import { endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
-import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
-import { type Applied, CountedCell, growthOver, isLarge, type Times } from './cell.ts'
+import { type Account, NODE_BYTES } from './account.ts'
+import { type Applied, CountedCell, isLarge, type Times } from './cell.ts'
+import { Generations } from './generations.ts'
 
 /** A reached limit is announced again at most this often, in milliseconds. */
 const REPEAT_AFTER = 10
@@ -20,113 +21,76 @@ interface KeyWindow {
   hotUntil: number
 }
 
-/**
- * The counts of one policy with a sliding window. Keys live in two maps: what is touched moves to the younger one, and
- * once per ttl the older is dropped whole and the younger takes its place. So a key is forgotten between one and two
- * ttls after its last write, without a timer or a scan.
- */
+/** The counts of one policy with a sliding window. */
 export class SlidingCounts {
-  #young = new Map<string, KeyWindow>()
-  #old = new Map<string, KeyWindow>()
-  #youngTally = new Tally()
-  #oldTally = new Tally()
-  #swappedAt: number
-  #ttl = 0
+  readonly #windows: Generations<KeyWindow>
 
   constructor(monotonic: number) {
-    this.#swappedAt = monotonic
+    this.#windows = new Generations(monotonic)
   }
 
   /** @param account - whose memory it is; undefined is returned when that is used up */
   apply(nodeId: string, entry: SyncEntry, times: Times, account?: Account): Applied | undefined {
     const { policy, key } = entry
     const newest = newestOf(entry.cells)
-    let window = this.#young.get(key) ?? this.#old.get(key)
+    let window = this.#windows.get(key)
     if (account !== undefined && !this.#hasRoom(nodeId, entry, window, account)) return undefined
     const end = windowEnd(window, newest, policy, times.wall)
     const before = total(window, end, policy)
 
     const grown = entry.cells.filter((sent) => sent.taken > 0 || sent.given > 0)
-    const { atMost } = entry
-    if (atMost !== undefined && !fits(nodeId, window, grown, { atMost, before, after: end - policy.cells })) {
-      return { cells: visible(window, newest, policy, times.wall), granted: false, announce: false }
-    }
-
     let announce = false
     if (grown.length > 0) {
-      window = this.#touch(key, window)
-      if (policy.ttl > this.#ttl) this.#ttl = policy.ttl
+      window ??= { cells: [], announcedAt: -Infinity, hotUntil: -Infinity }
+      this.#windows.keepFor(policy.ttl)
+      this.#windows.touch(key, window)
       const { units, opened } = write(nodeId, window, grown, policy, times.wall)
       const after = total(window, end, policy)
       announce = this.#announces(window, policy, { before, after, units, opened }, times.monotonic)
     }
-    return { cells: visible(window, newest, policy, times.wall), granted: true, announce }
+    return { cells: visible(window, newest, policy, times.wall), announce }
   }
 
   /** Keys that were announced as hot within the last window. */
   *hot(running: Ordinal, policy: StorePolicy, times: Times): Iterable<{ readonly key: string; readonly cells: readonly Cell[] }> {
-    for (const keys of [this.#young, this.#old]) {
-      for (const [key, window] of keys) {
-        if (window.hotUntil <= times.monotonic) continue
-        const cells = visible(window, running, policy, times.wall)
-        if (cells.length > 0) yield { key, cells }
-      }
+    for (const [key, window] of this.#windows) {
+      if (window.hotUntil <= times.monotonic) continue
+      const cells = visible(window, running, policy, times.wall)
+      if (cells.length > 0) yield { key, cells }
     }
   }
 
   sweep(monotonic: number): void {
-    if (monotonic - this.#swappedAt <= this.#ttl) return
-    // After a long silence the younger keys are too old as well.
-    this.#oldTally.release()
-    if (monotonic - this.#swappedAt > 2 * this.#ttl) {
-      this.#youngTally.release()
-      this.#young = new Map()
-    }
-    this.#old = this.#young
-    this.#oldTally = this.#youngTally
-    this.#young = new Map()
-    this.#youngTally = new Tally()
-    this.#swappedAt = monotonic
+    this.#windows.sweep(monotonic)
   }
 
   get empty(): boolean {
-    return this.#young.size + this.#old.size === 0
+    return this.#windows.size === 0
   }
 
   /** Forgets what was counted of a key. */
   reset(key: string): void {
-    this.#young.delete(key)
-    this.#old.delete(key)
+    this.#windows.delete(key)
   }
 
-  /** Takes the memory that an entry needs. Who touches a key that was about to go holds all of it. */
+  /** Takes the memory that an entry needs. */
   #hasRoom(nodeId: string, { key, cells }: SyncEntry, window: KeyWindow | undefined, account: Account): boolean {
-    let bytes = this.#young.has(key) ? 0 : keyBytes(key) + (window?.cells.length ?? 0) * 2 * NODE_BYTES
+    let more = 0
     let writes = false
     for (const { ordinal, taken, given } of cells) {
       if (taken === 0 && given === 0) continue
       writes = true
       const cell = window?.cells.find((one) => one.ordinal === ordinal)
-      if (!cell?.has(nodeId)) bytes += NODE_BYTES + (cell === undefined ? NODE_BYTES : 0)
+      if (!cell?.has(nodeId)) more += NODE_BYTES + (cell === undefined ? NODE_BYTES : 0)
     }
-    if (!writes || bytes === 0) return true
-    if (!account.take(bytes)) return false
-    this.#youngTally.note(account, bytes)
-    return true
+    return !writes || this.#windows.takeRoom(key, more, (window?.cells.length ?? 0) * 2 * NODE_BYTES, account)
   }
 
   /** Cells held. */
   get size(): number {
     let size = 0
-    for (const keys of [this.#young, this.#old]) for (const window of keys.values()) size += window.cells.length
+    for (const [, window] of this.#windows) size += window.cells.length
     return size
-  }
-
-  #touch(key: string, window: KeyWindow | undefined): KeyWindow {
-    if (window === undefined) window = { cells: [], announcedAt: -Infinity, hotUntil: -Infinity }
-    this.#old.delete(key)
-    this.#young.set(key, window)
-    return window
   }
 
   #announces(window: KeyWindow, policy: StorePolicy, change: Change, monotonic: number): boolean {
@@ -194,25 +158,6 @@ function total(window: KeyWindow | undefined, end: Ordinal, policy: StorePolicy)
     if (cell.ordinal > end - policy.cells && cell.ordinal <= end) sum += cell.net
   }
   return sum
-}
-
-/** A unit that is already counted is never refused again: asking twice gives the same answer. */
-function fits(
-  nodeId: string,
-  window: KeyWindow | undefined,
-  grown: readonly Cell[],
-  limit: { readonly atMost: number; readonly before: number; readonly after: number },
-): boolean {
-  let units = 0
-  let net = limit.before
-  for (const sent of grown) {
-    const cell = window?.cells.find((one) => one.ordinal === sent.ordinal)
-    const more = cell === undefined ? growthOver(undefined, sent) : cell.growth(nodeId, sent)
-    units += more.taken
-    // Cells before the window grow, but count no more.
-    if (sent.ordinal > limit.after) net += more.taken - more.given
-  }
-  return units === 0 || net <= limit.atMost
 }
 
 function write(

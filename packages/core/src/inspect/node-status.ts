@@ -19,6 +19,7 @@ export type PolicyStatus = Pick<
   | 'admitted'
   | 'refused'
   | 'unsynced'
+  | 'held'
   | 'overshoot'
   | 'share'
 >
@@ -69,7 +70,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     failures: sync.failures,
     clockOffset: rounded(sync.clockOffset),
     policies: snapshot.policies.map(
-      ({ name, limit, interval, algorithm, capacity, keys, blocked, admitted, refused, unsynced, overshoot, share }) => ({
+      ({ name, limit, interval, algorithm, capacity, keys, blocked, admitted, refused, unsynced, held, overshoot, share }) => ({
         name,
         limit,
         interval,
@@ -80,6 +81,7 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
         admitted,
         refused,
         unsynced: rounded(unsynced),
+        held: rounded(held),
         overshoot: rounded(overshoot),
         share: rounded(share),
       }),
@@ -143,8 +145,8 @@ export function parseStatus(text: string): NodeStatus | undefined {
 
 function isPolicyStatus(value: unknown): boolean {
   if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['algorithm'] !== 'string') return false
-  return ['limit', 'interval', 'capacity', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'overshoot', 'share'].every((name) =>
-    Number.isFinite(value[name]),
+  return ['limit', 'interval', 'capacity', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'held', 'overshoot', 'share'].every(
+    (name) => Number.isFinite(value[name]),
   )
 }
 

@@ -62,11 +62,18 @@ export interface PolicySnapshot {
   readonly unsynced: number
   /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
   readonly unsyncedAge: number
+  /** With coordination `'leases'`: units of all keys that this node holds ahead of requests. Else 0. */
+  readonly held: number
   /**
    * Estimate of what any key exceeds its limit by at most, as a part of the limit: what is known, and as much from
-   * every other node as this one has not sent yet. 0 while no key can be over.
+   * every other node as this one has not sent yet. 0 while no key can be over, and with coordination `'leases'`.
    */
   readonly overshoot: number
+  /**
+   * Units that a key's bucket holds beyond what it may, of the key with the most: admitted before the nodes had heard of each other,
+   * or charged. The key is closed until they have run out. 0 for other algorithms.
+   */
+  readonly debt: number
   /** This node's part of the units of keys that were exchanged; 1/nodes while there are none. */
   readonly share: number
 }
@@ -167,7 +174,9 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       blocks: { ...stats.blocks },
       unsynced: found.unsynced,
       unsyncedAge: found.age,
+      held: found.held,
       overshoot: found.overshoot,
+      debt: found.debt,
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
   }

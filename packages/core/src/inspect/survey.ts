@@ -12,10 +12,14 @@ export interface Findings {
   readonly top: readonly Usage[]
   /** Own units that the store has not acknowledged. */
   readonly unsynced: number
+  /** Units that this node holds ahead of requests. */
+  readonly held: number
   /** Milliseconds since the oldest of them may have been counted, those of quiet keys left out; 0 when there are none. */
   readonly age: number
   /** What any key may exceed its limit by at most, as a part of the limit, if all nodes hold back as much as this one. */
   readonly overshoot: number
+  /** Units that a key holds beyond what a bucket does, at most; 0 where nothing is paid back. */
+  readonly debt: number
   /** Own units and the cluster's, of keys that were exchanged. */
   readonly own: number
   readonly known: number
@@ -23,8 +27,10 @@ export interface Findings {
 
 interface Part {
   unsynced: number
+  held: number
   since: number
   overshoot: number
+  debt: number
   own: number
   known: number
 }
@@ -61,16 +67,21 @@ export class Survey {
   }
 
   #walk(from: number, to: number, now: number, best: Best): Part {
-    const { meter, table, policy } = this.#limiter
+    const limiter = this.#limiter
+    const { meter, table, policy } = limiter
     const { keys } = table
-    const { syncing } = meter
+    const { syncing, reserving } = meter
     const { limit } = policy
-    const part: Part = { unsynced: 0, since: now, overshoot: 0, own: 0, known: 0 }
+    const isBucket = policy.algorithm.most !== undefined
+    const part: Part = { unsynced: 0, held: 0, since: now, overshoot: 0, debt: 0, own: 0, known: 0 }
     for (let slot = from; slot < to; slot++) {
       if (keys[slot] === undefined) continue
+      if (reserving !== undefined) part.held += reserving.heldOf(slot)
       const used = meter.usedOf(slot, now)
       if (used <= 0) continue
       if (used > best.floor) best.offer(slot, used)
+      const most = isBucket ? limiter.most(limiter.limitOf(slot)) : limit
+      if (isBucket) part.debt = Math.max(part.debt, used - most)
       if (syncing === undefined) continue
       if (syncing.wasExchanged(slot)) {
         part.own += meter.ownOf(slot, now)
@@ -80,17 +91,20 @@ export class Survey {
       if (unsynced <= 0) continue
       part.unsynced += unsynced
       part.since = Math.min(part.since, syncing.unsyncedSince(slot, now))
-      part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - limit) / limit)
+      // Who takes quota ahead has no more than the store has granted.
+      if (reserving === undefined) part.overshoot = Math.max(part.overshoot, (used + unsynced * (syncing.nodes - 1) - most) / limit)
     }
     return part
   }
 
   #sum(now: number, top: readonly Usage[]): Findings {
-    const sum = { unsynced: 0, age: 0, overshoot: 0, own: 0, known: 0 }
+    const sum = { unsynced: 0, held: 0, age: 0, overshoot: 0, debt: 0, own: 0, known: 0 }
     for (const part of this.#parts) {
       sum.unsynced += part.unsynced
+      sum.held += part.held
       sum.age = Math.max(sum.age, now - part.since)
       sum.overshoot = Math.max(sum.overshoot, part.overshoot)
+      sum.debt = Math.max(sum.debt, part.debt)
       sum.own += part.own
       sum.known += part.known
     }

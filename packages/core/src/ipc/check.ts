@@ -1,6 +1,7 @@
 import type { BlockChange, Cell, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest } from '../store/contract.ts'
+import { LATEST } from '../store/contract.ts'
 import type { LeaseAsk } from '../store/leases/ask.ts'
-import { LATEST, LONGEST_KEY } from '../sync/link/store-reply.ts'
+import { LONGEST_KEY } from '../sync/link/store-reply.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
@@ -12,7 +13,7 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
  *     node      1 to 64 printable characters without white space and ":"
  *     id        a whole number
  *     policies  at most MOST_POLICIES of [id, width, cells, limit, hot, ttl, drain?, maxDebt?]; a cell lives for some windows at most
- *     entries   at most MOST_ENTRIES of [policy, key, atMost, cells, epoch?, ask?, lease?]; cells are three numbers each, a lease as
+ *     entries   at most MOST_ENTRIES of [policy, key, cells, epoch?, ask?, lease?]; cells are three numbers each, or of a bucket five, a lease as
  *               many as LEASE_NUMBERS has
  *     blocks    at most MOST_ENTRIES of [policy, key, kind, remaining, growth, epoch?, manual?]; a year at most
  *     time      within a day of this process's clock: both run on one machine
@@ -139,15 +140,15 @@ class RequestReader {
   }
 
   #entry(value: unknown): SyncEntry | undefined {
-    if (!isList(value, 7)) return undefined
-    const [place, key, atMost, flat, epoch = 0, ask, numbers] = value
+    if (!isList(value, 6)) return undefined
+    const [place, key, flat, epoch = 0, ask, numbers] = value
     const policy = this.#policyAt(place)
-    if (policy === undefined || !isKey(key) || !(atMost === null || isNumber(atMost, 0, MOST)) || !isEpoch(epoch)) return undefined
-    const cells = readCells(flat)
+    if (policy === undefined || !isKey(key) || !isEpoch(epoch)) return undefined
+    const cells = readCells(flat, policy.drain === undefined ? 3 : 5)
     const lease = numbers === undefined ? undefined : readLeaseAsk(numbers)
     if (numbers !== undefined && (lease === undefined || policy.cells !== 1)) return undefined
     if (lease !== undefined) return { policy, key, cells: [], lease, ...(ask === true && { ask }) }
-    return cells && { policy, key, cells, ...(atMost !== null && { atMost }), ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
+    return cells && { policy, key, cells, ...(epoch > 0 && { epoch }), ...(ask === true && { ask }) }
   }
 
   #block(value: unknown): BlockChange | undefined {
@@ -199,13 +200,28 @@ function readPolicy(value: unknown): StorePolicy | undefined {
   return { ...policy, drain: drain ?? Number.POSITIVE_INFINITY, ...(maxDebt !== null && { maxDebt }) }
 }
 
-function readCells(flat: unknown): Cell[] | undefined {
-  if (!isList(flat, 3 * MOST_CELLS) || flat.length % 3 !== 0) return undefined
+/** @param size - numbers of a cell */
+function readCells(flat: unknown, size: 3 | 5): Cell[] | undefined {
+  if (!isList(flat, size * MOST_CELLS) || flat.length % size !== 0) return undefined
   const cells: Cell[] = []
-  for (let i = 0; i < flat.length; i += 3) {
+  for (let i = 0; i < flat.length; i += size) {
     const [ordinal, taken, given] = [flat[i], flat[i + 1], flat[i + 2]]
-    if (!Number.isSafeInteger(ordinal) || !isNumber(taken, 0, MOST) || !isNumber(given, 0, MOST)) return undefined
-    cells.push({ ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) })
+    const [refused, level] = size === 5 ? [flat[i + 3], flat[i + 4]] : [0, 0]
+    if (
+      !Number.isSafeInteger(ordinal) ||
+      !isNumber(taken, 0, MOST) ||
+      !isNumber(given, 0, MOST) ||
+      !isNumber(refused, 0, MOST) ||
+      !isNumber(level, 0, MOST)
+    )
+      return undefined
+    cells.push({
+      ordinal: ordinal as Ordinal,
+      taken,
+      given: Math.min(given, taken),
+      ...(refused > 0 && { refused }),
+      ...(level > 0 && { level }),
+    })
   }
   return cells
 }

@@ -36,7 +36,6 @@ export interface PackedRequest {
   readonly entries: readonly (readonly [
     policy: number,
     key: string,
-    atMost: number | null,
     cells: readonly number[],
     epoch?: number,
     ask?: boolean,
@@ -119,11 +118,12 @@ export function pack({ time, entries, blocks, heartbeat }: SyncRequest): PackedR
   return {
     time: time ?? null,
     policies,
-    entries: entries.map(({ policy, key, atMost, cells, epoch, ask, lease }) => [
+    entries: entries.map(({ policy, key, cells, epoch, ask, lease }) => [
       place(policy),
       key,
-      atMost === undefined ? null : finite(atMost),
-      cells.flatMap(({ ordinal, taken, given }) => [ordinal, taken, given]),
+      cells.flatMap(({ ordinal, taken, given, refused = 0, level = 0 }) =>
+        policy.drain === undefined ? [ordinal, taken, given] : [ordinal, taken, given, refused, level],
+      ),
       ...(lease === undefined ? rare(epoch, ask) : ([epoch ?? 0, ask === true, packLease(lease)] as const)),
     ]),
     blocks: blocks.map(({ policy, key, kind, remaining, growth, epoch, manual }) => [

@@ -36,7 +36,7 @@ const FIRST_CAPACITY = 64
  */
 export class KeyTable {
   /** Fields of a record. */
-  readonly stride: number
+  stride: number
   fields: Float64Array
   flags: Uint8Array
   /** As long as the table has room for, so that it grows with the buffers and has no slack of its own. */
@@ -114,6 +114,16 @@ export class KeyTable {
     this.fields[base] = this.#free
     this.#free = slot
     if (this.#slots.size === 0) this.#reset()
+  }
+
+  /** Gives records another number of fields: all 0. Keys keep their slots. */
+  restride(stride: number = STRIDE): void {
+    const fields = new Float64Array(this.flags.length * stride)
+    for (let slot = this.#free; slot >= 0; slot = this.fields[slot * this.stride] as number) {
+      fields[slot * stride] = this.fields[slot * this.stride] as number
+    }
+    this.fields = fields
+    this.stride = stride
   }
 
   /** When the last key has gone, so does all memory. */

@@ -10,26 +10,18 @@ export function nearest(option: string, options: Iterable<string>): string | und
     known.find(({ have }) => have === wanted || have === `${wanted}s` || `${have}s` === wanted) ??
     known.find(({ name }) => name === meant) ??
     known.find(({ have }) => wanted.length > 3 && have.startsWith(wanted)) ??
-    known.find(({ have }) => wanted.length > 3 && slips(wanted, have) <= (wanted.length > 7 ? 2 : 1))
+    known.find(({ have }) => wanted.length > 3 && within(wanted.length > 7 ? 2 : 1, wanted, have))
   return found?.name
 }
 
-/** How many letters are missing, too many, wrong or swapped with their neighbour (optimal string alignment). */
-function slips(a: string, b: string): number {
-  let older: number[] = []
-  let before = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1] ? 0 : 1
-      let least = Math.min((before[j] as number) + 1, (row[j - 1] as number) + 1, (before[j - 1] as number) + same)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, (older[j - 2] as number) + 1)
-      row.push(least)
-    }
-    older = before
-    before = row
-  }
-  return before[b.length] as number
+/** Whether at most so many letters are missing, too many, wrong or swapped with their neighbour. */
+function within(slips: number, a: string, b: string): boolean {
+  let at = 0
+  while (at < a.length && a[at] === b[at]) at++
+  const [x, y] = [a.slice(at), b.slice(at)]
+  if (x === '' || y === '') return x.length + y.length <= slips
+  const skip = (i: number, j: number): boolean => within(slips - 1, x.slice(i), y.slice(j))
+  return slips > 0 && (skip(1, 1) || skip(1, 0) || skip(0, 1) || (x[0] === y[1] && x[1] === y[0] && skip(2, 2)))
 }
 
 /** What other libraries call ours, in lower case. */

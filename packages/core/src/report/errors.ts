@@ -18,13 +18,16 @@ export type WeirErrorCode =
   | 'WEIR_ADAPTER_FAILED'
   | 'WEIR_ASYNC_POLICY'
   | 'WEIR_CLOSED'
+  | 'WEIR_NOT_ACQUIRED'
   | 'WEIR_STORE_UNAVAILABLE'
   | 'WEIR_STORE_TIMEOUT'
   | 'WEIR_STORE_REPLY'
   | 'WEIR_STORE_VALUE'
+  | 'WEIR_QUOTA_LOST'
   | 'WEIR_RULES_DIFFER'
   | 'WEIR_SMALL_LIMIT'
   | 'WEIR_STORE_SLOW'
+  | 'WEIR_NOT_LOADED'
   | 'WEIR_THROTTLED'
 
 /** Longest message of an error: a list of policies may be in it, and what others threw. */

@@ -100,8 +100,9 @@ export interface StorePolicy {
  * whatever order, however late and however often the nodes send.
  *
  *     span    the cells that a full bucket takes to run out, `limit / drain` rounded up, at most `cells`
- *     group   units of cells that begin within `span / BUCKET_PARTS` of the first one (at least one cell), all taken to have come with
- *             that one; cells from the future count as the running one
+ *     group   units of cells that are all taken to have come with the first one: of those that begin within `span / FINE_PARTS` of it, and of
+ *             those within `span / BUCKET_PARTS` before which the bucket had not run out since. So nothing is lost but what runs out
+ *             in a 128th of the time that all of it takes. Both are at least one cell; cells from the future count as the running one
  *     level   0 at the beginning; each group that is more than `span` cells old is added to it, once it has run down by `drain` for
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
@@ -109,6 +110,7 @@ export interface StorePolicy {
  * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
  */
 export const BUCKET_PARTS = 8
+export const FINE_PARTS = 128
 export const BUCKET_GROUPS = 32
 
 /** Units of one cell. Both numbers only grow while the cell lives; what counts is `taken - given`. */
@@ -121,9 +123,15 @@ export interface Cell {
   readonly given: number
   /**
    * In what a store says of a bucket: units in it when the cell began, those of the cell included. Then the cell is the running one,
-   * and `taken` and `given` are all units that the store has heard of.
+   * and `taken` and `given` are all units that the store has heard of. In what a node sends: so many units it knows to be in it, in the
+   * same way of speaking, though the store has lost what they were: the store takes up what it lacks.
    */
   readonly level?: number
+  /**
+   * Units refused, which count towards nothing: that others know how much is asked for. Only grows, like the others. In what a store
+   * says of a bucket: all that it has heard of. Absent: 0.
+   */
+  readonly refused?: number
 }
 
 /** The counts of one key that a node sends. */
@@ -132,11 +140,6 @@ export interface SyncEntry {
   readonly key: string
   /** This node's absolute counts. A cell with 0 taken and 0 given only asks for the total and writes nothing. */
   readonly cells: readonly Cell[]
-  /**
-   * A conditional increment: apply only if the total (of the window, after adding) would be at most this. Otherwise
-   * nothing is written and `granted` is false.
-   */
-  readonly atMost?: number
   /** The key's last reset as this node knows it, where that concerns the first cell (see `lastCellOf`). Absent for none. */
   readonly epoch?: number
   /** Tells the other nodes to send what they have of the key, also where it is little. */
@@ -158,11 +161,9 @@ export interface SyncResult {
   readonly manual?: true
   /**
    * The key was reset, and the entry's units were counted before that as far as its node knows (its `epoch` is older or
-   * absent): nothing of it was written, and `granted` is false where that matters. `cells` are of after the reset.
+   * absent): nothing of it was written. `cells` are of after the reset.
    */
   readonly epoch?: number
-  /** Whether a conditional increment (`atMost`) was applied. True for every other entry. */
-  readonly granted: boolean
   /** The answer to `lease`. */
   readonly lease?: LeaseReply
 }
@@ -377,10 +378,11 @@ export interface Decider {
    * One atomic step.
    *
    * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
-   * `'take'`: one that allows, whose numbers say nothing
+   * `'take'`: one that allows, whose numbers say nothing. Undefined, with nothing done, where the store answers but what it holds of a
+   * key makes no sense: then that request alone is decided without it
    * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
    */
-  decide(request: Decide): Promise<readonly Verdict[]>
+  decide(request: Decide): Promise<readonly Verdict[] | undefined>
 }
 
 /** What the store tells the nodes between two exchanges. It may be lost: that costs accuracy, never correctness. */
@@ -396,3 +398,6 @@ export function lastCellOf(epoch: number, width: number): Ordinal {
 
 /** Of fixed windows, the cells up to `lastCellOf` that may still count for anybody: a store forgets a key's counts in these. */
 export const RESET_CELLS = 3
+
+/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
+export const LATEST = 4e13

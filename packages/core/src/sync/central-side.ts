@@ -1,5 +1,5 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { CentralAlgorithm, Exchange, Exchanging, SharedSite } from '../algorithms/shared/site.ts'
+import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm, SharedSite } from '../algorithms/shared/site.ts'
 import type { CentralLink } from '../central/link.ts'
 import type { CentralMeter, CentralStore } from '../central/meter.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
@@ -7,7 +7,8 @@ import { WeirError } from '../report/errors.ts'
 import type { Question, StoreConnection, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 
-type MakeMeter = (algorithm: CentralAlgorithm, site: SharedSite, before?: Meter) => CentralMeter
+type MakeCentral = (algorithm: CentralAlgorithm, site: SharedSite, before?: Meter) => CentralMeter
+type Decides = (host: AskingHost, link: CentralLink) => Asking
 
 /**
  * The policies of one node whose requests the store decides about. What asks the store is loaded with the first of them, so that
@@ -17,69 +18,46 @@ export class CentralSide implements CentralStore {
   readonly #clock: Clock
   readonly #exchange: () => Exchange
   readonly #warn: (error: WeirError) => void
-  readonly #welcome: () => void
   #loading: Promise<void> | undefined
-  #decide: ((host: AskingHost, link: CentralLink) => Asking) | undefined
+  #decide: Decides | undefined
   #link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #meters: readonly CentralMeter[] = []
-  #make: MakeMeter | undefined
-  /** What is done once all is loaded. */
-  #waiting: (() => void)[] = []
+  #make: MakeCentral | undefined
 
-  /** @param welcome asks the store for all blocks again, as a new meter knows of none */
-  constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void, welcome: () => void) {
+  constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void) {
     this.#clock = clock
     this.#exchange = exchange
     this.#warn = warn
-    this.#welcome = welcome
-  }
-
-  /** While what asks the store is being loaded. */
-  get loading(): Promise<void> | undefined {
-    return this.#link === undefined ? this.#loading : undefined
   }
 
   /** As `StoreExchange.central`. */
-  meter(algorithm: CentralAlgorithm, site: SharedSite, become: (meter: Exchanging) => void): { meter: Meter; loaded: boolean } {
-    const make = this.#make
-    if (make !== undefined) return { meter: this.#add(make(algorithm, site)), loaded: true }
-    const exchange = this.#exchange()
-    const before = algorithm.local(site, Object.create(exchange, { localTime: { value: exchange.time } }) as Exchange)
-    this.#waiting.push(() => {
-      const made = this.#add((this.#make as MakeMeter)(algorithm, site, before))
-      const now = this.#clock.monotonic()
-      if (exchange.time.measured) made.adoptTime(now)
-      // What was blocked by hand in the meantime.
-      for (const [slot, { until, manual }] of site.blocks) if (manual) made.tellBlock(site.idOf(slot), 'set', until - now, until)
-      become(made)
-      this.#welcome()
-    })
-    void this.#load()
-    return { meter: before, loaded: false }
+  form(algorithm: CentralAlgorithm): SharedForm {
+    const make: MakeShared = (site, _exchange, before) => {
+      const made = (this.#make as MakeCentral)(algorithm, site, before)
+      this.#meters = [...this.#meters, made]
+      return made
+    }
+    return (site, exchange) => (this.#make === undefined ? this.#load().then(() => make) : make(site, exchange))
   }
 
-  #add(made: CentralMeter): CentralMeter {
-    this.#meters = [...this.#meters, made]
-    return made
-  }
-
+  /** Makes what decides about requests; all must be loaded. */
   decisions(host: AskingHost): Asking {
     let made: Asking | undefined
     let by: CentralLink | undefined
-    const asking: Asking = {
-      decide: (keys, costs, places, applied) => {
-        if (made !== undefined && by === this.#link) return made.decide(keys, costs, places, applied)
-        if (this.#link !== undefined && this.#decide !== undefined) {
-          by = this.#link
-          made = this.#decide(host, by)
-          return made.decide(keys, costs, places, applied)
-        }
-        const own = [[...keys], [...costs], places.slice(0, applied)] as const
-        return this.#load().then(() => asking.decide(...own, applied))
-      },
+    const now = (): Asking => {
+      if (made !== undefined && by === this.#link) return made
+      by = this.#link as CentralLink
+      made = (this.#decide as Decides)(host, by)
+      return made
     }
-    return asking
+    return {
+      // A throttler that has been closed, and others that shared its connection, load again.
+      decide: (keys, costs, places, applied) =>
+        this.#link === undefined
+          ? this.#load().then(() => now().decide(keys, costs, places, applied))
+          : now().decide(keys, costs, places, applied),
+    }
   }
 
   open(connection: StoreConnection): void {
@@ -109,7 +87,7 @@ export class CentralSide implements CentralStore {
 
   tell(question: Question): void {
     if (this.#link !== undefined) this.#link.tell(question)
-    else void this.#load().then(() => this.#link?.tell(question))
+    else this.#load().then(() => this.#link?.tell(question), IGNORED)
   }
 
   async look(question: Question, deadline: number): Promise<Verdict | undefined> {
@@ -125,12 +103,9 @@ export class CentralSide implements CentralStore {
         clock: this.#clock,
         exchange: this.#exchange(),
         warn: (code, message) => this.#warn(new WeirError(code, message)),
-        returned: (now) => {
-          for (const meter of this.#meters) meter.tellUntold(now)
-        },
+        returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
       })
       this.#open(this.#link)
-      for (const run of this.#waiting.splice(0)) run()
     })
     return this.#loading
   }
@@ -139,11 +114,10 @@ export class CentralSide implements CentralStore {
     // A store that breaks its contract is one that does not answer.
     void Promise.resolve()
       .then(() => this.#connection?.decider?.())
-      .then(
-        (decider) => {
-          if (decider !== undefined) link.open(decider)
-        },
-        () => {},
-      )
+      .then((decider) => {
+        if (decider !== undefined) link.open(decider)
+      }, IGNORED)
   }
 }
+
+const IGNORED = (): void => {}

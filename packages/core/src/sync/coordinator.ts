@@ -1,7 +1,5 @@
-import { SHARED_FIXED_WINDOW } from '../algorithms/fixed-window/shared.ts'
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
-import { WaitingDecisions } from '../decide/waiting.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
@@ -11,9 +9,12 @@ import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
+import { SHARED_FIXED_WINDOW } from './fixed-window.ts'
+import { LaterMeters } from './later-meters.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
 import { askUsage } from './usage.ts'
+import { Waits } from './waits.ts'
 
 /** The coordinators that are in use, by the store's value. */
 const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
@@ -56,9 +57,9 @@ class BackgroundCoordinator implements Coordinator {
   nodeId: string
   readonly names: Names
   readonly exchange: StoreExchange
-  readonly waiting: (host: AskingHost) => WaitingDecisions = (host) => new WaitingDecisions(host)
-  readonly centrally: (host: AskingHost) => Asking = (host) => this.#central.decisions(host)
+  readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), () => this.loading)
   readonly #central: CentralSide
+  readonly #later: LaterMeters
   readonly #point: MeetingPoint
   readonly #clock: Clock
   readonly #heartbeat: number
@@ -87,12 +88,10 @@ class BackgroundCoordinator implements Coordinator {
     this.#clock = clock
     this.#heartbeat = heartbeat
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
-    this.#central = new CentralSide(
-      clock,
-      () => this.exchange,
-      (error) => this.#warn(error),
-      () => this.welcome(),
-    )
+    const exchange = () => this.exchange
+    const warn = (error: WeirError) => this.#warn(error)
+    this.#central = new CentralSide(clock, exchange, warn)
+    this.#later = new LaterMeters(clock, exchange, warn, () => this.welcome())
     const central = this.#central
     const self = this
     const meters = () => this.throttlers.flatMap((throttler) => throttler.meters())
@@ -147,9 +146,11 @@ class BackgroundCoordinator implements Coordinator {
     this.exchange = {
       fixedWindow: SHARED_FIXED_WINDOW,
       lifetime: heartbeat * HEARTBEATS_MISSED,
-      central: (algorithm, site, become) => central.meter(algorithm, site, become),
+      central: (algorithm) => central.form(algorithm),
+      meanwhile: (...all) => this.#later.meanwhile(...all),
       time: link.time,
       localTime: this.#localTime,
+      random,
       connected: true,
       get nodes() {
         return link.nodes
@@ -187,8 +188,8 @@ class BackgroundCoordinator implements Coordinator {
     return true
   }
 
-  get loading(): Promise<void> | undefined {
-    return this.#central.loading
+  get loading(): Promise<unknown> | undefined {
+    return this.#later.loading
   }
 
   join(throttler: Coordinated): void {

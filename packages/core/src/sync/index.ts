@@ -25,7 +25,7 @@ export type {
   TotalAnnouncement,
   Verdict,
 } from '../store/contract.ts'
-export { BUCKET_GROUPS, BUCKET_PARTS, lastCellOf, RESET_CELLS } from '../store/contract.ts'
+export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, lastCellOf, RESET_CELLS } from '../store/contract.ts'
 export type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'

@@ -2,7 +2,6 @@ import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import type { WaitingDecisions } from '../decide/waiting.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
@@ -75,12 +74,10 @@ export interface Coordinator {
   readonly state: ThrottlerState
   /** What meters see of it. */
   readonly exchange: StoreExchange
-  /** Makes what lets requests wait for units of the store, where a policy takes quota ahead. */
-  readonly waiting: (host: AskingHost) => WaitingDecisions
-  /** Makes what asks the store about each request, where a policy has coordination `'central'`. */
-  readonly centrally: (host: AskingHost) => Asking
-  /** While meters are being loaded that ask the store about each request; else undefined. */
-  readonly loading: Promise<void> | undefined
+  /** Makes what lets requests wait for the store, where a policy has coordination `'leases'` or `'central'`. */
+  readonly asking: (host: AskingHost) => Asking
+  /** While meters are being loaded whose code is not in every bundle; else undefined. Never rejects. */
+  readonly loading: Promise<unknown> | undefined
   /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
   serves(throttler: Coordinated, policyIds: readonly string[]): boolean
   /** Starts to exchange the counts of a throttler that it was made for. */

@@ -1,5 +1,13 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { CentralAlgorithm, Exchange, Exchanging, SharedSite, StoreExchange } from '../algorithms/shared/site.ts'
+import type {
+  CentralAlgorithm,
+  Exchange,
+  Exchanging,
+  SharedForm,
+  SharedSite,
+  StandingIn,
+  StoreExchange,
+} from '../algorithms/shared/site.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Emitter } from '../report/events.ts'
@@ -82,20 +90,20 @@ export class LimiterSet {
   #make(policy: Policy): Limiter {
     const { algorithm, coordination } = policy
     const { local, shared } = this.#exchanges
-    const become = (meter: Exchanging): void => {
-      limiter.meter = meter
-      this.#waiting.delete(limiter)
-      this.#sort()
-    }
     let loaded = true
     const make = (site: SharedSite): Meter => {
-      if (coordination === 'central') {
-        const made = (shared as StoreExchange).central(algorithm as CentralAlgorithm, site, become)
-        loaded = made.loaded
-        return made.meter
-      }
-      const exchange = coordination === 'local' ? local : (shared as StoreExchange)
-      return (algorithm[coordination] as NonNullable<(typeof algorithm)['local']>)(site, exchange)
+      if (coordination === 'local') return (algorithm.local as NonNullable<typeof algorithm.local>)(site, local)
+      const exchange = shared as StoreExchange
+      const central = coordination === 'central'
+      const form = central ? exchange.central(algorithm as CentralAlgorithm) : (algorithm[coordination] as SharedForm)
+      const made = form(site, exchange)
+      if (!(made instanceof Promise)) return made
+      loaded = false
+      return exchange.meanwhile(algorithm as StandingIn, site, made, central, (meter) => {
+        limiter.meter = meter
+        this.#waiting.delete(limiter)
+        this.#sort()
+      })
     }
     const { maxKeys, overflow } = this.#settings
     const limiter: Limiter = new Limiter(policy, make, this.#events, maxKeys, overflow)

@@ -2,9 +2,10 @@ import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
-import { nearest } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { checkNames } from '../options/names.ts'
+import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
+import { invalidOption } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
@@ -30,6 +31,8 @@ export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   readonly heartbeat?: Duration
   /** How long `close` waits for the last exchange; at most 2^31 - 1 ms, 24 days. Default 1 s. */
   readonly closeTimeout?: Duration
+  /** How many requests may wait with `acquire`, and for how long. */
+  readonly queue?: QueueOptions
   /** Is told of changes of state: the store away and back, a full table of keys, warnings. Never of single requests. */
   readonly logger?: Logger
 }
@@ -44,6 +47,7 @@ export const THROTTLER_OPTIONS: readonly string[] = [
   'overflow',
   'heartbeat',
   'closeTimeout',
+  'queue',
   'logger',
 ] satisfies (keyof ThrottlerOptions)[]
 
@@ -56,6 +60,7 @@ export interface ThrottlerSettings {
   readonly overflow: Overflow
   readonly heartbeat: number
   readonly closeTimeout: number
+  readonly queue: QueueSettings
 }
 
 /** @throws WeirError for options that can't be used, naming the option */
@@ -67,24 +72,16 @@ export function throttlerSettings(options: ThrottlerOptions<never>): ThrottlerSe
   const heartbeat = parseDuration(options.heartbeat === undefined ? 1_000 : options.heartbeat, 'heartbeat', 100)
   if (heartbeat > 10_000) throw invalidOption('heartbeat', options.heartbeat, 'from 100 ms to 10 s')
   const closeTimeout = parseDuration(options.closeTimeout === undefined ? 1_000 : options.closeTimeout, 'closeTimeout', 0, LONGEST_TIMER)
-  return { maxKeys, overflow, heartbeat, closeTimeout }
+  return { maxKeys, overflow, heartbeat, closeTimeout, queue: queueSettings(options.queue) }
 }
 
 function checkOptions(options: object): void {
   if (typeof options !== 'object' || options === null) {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }
-  for (const option of Object.keys(options)) {
-    if (!THROTTLER_OPTIONS.includes(option)) {
-      const near = nearest(option, THROTTLER_OPTIONS)
-      const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-      const policy = isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : ''
-      throw new WeirError(
-        'WEIR_UNKNOWN_OPTION',
-        `Unknown option "${option}".${policy || hint} A throttler has: ${THROTTLER_OPTIONS.join(', ')}.`,
-      )
-    }
-  }
+  checkNames('A throttler', options, THROTTLER_OPTIONS, (option) =>
+    isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : undefined,
+  )
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
   if (store !== undefined && (typeof store?.open !== 'function' || typeof store.coordinate !== 'function')) {

@@ -1,11 +1,15 @@
-import { parsePolicies } from '../decide/check-policy.ts'
-import { type CheckOptions, RequestPath } from '../decide/decide-several.ts'
-import type { Decision } from '../decide/decision.ts'
+import { parsePolicies, stepOf } from '../decide/check-policy.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
+import { type CheckOptions, RequestPath } from '../decide/request-path.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
 import type { Duration } from '../options/duration.ts'
+import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
+import type { Queues } from '../queue/queues.ts'
 import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
@@ -15,11 +19,12 @@ import type { NoAnswer } from '../report/user-function.ts'
 import { type Clock, systemClock } from '../time/clock.ts'
 import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
 import { LimiterSet } from './limiter-set.ts'
-import type { PolicyChoice } from './limiters-of.ts'
+import { countedKey, type PolicyChoice } from './limiters-of.ts'
 import { LocalMeters, Ticker } from './local.ts'
 import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
 import type { Names } from './names.ts'
 import { newNodeId } from './node-id.ts'
+import type { AcquireHost } from './open-queues.ts'
 import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
 import { charge, refund } from './refunds.ts'
 import { reset } from './reset.ts'
@@ -60,6 +65,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #path: RequestPath<Name>
   readonly #blocks: ManualBlocks
   readonly #throttled: ThrottledReport
+  /** Requests that wait for their turn, once there were some. */
+  #queues: Queues<Decision> | undefined
+  #loading: Promise<Queues<Decision>> | undefined
   #state: 'idle' | 'running' | 'closed' = 'idle'
   #policies: readonly Policy<Name>[] = []
   #rules: readonly PolicyOptions<Req, Name>[] = []
@@ -130,8 +138,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
         return self.#state === 'closed'
       },
       roll: (limiter, now) => this.#roll(limiter, now),
-      waiting: this.#coordinator?.waiting,
-      centrally: this.#coordinator?.centrally,
+      asking: this.#coordinator?.asking,
       warn: (error, subject) => this.warn(error, subject),
     })
     this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
@@ -226,6 +233,66 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
+   * As `checkAsync`, but a request that is refused waits until it may go, in its turn: first come, first served among those of
+   * its key and priority, and one key after another where a policy counts them together. It is refused at once if it is known that it
+   * can't go in time. What waits takes nothing, and starts no cooldown.
+   *
+   * @throws (rejects) AcquireError with the reason `'timeout'`, `'aborted'`, `'queue-full'`, `'never-fits'` or `'closed'`; WeirError
+   * `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+   *
+   * @example
+   * await throttler.acquire('api.example.com', { timeout: '5s' })
+   */
+  acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+    // No async function: what waits is to be small.
+    if (typeof key !== 'string' || this.#queues === undefined) return this.#acquireLater(key, options)
+    return this.#queues.acquire(countedKey(key), options) as Promise<Decision<Name>>
+  }
+
+  /**
+   * Waits for the `delay` of an allowed decision, and resolves with the decision as it is then.
+   *
+   * @param signal when it is aborted, what the decision took is given back, and those behind it move up
+   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back
+   */
+  async hold(decision: Decision<Name>, signal?: AbortSignal): Promise<Decision<Name>> {
+    if (!(decision.delay > 0)) return decision
+    const queues = this.#queues ?? (await this.#load())
+    return (await queues.hold(decision, signal)) as Decision<Name>
+  }
+
+  /**
+   * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns.
+   *
+   * @throws (rejects) as `acquire`, and with what the function throws
+   */
+  async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
+    await this.acquire(key, options)
+    return await run()
+  }
+
+  /**
+   * A function that calls another as soon as it may go, see `acquire`.
+   *
+   * @param options as for `acquire`, and the key: a string, or a function of what the function is called with
+   *
+   * @example
+   * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
+   */
+  wrap<Args extends readonly unknown[], T>(
+    run: (...args: Args) => T | PromiseLike<T>,
+    options: WrapOptions<Args>,
+  ): (...args: Args) => Promise<T> {
+    const { key, ...rest } = options
+    return async (...args) => this.schedule(typeof key === 'function' ? key(...args) : key, () => run(...args), rest)
+  }
+
+  /** Requests that wait with `acquire`. */
+  get waiting(): number {
+    return this.#queues?.size ?? 0
+  }
+
+  /**
    * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
    * own. Never more than the decision took.
    *
@@ -235,6 +302,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
     if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
     refund(decision, units, this.#limiters.all, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
+    this.#queues?.nudge(decision.parts)
   }
 
   /**
@@ -289,6 +357,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   reset(key: string, options: PolicyChoice = {}): void {
     reset(key, options, this.#limiters.all, this.#now())
+    this.#queues?.nudgeAll()
   }
 
   /**
@@ -363,7 +432,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Sends what is left, within `closeTimeout`, and closes the store's connection. Decisions after it throw
+   * Ends with requests that wait, as `queue.onClose` says, then sends what is left, each within `closeTimeout`, and closes the store's connection. Decisions after it throw
    * `WEIR_CLOSED`. Safe to call twice.
    */
   close(): Promise<void> {
@@ -387,6 +456,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#policies = policies
     this.#rules = rules
     this.#version++
+    this.#queues?.nudgeAll()
   }
 
   async #close(): Promise<void> {
@@ -394,6 +464,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
     // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
     const release = this.clock.hold?.()
     try {
+      const queues = this.#queues ?? (await this.#loading)
+      if (queues !== undefined) await queues.close(was === 'running' ? this.#settings.closeTimeout : 0)
       const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
       await left
     } finally {
@@ -403,6 +475,40 @@ export class Throttler<Name extends string = string, Req = unknown> {
       this.#ticker.stop()
       release?.()
     }
+  }
+
+  async #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision<Name>> {
+    const counted = countedKey(key)
+    return (await (await this.#load()).acquire(counted, options)) as Decision<Name>
+  }
+
+  #load(): Promise<Queues<Decision>> {
+    this.#loading ??= import('./open-queues.ts').then(({ openQueues }) => {
+      const self = this
+      const host: AcquireHost = {
+        clock: this.clock,
+        emitter: this.#emitter,
+        get limiters() {
+          return self.#limiters.all
+        },
+        get degraded() {
+          return self.state === 'degraded'
+        },
+        get rules() {
+          return self.#rules as readonly PolicyOptions<never>[]
+        },
+        path: this.#path,
+        peekOne,
+        PolicyDecision,
+        combined,
+        refund: (decision, units) => this.refund(decision, units),
+      }
+      const queues = openQueues(host, this.#settings.queue)
+      this.#queues = queues
+      if (this.#state === 'closed') void queues.close(0)
+      return queues
+    })
+    return this.#loading
   }
 
   /** Rolls a limiter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
@@ -431,7 +537,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
 /** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
 function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
   for (const { name, algorithm, coordination } of policies) {
-    if (coordination !== 'central' || store?.decides?.(algorithm.step?.id ?? '') === true) continue
+    if (coordination !== 'central' || store?.decides?.(stepOf(algorithm) ?? '') === true) continue
     const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
     throw new WeirError(
       'WEIR_INVALID_OPTION',

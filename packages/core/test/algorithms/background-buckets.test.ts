@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { snapshot } from '../../src/inspect/snapshot.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
 const algorithm = tokenBucket()
@@ -267,4 +268,60 @@ test('idle keys are forgotten, here and in the store', async () => {
   await close()
   await world.run(60_000)
   expect(store.hub.size).toBe(0)
+})
+
+test('a dry run refuses nobody, and counts who would have been', async () => {
+  const { one, other, world, close } = await two({ dryRun: true })
+  expect(offer(one, 'a', 80)).toBe(80)
+  await world.run(50)
+  expect(offer(other, 'a', 5)).toBe(5)
+  expect([one, other].map((node) => snapshot(node).policies[0]?.refused)).toEqual([20, 5])
+  await close()
+})
+
+test('a snapshot tells what a key owes', async () => {
+  const { one, other, world, store, close } = await two()
+  store.roundTrip = 200
+  offer(one, 'a', 60)
+  offer(other, 'a', 60)
+  await world.run(1_000)
+  const { debt, overshoot } = snapshot(one).policies[0] ?? { debt: 0, overshoot: 0 }
+  expect(debt).toBeGreaterThan(45)
+  expect(debt).toBeLessThanOrEqual(51)
+  expect(overshoot).toBe(0)
+  await world.run(6_000)
+  expect(snapshot(one).policies[0]?.debt).toBe(0)
+  await close()
+})
+
+test('an answer that is overdue is asked for again, and what was sent counts once', async () => {
+  const { one, other, world, store, close } = await two()
+  store.health = 'hanging'
+  expect(offer(one, 'a', 3)).toBe(3)
+  await world.run(60)
+  store.health = 'up'
+  // Its deadline is still far.
+  expect(offer(one, 'a', 1)).toBe(1)
+  await world.run(20)
+  const used = await Promise.all([other.usage('a'), world.run(100)])
+  expect(used[0][0]?.used).toBeGreaterThan(2)
+  expect(used[0][0]?.used).toBeLessThanOrEqual(4)
+  await close()
+})
+
+test('an idle key wakes nobody but at the ends of spans', async () => {
+  const { one, world, close } = await two()
+  offer(one, 'a', 30)
+  await world.run(1_000)
+  let timers = 0
+  const { clock } = one
+  const setTimeout = clock.setTimeout.bind(clock)
+  clock.setTimeout = (...given) => {
+    timers++
+    return setTimeout(...given)
+  }
+  await world.run(5_000)
+  // Five heartbeats with their answers, and five spans.
+  expect(timers).toBeLessThanOrEqual(30)
+  await close()
 })

@@ -4,7 +4,7 @@ import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import { admitted, ask, CENTRAL, started } from '../support/central.ts'
-import { scene, thrownBy } from '../support/nodes.ts'
+import { scene, thrownBy, warnings } from '../support/nodes.ts'
 
 for (const algorithm of [fixedWindow(), fixedWindow({ start: 'first-request' }), tokenBucket(), slidingLog()]) {
   test(`${algorithm.name}: nodes together admit the limit exactly, at once and in any order`, async () => {
@@ -180,5 +180,23 @@ test('a limit for one request goes with the question', async () => {
   expect(more).toMatchObject({ allowed: true, limit: 20, remaining: 16 })
   expect(admitted(await ask(it, node, 'k', 1, { limit: 0 }))).toBe(0)
   expect(admitted(await ask(it, node, 'k', 1, { limit: Number.POSITIVE_INFINITY }))).toBe(1)
+  await it.close()
+})
+
+test('one warning says that a usual round trip takes more than a fifth of the deadline', async () => {
+  const heard = warnings()
+  const slow = () => heard.filter(({ message }) => message.includes('usually takes')).map(({ message }) => message)
+  const it = scene()
+  const node = it.node({ ...CENTRAL, limit: 1_000, deadline: 100 })
+  await started(it, node)
+  it.store.roundTrip = 18
+  for (let i = 0; i < 40; i++) await ask(it, node, 'k', 1)
+  await new Promise(setImmediate)
+  expect(slow()).toEqual([])
+  it.store.roundTrip = 40
+  for (let i = 0; i < 80; i++) expect(admitted(await ask(it, node, 'k', 1))).toBe(1)
+  await new Promise(setImmediate)
+  expect(slow()).toHaveLength(1)
+  expect(slow()[0]).toMatch(/usually takes (2\d|3\d|4\d) ms .* deadline of 100 ms.*"degraded".*"deadline"/)
   await it.close()
 })

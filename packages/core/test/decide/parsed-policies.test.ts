@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingCounter } from '../../src/algorithms/sliding-counter/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
@@ -12,7 +13,7 @@ test('defaults: six spans, no cooldown, fixed window, in the background, share',
     interval: 60_000,
     spans: 6,
     cooldown: 0,
-    algorithm: fixedWindow(),
+    algorithm: FIXED_WINDOW,
     coordination: 'background',
     cooldownGrowth: undefined,
     degraded: 'share',

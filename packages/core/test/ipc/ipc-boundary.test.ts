@@ -18,7 +18,7 @@ const full: SyncRequest = {
   time: EPOCH,
   entries: [
     { policy, key: 'a', cells: [{ ordinal, taken: 5, given: 1 }] },
-    { policy: sliding, key: 'b', cells: [{ ordinal: Math.floor(EPOCH / 1_000) as Ordinal, taken: 2, given: 0 }], atMost: 10 },
+    { policy: sliding, key: 'b', cells: [{ ordinal: Math.floor(EPOCH / 1_000) as Ordinal, taken: 2, given: 0 }] },
   ],
   blocks: [
     { policy, key: 'c', kind: 'exceeded', remaining: 1_000, growth: { factor: 2, max: 10_000, memory: 10_000 } },

@@ -34,6 +34,8 @@ export class TestStore implements Store {
   readonly requests: { readonly at: number; readonly node: string; readonly request: SyncRequest }[] = []
   /** What the store was asked about requests. */
   readonly decided: { readonly at: number; readonly node: string; readonly request: Decide }[] = []
+  /** Keys that it can't decide about. */
+  readonly unreadable: Set<string> = new Set<string>()
   /** Nodes that may ask about requests. */
   deciders = 0
   /** Parts that keys lie in, by their length. */
@@ -69,7 +71,7 @@ export class TestStore implements Store {
     }
   }
 
-  async #decide(decider: Decider, node: string, request: Decide): Promise<readonly Verdict[]> {
+  async #decide(decider: Decider, node: string, request: Decide): Promise<readonly Verdict[] | undefined> {
     this.decided.push({ at: this.#world.time, node, request })
     const { health } = this
     if (health === 'refusing') throw this.failure
@@ -78,6 +80,7 @@ export class TestStore implements Store {
       throw new Error('The store did not answer.')
     }
     if (this.roundTrip > 0) await this.#wait(this.roundTrip / 2)
+    if (request.questions.some(({ key }) => this.unreadable.has(key))) return undefined
     const verdicts = await decider.decide(request)
     if (health === 'mute') {
       await this.#wait(this.deadline)
@@ -107,7 +110,7 @@ export class TestStore implements Store {
 
   #wait(milliseconds: number): Promise<void> {
     return new Promise((resolve) => {
-      this.clock.setTimeout(resolve, milliseconds)
+      if (milliseconds < Number.POSITIVE_INFINITY) this.clock.setTimeout(resolve, milliseconds)
     })
   }
 

@@ -279,7 +279,7 @@ function offered(throttler: Throttler, count: number, key = 'a'): number {
 function honest(world: World, { entries, blocks, heartbeat }: SyncRequest): Promise<SyncReply> {
   return Promise.resolve({
     time: EPOCH + world.time,
-    results: entries.map(({ cells }) => ({ cells, blocked: 0, granted: true })),
+    results: entries.map(({ cells }) => ({ cells, blocked: 0 })),
     blocks: blocks.map(({ remaining }) => remaining),
     ...(heartbeat && { heartbeat: { nodes: 1, generation: '1', cursor: '1', blocks: [], hot: [] } }),
   })

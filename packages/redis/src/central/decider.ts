@@ -2,7 +2,7 @@ import type { Clock } from '@weir/core'
 import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
 import type { Link } from '../connection/link.ts'
 import type { Keys } from '../keys/keys.ts'
-import type { Script } from '../scripts/script.ts'
+import { isForgotten, type Script } from '../scripts/script.ts'
 import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
 import { ALGORITHMS } from './all.ts'
 import { changeScript, takeScript, takesScript } from './scripts.ts'
@@ -43,62 +43,85 @@ export class RedisDecider implements Decider {
     return this.#keys.placeOf(key)
   }
 
-  decide(request: Decide): Promise<readonly Verdict[]> {
+  decide(request: Decide): Promise<readonly Verdict[] | undefined> {
     if (!this.#link.ready) return Promise.reject(new Error('Redis is not connected.'))
     const { questions, again } = request
     const [question] = questions as [Question]
-    this.#hold()
-    const answer =
-      question.kind !== 'take'
-        ? this.#change(question, request)
-        : questions.length > 1 || again
-          ? this.#takes(request)
-          : this.#take(question, request)
-    answer.then(this.#release, this.#release)
-    return answer
+    if (question.kind !== 'take') return this.#change(question, request)
+    return questions.length > 1 || again === true ? this.#takes(request) : this.#take(question, request)
   }
 
-  #take(question: Question, request: Decide): Promise<readonly Verdict[]> {
-    const { algorithm, take, name } = this.#knownOf(question.policy)
-    const args = [this.#node, String(request.sequence), question.units > 0 ? '' : 'l', ...argsOf(algorithm, question, request)]
-    const reply = this.#link.call(take, this.#keysOf(algorithm, name, question), args)
-    return reply.then((told) => [algorithm.read(told, question, request.time)])
+  #take(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
+    const { policy, units, limit } = question
+    const { algorithm, take, name } = this.#knownOf(policy)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
+    const keys = args.length
+    args.push(this.#node, String(request.sequence), limitText(limit))
+    algorithm.args(question, request, args)
+    if (units !== 1) args.push(String(units))
+    return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
   }
 
-  async #takes(request: Decide): Promise<readonly Verdict[]> {
+  #takes(request: Decide): Promise<readonly Verdict[] | undefined> {
     const { questions, sequence, time, again } = request
-    const all = questions.map((question) => ({ ...this.#knownOf(question.policy), question }))
-    const args = all.map(({ algorithm, question }) => argsOf(algorithm, question, request))
-    const keys = all.map(({ algorithm, name, question }) => this.#keysOf(algorithm, name, question))
-    const parts = all.map(({ id, algorithm }, i) => ({
-      id,
-      algorithm,
-      keys: (keys[i] as string[]).length,
-      args: (args[i] as string[]).length - 2,
-    }))
-    const script = takesScript(parts)
-    const mode = questions.every(({ units }) => units === 0) ? 'l' : again ? 'a' : ''
-    const reply = await this.#link.call(script, keys.flat(), [this.#node, String(sequence), mode, ...args.flat()])
-    const [before, replies] = reply as readonly [unknown, readonly unknown[]]
-    return all.map(({ algorithm, question }, i) => {
-      if (before !== 1) return algorithm.read(replies[i], question, time)
-      return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+    const args: string[] = []
+    const all = questions.map((question) => {
+      const { id, algorithm, name } = this.#knownOf(question.policy)
+      const before = args.length
+      this.#addKeys(algorithm, name, question, args)
+      return { id, algorithm, question, keys: args.length - before }
+    })
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '')
+    for (const { algorithm, question } of all) addArgs(algorithm, question, request, args)
+    return this.#call(takesScript(all), keys, args, (reply) => {
+      const [before, replies] = reply as readonly [unknown, readonly unknown[]]
+      return all.map(({ algorithm, question }, i) => {
+        if (before !== 1) return algorithm.read(replies[i], question, time)
+        return { ...algorithm.read(replies[i], { ...question, units: 0 }, time), allowed: true, retryAfter: 0 }
+      })
     })
   }
 
-  async #change(question: Question, request: Decide): Promise<readonly Verdict[]> {
+  #change(question: Question, request: Decide): Promise<readonly Verdict[] | undefined> {
     const { sequence, again, of } = request
     const { id, algorithm, name } = this.#knownOf(question.policy)
+    const args: string[] = []
+    this.#addKeys(algorithm, name, question, args)
+    const keys = args.length
+    args.push(this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
+    addArgs(algorithm, question, request, args)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    const args = [
-      this.#node,
-      String(sequence),
-      again ? 'a' : '',
-      of === undefined ? '' : String(of),
-      ...argsOf(algorithm, question, request),
-    ]
-    await this.#link.call(script, this.#keysOf(algorithm, name, question), args)
-    return DONE
+    // A reset by a script that the server has to be sent first would come after the request that follows it.
+    return this.#call(script, keys, args, () => DONE, question.kind === 'reset')
+  }
+
+  /**
+   * Runs a script, and holds the process meanwhile. With few promises, as each costs a good part of what all else does here.
+   *
+   * @param whole whether the text is sent whether or not the server knows it
+   * @returns undefined when the server answers, but can do nothing with what it holds
+   */
+  #call<T>(script: Script, keys: number, args: readonly string[], read: (reply: unknown) => T, whole = false): Promise<T | undefined> {
+    this.#hold()
+    return (whole ? this.#link.send(script, keys, args) : this.#link.call(script, keys, args)).then(
+      (reply) => {
+        this.#release()
+        return readable(reply, read)
+      },
+      async (error: unknown) => {
+        try {
+          if (!isForgotten(error)) throw error
+          return readable(await this.#link.send(script, keys, args), read)
+        } catch (failure) {
+          if (!isOfKey(failure)) throw failure
+          return undefined
+        } finally {
+          this.#release()
+        }
+      },
+    )
   }
 
   #knownOf(policy: DecidedPolicy): Known {
@@ -112,9 +135,10 @@ export class RedisDecider implements Decider {
     return known
   }
 
-  #keysOf({ suffixes }: ServerAlgorithm, policy: string, question: Question): string[] {
-    const key = this.#keys.decided(policy, question.key)
-    return suffixes === undefined ? [key] : suffixes(question).map((suffix) => key + suffix)
+  #addKeys(algorithm: ServerAlgorithm, policy: string, question: Question, list: string[]): void {
+    const name = this.#keys.decided(policy, question.key)
+    if (algorithm.keys === undefined) list.push(name)
+    else algorithm.keys(question, name, list)
   }
 
   #hold(): void {
@@ -124,7 +148,7 @@ export class RedisDecider implements Decider {
     this.#link.hold()
   }
 
-  readonly #release = (): void => {
+  #release(): void {
     if (--this.#inFlight > 0 || this.#releasing) return
     this.#releasing = true
     this.#clock.setTimeout(() => {
@@ -136,7 +160,26 @@ export class RedisDecider implements Decider {
   }
 }
 
-function argsOf(algorithm: ServerAlgorithm, question: Question, request: Decide): string[] {
-  const { units, limit } = question
-  return [String(units), limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit), ...algorithm.args(question, request)]
+function addArgs(algorithm: ServerAlgorithm, question: Question, request: Decide, list: string[]): void {
+  list.push(String(question.units), limitText(question.limit))
+  algorithm.args(question, request, list)
+}
+
+function limitText(limit: number): string {
+  return limit === Number.POSITIVE_INFINITY ? 'inf' : String(limit)
+}
+
+function readable<T>(reply: unknown, read: (reply: unknown) => T): T | undefined {
+  try {
+    return read(reply)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a script failed over what the key holds, and not since the server is in no state to run it. */
+function isOfKey(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { message } = error
+  return /^WRONGTYPE|^ERR .*user_script/.test(message) && !/OOM|READONLY|MISCONF|NOREPLICAS|MASTERDOWN|NOPERM|can't run/.test(message)
 }

@@ -8,6 +8,8 @@ import type { Client, ClusterClient } from './template.ts'
 export class Sockets {
   readonly #clients: () => Iterable<Client>
   #held = 0
+  /** What holds back what is sent. */
+  readonly #gathered: NonNullable<Client['stream']>[] = []
 
   constructor(clients: () => Iterable<Client>) {
     this.#clients = clients
@@ -28,6 +30,25 @@ export class Sockets {
     if (--this.#held === 0) this.#applyAll()
   }
 
+  /**
+   * Has everything that is sent until the end of this turn of the event loop go out in one piece: a write for each of many commands
+   * costs the process more than all else that it does for them.
+   */
+  gather(): void {
+    if (this.#gathered.length > 0) return
+    for (const { stream } of this.#clients()) {
+      if (!stream?.cork) continue
+      stream.cork()
+      this.#gathered.push(stream)
+    }
+    if (this.#gathered.length > 0) process.nextTick(this.#sendGathered)
+  }
+
+  readonly #sendGathered = (): void => {
+    for (const stream of this.#gathered) stream.uncork?.()
+    this.#gathered.length = 0
+  }
+
   #applyAll(): void {
     for (const client of this.#clients()) this.#apply(client)
   }
@@ -42,7 +63,8 @@ export class Sockets {
 
 /** Sockets of the one connection to a server. */
 export function serverSockets(client: Client): Sockets {
-  const sockets = new Sockets(() => [client])
+  const clients = [client]
+  const sockets = new Sockets(() => clients)
   sockets.watch(client)
   return sockets
 }

@@ -23,7 +23,14 @@ export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | strin
 export interface Client extends ScriptRunner, GuardedClient {
   readonly status: string
   readonly stream?:
-    | (GuardedStream & { readonly bytesRead?: number; readonly connecting?: boolean; ref?(): unknown; unref?(): unknown })
+    | (GuardedStream & {
+        readonly bytesRead?: number
+        readonly connecting?: boolean
+        ref?(): unknown
+        unref?(): unknown
+        cork?(): void
+        uncork?(): void
+      })
     | null
   connect(): Promise<unknown>
   disconnect(): void

@@ -104,12 +104,12 @@ export class Chunk {
     return this.#blockKeys.concat(...this.#groups.flatMap(({ counters, cells }) => [counters, cells]), this.#entryKeys)
   }
 
-  addEntry(place: number, { policy, cells, atMost, epoch, ask }: SyncEntry, label: string, name: string): void {
+  addEntry(place: number, { policy, cells, epoch, ask }: SyncEntry, label: string, name: string): void {
     const policyPlace = this.#policy(policy)
     this.#characters += label.length
     const [cell] = cells
     const rare = epoch !== undefined || ask === true
-    const simple = policy.cells === 1 && cells.length === 1 && atMost === undefined && name === label && !rare
+    const simple = policy.cells === 1 && cells.length === 1 && name === label && !rare
     if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
 
     if (policy.cells > 1) this.#kind = kindOf(policy)
@@ -121,8 +121,11 @@ export class Chunk {
       this.#entryKeys.push(...keys)
       this.#rare = { ...this.#rare, [this.#entries.length]: [epoch ?? 0, keys.length, ask ? 1 : 0] }
     }
-    this.#entries.push(policyPlace.number, found ? 0 : label, atMost ?? -1, cells.length)
-    for (const { ordinal, taken, given } of cells) this.#entries.push(ordinal, units(taken), units(given))
+    this.#entries.push(policyPlace.number, found ? 0 : label, cells.length)
+    for (const { ordinal, taken, given, refused = 0, level = 0 } of cells) {
+      this.#entries.push(ordinal, units(taken), units(given))
+      if (policy.drain !== undefined) this.#entries.push(units(refused), units(level))
+    }
     if (policy.cells > 1) this.#entryKeys.push(windowKey(this.#keys, policyPlace.name, name))
     else {
       const all = cells.map(({ ordinal }) => intervalKeys(this.#keys, policyPlace.name, ordinal))

@@ -76,7 +76,6 @@ export function parseLease(value: unknown): SyncResult {
   if ((tail !== '0' && tail !== '1') || (manual !== '' && manual !== '1') || rest.length > 0) throw replyError('a lease')
   return {
     cells: [],
-    granted: true,
     blocked: parseRemaining(blocked),
     ...(manual === '1' && { manual: true }),
     lease: {

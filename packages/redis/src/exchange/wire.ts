@@ -99,7 +99,10 @@ export function parseTime(seconds: unknown, microseconds: unknown): number {
 /** The last moment of a `Date`. */
 const LAST_TIME = 8.64e15
 
-/** `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket `ordinal,taken,given,level`. */
+/**
+ * `ordinal,taken,given,…`, or `ordinal;taken,taken,…` for cells that follow each other, when nothing was given back; of a bucket
+ * `ordinal,taken,given,level`, and `,refused` where there is any.
+ */
 export function parseCells(text: string): Cell[] {
   if (text === '') return []
   const [first, following, ...rest] = text.split(';', 3)
@@ -111,9 +114,10 @@ export function parseCells(text: string): Cell[] {
     return units.map((taken, place) => ({ ordinal: (ordinal + place) as Ordinal, taken: parseUnits(taken), given: 0 }))
   }
   const numbers = text.split(',', 3 * MOST_CELLS + 1)
-  if (numbers.length === 4) {
-    const [ordinal, taken, given, level] = numbers
-    return [{ ordinal: parseWhole(ordinal) as Ordinal, taken: parseUnits(taken), given: parseUnits(given), level: parseUnits(level) }]
+  if (numbers.length === 4 || numbers.length === 5) {
+    const [ordinal, taken, given, level, refused] = numbers
+    const cell = { ordinal: parseWhole(ordinal) as Ordinal, taken: parseUnits(taken), given: parseUnits(given), level: parseUnits(level) }
+    return [refused === undefined ? cell : { ...cell, refused: parseUnits(refused) }]
   }
   if (numbers.length % 3 !== 0) throw replyError('a cell')
   const cells: Cell[] = []
@@ -123,15 +127,15 @@ export function parseCells(text: string): Cell[] {
   return cells
 }
 
-/** `granted|blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
+/** `blocked|cells`, and perhaps `|by hand|newer reset`; or just the units taken in the one cell that was sent. */
 export function parseResult(value: unknown, sent: readonly Cell[]): SyncResult {
   const [only] = sent
   if (typeof value === 'number' && only !== undefined) {
-    return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0, granted: true }
+    return { cells: [{ ordinal: only.ordinal, taken: parseUnits(value), given: 0 }], blocked: 0 }
   }
-  const [granted, blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 6) : []
-  if ((granted !== '0' && granted !== '1') || cells === undefined) throw replyError('a result')
-  return { cells: parseCells(cells), blocked: parseRemaining(blocked), granted: granted === '1', ...parseRare(rest) }
+  const [blocked, cells, ...rest] = typeof value === 'string' ? value.split('|', 5) : []
+  if (cells === undefined) throw replyError('a result')
+  return { cells: parseCells(cells), blocked: parseRemaining(blocked), ...parseRare(rest) }
 }
 
 /** Whether a block was set by hand, and a reset: `1` or nothing, and its moment or nothing. Most are without both. */

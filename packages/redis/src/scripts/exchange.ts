@@ -13,12 +13,12 @@ import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
  * ARGV[1], JSON: node, sequence, sequenceTtl, now (the nodes' time, or nothing), prefix (of the bucket's keys), channel (or
  * false), policies [id, width, cells, limit, hot, ttl, and of a bucket: drain, maxDebt or false], blocks [policy, label, kind, remaining, the key's last reset or 0, 1 when
  * set by hand or 0, and of one that may grow: factor, max, memory; of a reset: how many keys are of it], plain entries as one flat list of groups: policy, ordinal, how many, and for each the units taken as
- * a text; other entries as one flat list: policy, label (0 when the Redis key holds it), atMost or -1, number of cells, and
- * for each ordinal, taken, given; rare: false, or of the entries that need it, by their place in that list: the key's last
+ * a text; other entries as one flat list: policy, label (0 when the Redis key holds it), number of cells, and
+ * for each ordinal, taken, given and, of a bucket, refused, level; rare: false, or of the entries that need it, by their place in that list: the key's last
  * reset or 0, how many keys are of that, 1 to ask the other nodes or 0.
  *
  * Reply: seconds, microseconds, sequence before, then for each block its remaining time, and for each entry, plain ones first,
- * `granted|blocked|cells`, and where needed `|1 when blocked by hand|a reset that the node has not heard of`; cells being `ordinal,taken,given,…` or `ordinal;taken,taken,…`, or just the units taken when there
+ * `blocked|cells`, and where needed `|1 when blocked by hand|a reset that the node has not heard of`; cells being `ordinal,taken,given,…` or `ordinal;taken,taken,…`, or just the units taken when there
  * is nothing else to say: the script's time goes mostly into making texts. At the end, when something could not be read, a list
  * of names.
  */
@@ -190,25 +190,27 @@ plain(request.plain)
 local entries = request.entries
 local place, final = 1, #entries
 while place <= final do
-  local policy, label, atMost, count = policies[entries[place]], entries[place + 1], entries[place + 2], entries[place + 3]
+  local policy, label, count = policies[entries[place]], entries[place + 1], entries[place + 2]
+  local size = policy[7] and 5 or 3
   local rare = request.rare and request.rare[tostring(place - 1)]
   local epoch = rare and rare[1] or 0
   local member, newer
   if epoch > 0 then resetKey(policy, label, epoch, rare[2]) end
   if rare and rare[3] == 1 then announce(askNews, policy, label, '') end
-  if blocks then member = policy[1] .. '\\n' .. labelOf(label, policy, KEYS[at + 1], policy[3] == 1 and count > 0 and textOfOrdinal(entries[place + 4]) or nil) end
-  if resets then newer = newerReset(policy, member, count > 0 and entries[place + 4], epoch) end
+  if blocks then member = policy[1] .. '\\n' .. labelOf(label, policy, KEYS[at + 1], policy[3] == 1 and count > 0 and textOfOrdinal(entries[place + 3]) or nil) end
+  if resets then newer = newerReset(policy, member, count > 0 and entries[place + 3], epoch) end
   epochNow = newer or epoch > 0 and epoch or nil`,
     // Counted before a reset: nothing of it is written.
     `  if newer then
-    for i = place + 4, place + 1 + 3 * count, 3 do entries[i + 1], entries[i + 2] = 0, 0 end
+    for i = place + 3, place + 2 + size * count, size do
+      for part = 1, size - 1 do entries[i + part] = 0 end
+    end
   end
-  local granted, text = (policy[3] == 1 and fixed or sliding)(policy, label, atMost, count, entries, place + 4)
-  if newer then granted = atMost < 0 end
+  local text = (policy[3] == 1 and fixed or sliding)(policy, label, count, entries, place + 3)
   local left = blocks and blocks.left(member) or 0
   local more = (newer or left > 0 and blocks.byHand(member)) and '|' .. (left > 0 and blocks.byHand(member) and '1' or '') .. '|' .. (newer and number(newer) or '') or ''
-  reply[#reply + 1] = (granted and '1|' or '0|') .. number(left) .. '|' .. text .. more
-  place = place + 4 + 3 * count
+  reply[#reply + 1] = number(left) .. '|' .. text .. more
+  place = place + 3 + size * count
 end
 
 reply[3] = ${SEQUENCE_BEFORE}

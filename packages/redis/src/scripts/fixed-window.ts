@@ -177,38 +177,25 @@ end
         reply[#reply + 1] = taken
       else
         local byHand = left > 0 and blocks.byHand(member)
-        reply[#reply + 1] = '1|' .. number(left) .. '|' .. ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given) .. ((newer or byHand) and '|' .. (byHand and '1' or '') .. '|' .. (newer and number(newer) or '') or '')
+        reply[#reply + 1] = number(left) .. '|' .. ordinalText .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given) .. ((newer or byHand) and '|' .. (byHand and '1' or '') .. '|' .. (newer and number(newer) or '') or '')
       end
     end
     at, place = at + 2 * count, place + count + 1
   end
 end
 
-local function fixed(policy, label, atMost, count, entries, place)
-  local granted = true
-  local key = KEYS[at + 1]
+local function fixed(policy, label, count, entries, place)
   local cells = count == 0 and {} or call('MGET', unpack(KEYS, at + count + 1, at + 2 * count))
-  if atMost >= 0 then
-    for i = 1, count do
-      local allTaken, allGiven, ownTaken, ownGiven = read(cells[i])`,
-  // What can't be read is lost.
-  `      if not allTaken then allTaken, allGiven, ownTaken, ownGiven = 0, 0, 0, 0 end
-      local more = math.max(0, entries[place + 3 * i - 2] - ownTaken)
-      local total = allTaken - allGiven + more - math.max(0, entries[place + 3 * i - 1] - ownGiven)
-      if more > 0 and total > atMost then granted = false end
-    end
-  end
   local texts = {}
   for i = 1, count do
     local ordinal, taken, given = entries[place + 3 * i - 3], entries[place + 3 * i - 2], entries[place + 3 * i - 1]
-    if not granted then taken, given = 0, 0 end
     local expiry, running = expiryOf(policy, ordinal)
     local cell = i == 1 and cells[1] or call('MGET', KEYS[at + count + i])[1]
     taken, given = write(policy, label, KEYS[at + i], KEYS[at + count + i], cell, ordinal, expiry, running, taken, given)
     texts[i] = textOfOrdinal(ordinal) .. ',' .. textOfCount(taken) .. ',' .. textOfCount(given)
   end
   at = at + 2 * count
-  return granted, table.concat(texts, ','), key, textOfOrdinal(entries[place] or 0)
+  return table.concat(texts, ',')
 end
 `,
 ].join('\n')

@@ -21,7 +21,12 @@ export async function run(client: ScriptRunner, { sha, source }: Script, keys: r
   try {
     return await client.evalsha(sha, keys.length, ...keys, argument)
   } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+    if (!isForgotten(error)) throw error
     return await client.eval(source, keys.length, ...keys, argument)
   }
+}
+
+/** Whether a server says that it does not know a script. */
+export function isForgotten(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT')
 }

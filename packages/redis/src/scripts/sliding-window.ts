@@ -110,7 +110,7 @@ end
   return list, windowEnd, allTaken - allGiven
 end
 
-function sliding(policy, label, atMost, count, entries, place)
+function sliding(policy, label, count, entries, place)
   local id, width, span, limit, hot, ttl = policy[1], policy[2], policy[3], policy[4], policy[5], policy[6]
   at = at + 1
   local hash = KEYS[at]
@@ -146,12 +146,11 @@ function sliding(policy, label, atMost, count, entries, place)
       if ordinal > windowEnd - span then net = net + moreTaken - moreGiven end
       changed = true
     end
-  end
-  local granted = not (atMost >= 0 and units > 0 and net > atMost)`,
+  end`,
   // Nodes whose counts are lost hear that the total is too small, and send theirs again.
   `  local news = #lost > losses
 
-  if granted and changed then
+  if changed then
     local opened, ownOpened = false, false
     for _, more in ipairs(grown) do
       local spot, found = find(list, more[1])
@@ -193,7 +192,7 @@ function sliding(policy, label, atMost, count, entries, place)
   while first > 3 and list[first - 3] > newest - span do first = first - 3 end
   local text = textOf(list, first, final)
   if news then announceTotal(policy, labelOf(label, policy, hash), text) end
-  return granted, text, hash
+  return text
 end
 `,
 ].join('\n')

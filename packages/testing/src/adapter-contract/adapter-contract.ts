@@ -5,6 +5,7 @@ import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
 import { centralCases } from './central.ts'
 import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
+import { holdingCases } from './holding.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
 import { refundCases } from './refunds.ts'
@@ -47,6 +48,7 @@ export function adapterContract<Req>(
     ...algorithmCases,
     ...timeCases,
     ...centralCases,
+    ...holdingCases,
     ...keyCases,
     ...answerCases,
     ...refundCases,

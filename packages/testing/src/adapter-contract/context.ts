@@ -4,7 +4,7 @@ import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 
 /** What the cases need of a throttler, whatever requests it is for. */
-export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'reset' | 'usage' | 'close'> {
+export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'reset' | 'usage' | 'waiting' | 'close'> {
   peek(key: string): Decision
   update(policies: readonly PolicyOptions[]): void
 }

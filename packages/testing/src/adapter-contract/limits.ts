@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createThrottler, leakyBucket, memoryStore, tokenBucket } from '@weir/core'
+import { createThrottler, memoryStore, tokenBucket } from '@weir/core'
 import { paths } from '@weir/core/http'
 import { type AdapterCase, type AdapterClient, contextOf } from './context.ts'
 
@@ -93,19 +93,6 @@ export const limitCases: readonly AdapterCase[] = [
       // A hundredth of a year, give or take the time that the requests took.
       const wait = Number(third?.headers['retry-after'])
       assert.ok(Math.abs(wait - 315_360) < 60, `Retry-After: ${wait}`)
-    },
-  },
-  {
-    title: 'refuses a leaky bucket by which requests would have to wait',
-    async run(context) {
-      const bucket = { name: 'paced', limit: 10, interval: '1s', coordination: 'local' }
-      await assert.rejects(
-        async () => context.start({ ...bucket, algorithm: leakyBucket({ burst: 5, immediate: 2 }) }),
-        (error: Error & { code?: string }) =>
-          error.code === 'WEIR_INVALID_OPTION' && /"paced" has leakyBucket\(\).*300 ms.*immediate: 5/.test(error.message),
-      )
-      const client = await context.start({ ...bucket, algorithm: leakyBucket({ burst: 1, immediate: 1 }) })
-      assert.equal((await client.send('/')).status, 200)
     },
   },
   {

@@ -1,4 +1,5 @@
 import type { Clock, PolicyOptions, Store, ThrottlerOptions } from '@weir/core'
+import type { SyncReply, SyncRequest } from '@weir/core/sync'
 import type { Balancing } from '../load/balancing.ts'
 import type { Load } from '../load/load.ts'
 import type { FaultPlan } from '../network/fault.ts'
@@ -84,6 +85,12 @@ export interface Scenario {
    * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true, but false with leases: units come back.
    */
   readonly shortcut?: boolean
+  /**
+   * Sees each exchange that the store has handled, at that moment.
+   *
+   * @param time - of the store's clock, milliseconds since the Unix epoch
+   */
+  readonly handled?: (nodeId: string, request: SyncRequest, reply: SyncReply, time: number) => void
 }
 
 /** A scenario in one line, for messages: with it and the seed a run can be repeated. */

@@ -13,6 +13,7 @@ import { manualClock } from '../time/manual-clock.ts'
 import { VirtualTime } from '../time/virtual-time.ts'
 import { Cluster } from './cluster.ts'
 import type { ClusterNode } from './cluster-node.ts'
+import { loaded } from './loaded.ts'
 import type { NodeDecision, Scenario } from './scenario.ts'
 import { BlockWatch, UnblockWatch } from './watches.ts'
 
@@ -92,7 +93,14 @@ class Simulation {
     this.#watch = scenario.watch && new Set(scenario.watch)
     this.#waits = scenario.waits ?? this.#policy.coordination === 'leases'
     this.#timeBlocks = scenario.timeBlocks ?? false
-    if (isLeaky(this.#policy)) this.#store.handled = (request, reply) => this.#compare(request, reply)
+    const { handled } = scenario
+    const compared = isLeaky(this.#policy)
+    if (compared || handled !== undefined) {
+      this.#store.handled = (request, reply, nodeId) => {
+        handled?.(nodeId, request, reply, this.#store.serverClock.now())
+        if (compared) this.#compare(request, reply)
+      }
+    }
     this.#store.observer = (_node, { entries, blocks }) => {
       const now = this.#store.serverClock.now()
       for (const { key } of entries) this.#count(key, now)
@@ -103,6 +111,7 @@ class Simulation {
   async run(): Promise<SimulationResult> {
     const { intervals, warmup = 2, nodes = 3, boot = 2000, faults } = this.#scenario
     const count = warmup + intervals
+    await loaded(this.#scenario.policy)
     this.#cluster.boot(nodes, boot / 2)
     const list = faults?.plan({ random: this.#random.stream('faults'), intervals: count, nodes }) ?? []
     this.#cluster.plan(list)

@@ -22,7 +22,6 @@ export const bucketCases: readonly ContractCase[] = [
       assert.equal(levelOf(await a.count(policy, 'k', [cell(now - 2, 30)])), 10)
       const result = await b.count(policy, 'k', [cell(now - 1, 5), cell(now, 7)])
       assert.deepEqual(result.cells, [{ ordinal: now, taken: 42, given: 0, level: 22 }])
-      assert.equal(result.granted, true)
       assert.deepEqual((await b.count(policy, 'k', [cell(now, 0)])).cells, result.cells)
       assert.equal(levelOf(await b.count(policy, 'other', [cell(now, 0)])), 0)
     },
@@ -70,6 +69,31 @@ export const bucketCases: readonly ContractCase[] = [
       const refused = await a.count(policy, 'k', [cell(now, 55)])
       assert.deepEqual([refused.epoch, levelOf(refused)], [epoch, 0])
       assert.equal(levelOf(await b.countSince(policy, 'k', 3, epoch)), 3)
+    },
+  },
+  {
+    title: 'what a node knows to be in a bucket is taken up where it was lost, and nothing counts twice',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      assert.equal(levelOf(await a.count(policy, 'k', [{ ...cell(now - 1, 0), level: 70 }])), 60)
+      // Units of before are among those that were known; units of after are not.
+      assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20)])), 60)
+      assert.equal(levelOf(await b.count(policy, 'k', [cell(now - 1, 20), cell(now, 3)])), 63)
+      // What others know of it may be less.
+      assert.equal(levelOf(await b.count(policy, 'k', [{ ...cell(now, 3), level: 50 }])), 63)
+      assert.deepEqual((await a.count(policy, 'k', [cell(now, 0)])).cells, [{ ordinal: now, taken: 23, given: 0, level: 63 }])
+    },
+  },
+  {
+    title: 'units that were refused are told, count once, and are in no bucket',
+    async run(context) {
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      const now = context.ordinal(policy)
+      await a.count(policy, 'k', [{ ...cell(now, 5), refused: 8 }])
+      await a.count(policy, 'k', [{ ...cell(now, 5), refused: 8 }])
+      const { cells } = await b.count(policy, 'k', [{ ...cell(now, 0), refused: 30 }])
+      assert.deepEqual(cells, [{ ordinal: now, taken: 5, given: 0, level: 5, refused: 38 }])
     },
   },
   {

@@ -37,9 +37,9 @@ export class ContractNode {
   }
 
   /** Sends one key's cells. A number stands for units taken in the running cell. */
-  async count(policy: StorePolicy, key: string, cells: number | readonly Cell[], atMost?: number): Promise<SyncResult> {
+  async count(policy: StorePolicy, key: string, cells: number | readonly Cell[]): Promise<SyncResult> {
     const sent = typeof cells === 'number' ? [cell(ordinalAt(this.#now(), policy.width), cells)] : cells
-    const reply = await this.sync({ entries: [{ policy, key, cells: sent, ...(atMost !== undefined && { atMost }) }] })
+    const reply = await this.sync({ entries: [{ policy, key, cells: sent }] })
     return defined(reply.results[0])
   }
 

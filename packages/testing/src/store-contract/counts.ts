@@ -142,19 +142,6 @@ export const countCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a conditional increment is applied whole or not at all',
-    async run(context) {
-      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await a.count(policy, 'k', 8)
-      const refused = await b.count(policy, 'k', 3, 10)
-      assert.deepEqual([refused.granted, net(refused)], [false, 8])
-      const granted = await b.count(policy, 'k', 2, 10)
-      assert.deepEqual([granted.granted, net(granted)], [true, 10])
-      assert.equal((await b.count(policy, 'k', 2, 9)).granted, true, 'what is counted already is not refused')
-      assert.equal(net(await a.count(policy, 'k', 0)), 10)
-    },
-  },
-  {
     title: 'what was lost is whole again once the nodes have sent their counts again',
     needs: ['lose'],
     async run(context) {

@@ -45,8 +45,8 @@ class Asking {
     return { policy, key, kind, units, limit, at: this.#now() }
   }
 
-  send(request: Decide): Promise<readonly Verdict[]> {
-    return this.#decider.decide(request)
+  async send(request: Decide): Promise<readonly Verdict[]> {
+    return defined(await this.#decider.decide(request))
   }
 
   async take(policy: DecidedPolicy, key: string, units: number, limit?: number): Promise<Verdict> {
@@ -56,6 +56,12 @@ class Asking {
   async tell(kind: 'add' | 'give-back' | 'reset', policy: DecidedPolicy, key: string, units: number): Promise<void> {
     await this.send(this.request([this.question(policy, key, units, kind)]))
   }
+}
+
+/** When units were taken, as a node tells: by its cell, or from then on, or a little later where that must not be before a window's begin. */
+function takenAt({ policy: { step, parameters }, at }: Question): number {
+  if (step.width?.(parameters) !== undefined) return at
+  return at + (step.sinceStart === true ? 5_000 : -5_000)
 }
 
 let made = 0
@@ -114,8 +120,7 @@ export const decisionCases: readonly ContractCase[] = [
         assert.ok(before - after > 0.9, `${name}: a charge of 1 leaves ${after} of ${before}`)
         await a.send({ ...add, again: true })
         assert.ok(Math.abs((await left()) - after) < 0.1, name)
-        // From when it was taken on, or a little later where that must not be before a window's beginning.
-        const at = question.at + (policy.step.sinceStart === true ? 5_000 : -5_000)
+        const at = takenAt(question)
         const back = a.request([{ ...question, kind: 'give-back', at }])
         await a.send(back)
         const then = await left()
@@ -133,7 +138,7 @@ export const decisionCases: readonly ContractCase[] = [
         if (name === 'tokenBucket()' && policy.parameters.length === 4) return
         await b.take(policy, 'k', 5)
         const question = a.question(policy, 'k', 2)
-        const at = question.at + (policy.step.sinceStart === true ? 5_000 : -5_000)
+        const at = takenAt(question)
         const lost = a.request([question])
         const back = (of: number) => a.send(a.request([{ ...question, kind: 'give-back', at }], { of, again: true }))
         await back(lost.sequence)

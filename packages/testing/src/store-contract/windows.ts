@@ -40,19 +40,6 @@ export const windowCases: readonly ContractCase[] = [
     },
   },
   {
-    title: 'a conditional increment looks at the whole window',
-    async run(context) {
-      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      const now = context.ordinal(policy)
-      await a.count(policy, 'k', [cell(now - 3, 8), cell(now - 4, 50)])
-      const refused = await b.count(policy, 'k', [cell(now, 3)], 10)
-      assert.deepEqual([refused.granted, net(refused)], [false, 8])
-      const granted = await b.count(policy, 'k', [cell(now, 2)], 10)
-      assert.deepEqual([granted.granted, net(granted)], [true, 10])
-      assert.equal((await b.count(policy, 'k', [cell(now, 2)], 9)).granted, true, 'what is counted already is not refused')
-    },
-  },
-  {
     title: 'a window is announced when it is nearly full and when it is full, and again when units still come, but not at once',
     needs: ['announcements'],
     async run(context) {

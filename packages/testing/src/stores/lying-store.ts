@@ -137,21 +137,7 @@ function fails(): never {
 
 /** An object whose properties throw when they are read. */
 function throwing(): object {
-  const names = [
-    'time',
-    'results',
-    'blocks',
-    'heartbeat',
-    'cells',
-    'blocked',
-    'granted',
-    'ordinal',
-    'taken',
-    'given',
-    'nodes',
-    'type',
-    'key',
-  ]
+  const names = ['time', 'results', 'blocks', 'heartbeat', 'cells', 'blocked', 'ordinal', 'taken', 'given', 'nodes', 'type', 'key']
   return Object.defineProperties(
     {},
     Object.fromEntries([...names, 'policyId', 'length', 'message', 'code', 'then'].map((name) => [name, { get: fails, enumerable: true }])),

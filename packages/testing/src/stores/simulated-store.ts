@@ -57,7 +57,7 @@ export class SimulatedStore implements Store {
   /** Called for each exchange that a node sends. */
   observer: SyncObserver | undefined
   /** Called for each exchange that the store has handled, at that moment. */
-  handled: ((request: SyncRequest, reply: SyncReply) => void) | undefined
+  handled: ((request: SyncRequest, reply: SyncReply, nodeId: string) => void) | undefined
   readonly #options: SimulatedStoreOptions
   readonly #time: VirtualTime
   readonly #random: SeededRandom
@@ -178,7 +178,7 @@ export class SimulatedStore implements Store {
           return
         }
         const reply = this.#hub.exchange(node.id, copy)
-        this.handled?.(copy, reply)
+        this.handled?.(copy, reply, node.id)
         down.send(
           () => {
             if (this.#partitioned.has(node.id)) return

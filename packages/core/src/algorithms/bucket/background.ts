@@ -1,35 +1,28 @@
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, TAG, TOLD } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
+import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, COUNTDOWN, GLOBAL, HELLO, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
-import { BUCKET_PARTS, type Cell, type StorePolicy, type SyncEntry, type SyncResult, type TotalAnnouncement } from '../../store/contract.ts'
-import { type Ordinal, spanEnd, startOf } from '../../time/intervals.ts'
+import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
+import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
-import { threshold } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
-import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
+import type { ScanOptions, SharedSite, StoreExchange } from '../shared/site.ts'
+import { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
+import { Levels } from './levels.ts'
+import { dueAt, freeAt, LEAST_PART, SOFT_PART, softAge, spreadOver } from './pace.ts'
+import { type Shape, SoftDrop } from './soft-drop.ts'
 import { drained, drainTime, ROUNDING } from './step.ts'
+import { type BetweenNodes, StorePolicies } from './store-policies.ts'
 
-/** Of a key's record: units in its bucket as far as known, and when they were on the monotonic clock. KNOWN: own ones since the last look. */
-const LEVEL = 3
-const AT = 4
-/** Cells of an interval: what one of them lets run out is what an exchange is off by. None is shorter than `SHORTEST_CELL` ms. */
-const CELLS = 1000
-const SHORTEST_CELL = 5
 const SCAN_STEP = 5_000
-/** A node tells of this part of a bucket, divided by the nodes, even where there is room for much more. */
-const LEAST_PART = 0.05
-const DIVISOR = 2
 /** What is held back is sent when it is nearly so old as a bucket takes to run out. */
 const OLD = 0.9
 /** Sums of fractions differ by less than this part. */
 const SUMS = 1e-9
 /** A store's cell may be so far ahead of this node's time, in milliseconds. */
 const AHEAD = 1_000
-/** Limits of keys of their own whose policies are kept. */
-const MOST_LIMITS = 100
 
 /**
  * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
@@ -44,31 +37,39 @@ export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
   override readonly jitter: boolean = true
   readonly #keys = new SlotMap<BucketKey>()
-  readonly #policies = new Map<number, StorePolicy>()
-  readonly #maxDebt: number | undefined
+  readonly #levels: Levels
+  readonly #policies: StorePolicies
+  readonly #alone: Alone
+  readonly #soft: boolean
+  readonly #random: () => number
   // Read on the request path; see `LocalBucket`.
   protected interval: number
   protected rate: number
   /** What a bucket holds; less than 0 while some key has a limit of its own. */
   protected capacity: number
-  #markedLevel = 0
-  #markedAt = 0
 
-  constructor(site: SharedSite, exchange: Exchange, maxDebt?: number) {
-    const { id, interval, limit } = site.policy
-    const width = Math.max(SHORTEST_CELL, interval / CELLS)
-    const cells = Math.ceil(interval / width)
-    super(site, exchange, bucketPolicy({ id, width, cells, ttl: 2 * interval }, limit, site.most(limit), interval, maxDebt))
-    this.#maxDebt = maxDebt
+  constructor(site: SharedSite, exchange: StoreExchange, { maxDebt, soft = false }: BetweenNodes) {
+    const { interval, limit } = site.policy
+    const policies = new StorePolicies(site, maxDebt)
+    super(site, exchange, policies.of(limit))
+    this.#policies = policies
+    this.#levels = new Levels(site, interval, maxDebt)
+    this.#alone = new Alone(site, exchange, this.#levels, this.time)
+    this.#soft = soft
+    this.#random = exchange.random
     this.interval = interval
     this.rate = limit
     this.capacity = site.limited ? -1 : site.most(limit)
   }
 
+  override get wakeAt(): number {
+    return Number.POSITIVE_INFINITY
+  }
+
   override adopt(now: number): void {
     const { limit } = this.policy
-    this.#policies.clear()
-    this.storePolicy = this.#made(limit)
+    this.#policies.forget()
+    this.storePolicy = this.#policies.of(limit)
     this.rate = limit
     this.capacity = this.site.limited ? -1 : this.site.most(limit)
     this.invalidate(now, false)
@@ -77,22 +78,6 @@ export class BackgroundBucket extends GatedMeter {
   override recheck(slot: number): void {
     this.capacity = this.site.limited ? -1 : this.site.most(this.rate)
     super.recheck(slot)
-  }
-
-  /** What the store is told of a policy for a key of this limit: its bucket runs out at another pace. */
-  #policyFor(slot: number): StorePolicy {
-    const limit = this.site.limitOf(slot)
-    if (limit === this.policy.limit) return this.storePolicy
-    let policy = this.#policies.get(limit)
-    if (policy === undefined) {
-      if (this.#policies.size >= MOST_LIMITS) this.#policies.clear()
-      this.#policies.set(limit, (policy = this.#made(limit)))
-    }
-    return policy
-  }
-
-  #made(limit: number): StorePolicy {
-    return bucketPolicy(this.storePolicy, limit, this.site.most(limit), this.interval, this.#maxDebt)
   }
 
   // The request path. Of a record, `fields[base]` counts the units since the last look, `fields[base + 1]` how many of them need none.
@@ -135,53 +120,34 @@ export class BackgroundBucket extends GatedMeter {
   override add(slot: number, cost: number, now: number = 0): void {
     const { fields } = this.table
     const base = baseOf(slot)
-    this.#setLevel(slot, this.#level(slot, now) + cost, now)
+    this.#levels.set(slot, this.#levels.at(slot, now) + cost, now)
     fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
     this.admitted += cost
   }
 
   override mark(slot: number): number {
-    const { fields } = this.table
-    const base = baseOf(slot)
-    this.#markedLevel = fields[base + LEVEL] as number
-    this.#markedAt = fields[base + AT] as number
-    return fields[base + KNOWN] as number
+    this.#levels.mark(slot)
+    return this.table.fields[baseOf(slot) + KNOWN] as number
   }
 
   override untake(slot: number, mark: number, cost: number): void {
-    const base = baseOf(slot)
     super.untake(slot, mark, cost)
-    this.table.fields[base + LEVEL] = this.#markedLevel
-    this.table.fields[base + AT] = this.#markedAt
-  }
-
-  /** Units in the bucket as far as known. */
-  #level(slot: number, now: number): number {
-    const { fields } = this.table
-    const base = baseOf(slot)
-    return drained(fields[base + LEVEL] as number, now - (fields[base + AT] as number), this.site.limitOf(slot), this.interval)
-  }
-
-  #setLevel(slot: number, level: number, now: number): void {
-    const base = baseOf(slot)
-    const most = this.#maxDebt === undefined ? MOST_UNITS : this.site.most(this.site.limitOf(slot)) + this.#maxDebt
-    this.table.fields[base + LEVEL] = Math.min(most, level)
-    this.table.fields[base + AT] = now
+    this.#levels.restore(slot)
   }
 
   #at(slot: number): BucketKey {
     let key = this.#keys.get(slot)
-    if (key === undefined) this.#keys.set(slot, (key = new BucketKey()))
+    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#soft ? new SoftDrop() : undefined)))
     return key
   }
 
-  /** How long cells count, and how far apart those are that are sent as one; in cells. */
-  #spans(slot: number): { readonly span: number; readonly group: number } {
+  #most(slot: number): number {
+    return this.site.most(this.site.limitOf(slot))
+  }
+
+  #shape(slot: number): Shape {
     const limit = this.site.limitOf(slot)
-    const { width, cells } = this.storePolicy
-    if (limit === 0 || limit === Number.POSITIVE_INFINITY) return { span: cells, group: 1 }
-    const span = Math.max(1, Math.min(cells, Math.ceil(drainTime(this.site.most(limit), limit, this.interval) / width)))
-    return { span, group: Math.max(1, Math.floor(span / BUCKET_PARTS)) }
+    return { most: this.site.most(limit), drain: limit / this.interval, interval: this.interval }
   }
 
   /** Books what the request path counted into its cell. */
@@ -193,9 +159,10 @@ export class BackgroundBucket extends GatedMeter {
     const ordinal = this.ordinalOf(base)
     if (counted > 0) {
       fields[base + KNOWN] = 0
-      key.cells.add(ordinal, counted, this.#spans(slot).group)
+      key.cells.add(ordinal, counted, Math.max(0, this.#levels.at(slot, now) - counted), this.#policies.spans(this.site.limitOf(slot)))
       key.spanTaken += counted
-      if (key.guess !== undefined) this.#setGuess(key, sumOf(this.#guess(key, slot, now), counted / this.#share(key)), now)
+      key.forecast.add(counted)
+      this.#alone.add(key, slot, counted, now)
     }
     if (ordinal > this.ordinal) key.cells.moveBack(this.ordinal)
     fields[base + TAG] = this.tag
@@ -203,32 +170,19 @@ export class BackgroundBucket extends GatedMeter {
     return key
   }
 
-  #share({ share }: BucketKey): number {
-    return share.value(this.exchange.nodes)
-  }
-
-  #guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
-    return drained(guess, now - guessAt, this.site.limitOf(slot), this.interval)
-  }
-
-  #setGuess(key: BucketKey, guess: number, now: number): void {
-    key.guess = guess
-    key.guessAt = now
-  }
-
   protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
     const key = this.#refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     if (this.blockOf(slot, now) !== undefined || limit === 0) return false
-    const level = this.#level(slot, now)
+    const level = this.#levels.at(slot, now)
     const away = this.storeAway || key.away
     if (away) {
       if (count) key.awayAt = now
-      if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)
+      if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)
       if (this.policy.degraded === 'open') return true
       if (now < key.closedUntil) return false
-      return level + cost <= most + most * ROUNDING && this.#admitsAlone(key, slot, cost, now)
+      return level + cost <= most + most * ROUNDING && this.#alone.admits(key, slot, cost, now)
     }
     if (now < key.closedUntil) return false
     const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
@@ -237,14 +191,19 @@ export class BackgroundBucket extends GatedMeter {
       return false
     }
     if (key.guess !== undefined) {
-      if (this.#guess(key, slot, now) <= level) key.guess = undefined
+      if (this.#alone.guess(key, slot, now) <= level) key.guess = undefined
       else {
         // Others may not have told yet what they admitted meanwhile.
         if (count) this.wantExchange(slot, Math.max(now, this.exchange.recoveredAt + SETTLE), RESEND)
-        return this.#admitsAlone(key, slot, cost, now)
+        return this.#alone.admits(key, slot, cost, now)
       }
     }
     if (!count) return true
+    if (key.soft !== undefined && this.#isSoft(slot, key, level, now)) {
+      const admitted = key.soft.admits(this.#expected(slot, key, level, now), this.#shape(slot), this.#random())
+      if (admitted) this.#tellSoftly(slot, key, key.cells.unsent() + cost, now)
+      return admitted
+    }
     this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
     if (this.exchange.connected && idle) this.#countDown(slot, key, level, cost, now)
     return true
@@ -252,43 +211,44 @@ export class BackgroundBucket extends GatedMeter {
 
   #countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
-    const due = this.#dueAt(slot, key, level, unsent)
+    const due = this.#dueAt(slot, key, level, unsent, now)
     if (unsent + cost >= due || key.hello) this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
     else this.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
   /** Units that the store lacks at which they are sent. */
-  #dueAt(slot: number, key: BucketKey, level: number, unsent: number): number {
-    const live = this.exchange.nodes
-    const most = this.site.most(this.site.limitOf(slot))
-    const nodes = Math.min(3 * live, Math.max(live, 1 / key.share.value(live)))
-    const byRoom = threshold({ room: most - Math.max(0, level - unsent), inFlight: 0, nodes, extrapolated: 0, divisor: DIVISOR })
-    return Math.max(byRoom, (LEAST_PART * most) / nodes)
+  #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
+    const { most, drain } = this.#shape(slot)
+    const nodes = spreadOver(key.share, this.exchange.nodes)
+    return dueAt({ most, level, bare: key.forecast.bare(now, drain), others: key.forecast.others(now), unsent, nodes })
   }
 
-  /** Whether a request may pass that the store can't be asked about in time. */
-  #admitsAlone(key: BucketKey, slot: number, cost: number, now: number): boolean {
-    const { degraded, interval, spans } = this.policy
-    const limit = this.site.limitOf(slot)
-    if (degraded === 'closed') return false
-    if (degraded === 'published') {
-      if (now >= key.spanEnd) {
-        key.spanTaken = 0
-        key.spanEnd = this.time.monotonicAt(spanEnd(this.time.at(now), interval, spans))
-      }
-      return key.spanTaken + cost <= limit / spans / this.exchange.nodes
-    }
-    if (key.guess === undefined) this.#setGuess(key, this.#level(slot, now), now)
-    const share = this.#share(key)
-    // A node whose share is less than a unit admits one when the bucket has run out.
-    return this.#guess(key, slot, now) + cost / share <= Math.max(this.site.most(limit), Math.min(cost, 1) / share)
+  /** Whether requests are let in by chance, as more come than the limit's pace and the bucket is nearly full. */
+  #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
+    const shape = this.#shape(slot)
+    if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
+    return key.soft?.active(this.#expected(slot, key, level, now), shape, now) === true
+  }
+
+  /** The level with what others are likely to have admitted since it was known. */
+  #expected(slot: number, key: BucketKey, level: number, now: number): number {
+    const { drain } = this.#shape(slot)
+    return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
+  }
+
+  /** While requests are let in by chance, what is asked for has to be told too, though nothing is admitted. */
+  #tellSoftly(slot: number, key: BucketKey, unsent: number, now: number): void {
+    if (((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) !== 0 || !this.exchange.connected) return
+    const shape = this.#shape(slot)
+    if (now - key.sentAt >= softAge(shape) || unsent >= (SOFT_PART * shape.most) / spreadOver(key.share, this.exchange.nodes))
+      this.wantExchange(slot, now, COUNTDOWN)
   }
 
   override refuse(slot: number, cost: number, now: number): Refusal {
-    const key = this.#at(slot)
+    const key = this.#soft ? this.#refresh(slot, now) : this.#at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
-    const level = this.#level(slot, now)
+    const level = this.#levels.at(slot, now)
     // Also without the store: what is known to be full is full.
     if (now >= key.closedUntil && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
       this.#close(key, slot, level, now)
@@ -297,18 +257,20 @@ export class BackgroundBucket extends GatedMeter {
         this.blocks.startCooldown(slot, now, key.closedUntil)
       }
     }
+    if (key.soft !== undefined) {
+      key.cells.refuse(this.ordinal, cost, level, this.#policies.spans(limit))
+      if (key.soft.armed(now)) this.#tellSoftly(slot, key, key.cells.unsent(), now)
+    }
     return this.explain(slot, cost, now)
   }
 
   /** Refused until a tenth of the bucket is free: else each request at the limit would have to be told to all. */
   #close(key: BucketKey, slot: number, level: number, now: number): void {
     const limit = this.site.limitOf(slot)
-    key.closedUntil = now + drainTime(level - (this.site.most(limit) - this.#freeAt(limit)), limit, this.interval)
-  }
-
-  #freeAt(limit: number): number {
     const most = this.site.most(limit)
-    return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))
+    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), limit, this.interval)
+    key.forecast.close(key.closedUntil)
+    key.soft?.arm(key.closedUntil, this.interval)
   }
 
   override explain(slot: number, cost: number, now: number): Refusal {
@@ -318,33 +280,26 @@ export class BackgroundBucket extends GatedMeter {
     const units = Math.min(cost, most)
     const block = this.blockOf(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
-    const byLevel = drainTime(this.#level(slot, now) + units - most - (most * ROUNDING) / 2, limit, this.interval)
+    const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, limit, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
-      return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#opensAlone(key, slot, units, now)) }
-    const retryAfter = Math.max(byLevel, key.closedUntil - now)
+      return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
+    let retryAfter = Math.max(byLevel, key.closedUntil - now)
+    // Let in by chance: so long this node's part of the limit takes to bring as much.
+    if (retryAfter <= 0 && key.soft?.armed(now))
+      retryAfter = drainTime(units * spreadOver(key.share, this.exchange.nodes), limit, this.interval)
     return block === undefined
       ? { reason: 'limit', retryAfter }
       : { reason: 'cooldown', retryAfter: Math.max(block.until - now, retryAfter) }
   }
 
-  #opensAlone(key: BucketKey, slot: number, cost: number, now: number): number {
-    const { degraded } = this.policy
-    if (degraded === 'published') return Math.max(0, key.spanEnd - now)
-    if (degraded === 'closed') return Math.max(0, this.rollAt - now)
-    const limit = this.site.limitOf(slot)
-    const share = this.#share(key)
-    const most = Math.max(this.site.most(limit), Math.min(cost, 1) / share)
-    return drainTime(this.#guess(key, slot, now) + Math.min(most, cost / share) - most, limit, this.interval)
-  }
-
   override remaining(slot: number, now: number): number {
     const key = this.#keys.get(slot)
     if (key !== undefined && now < key.closedUntil) return 0
-    return Math.max(0, this.site.most(this.site.limitOf(slot)) - this.#level(slot, now))
+    return Math.max(0, this.#most(slot) - this.#levels.at(slot, now))
   }
 
   override resetAfter(slot: number, now: number): number {
-    return drainTime(this.#level(slot, now), this.site.limitOf(slot), this.interval)
+    return drainTime(this.#levels.at(slot, now), this.site.limitOf(slot), this.interval)
   }
 
   protected override sentAt(slot: number): number {
@@ -358,8 +313,9 @@ export class BackgroundBucket extends GatedMeter {
     const back = key.cells.giveBack(Math.min(takenIn, this.ordinal) as Ordinal, units)
     if (!(back > 0)) return
     const limit = this.site.limitOf(slot)
-    const wasFull = now < key.closedUntil || this.#level(slot, now) + 1 > this.site.most(limit)
-    this.#setLevel(slot, Math.max(0, this.#level(slot, now) - back), now)
+    const wasFull = now < key.closedUntil || this.#levels.at(slot, now) + 1 > this.site.most(limit)
+    this.#levels.set(slot, Math.max(0, this.#levels.at(slot, now) - back), now)
+    key.forecast.add(-back)
     this.#reopen(key, slot, now)
     if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
   }
@@ -368,7 +324,7 @@ export class BackgroundBucket extends GatedMeter {
   #reopen(key: BucketKey, slot: number, now: number): void {
     if (now >= key.closedUntil) return
     const until = key.closedUntil
-    this.#close(key, slot, this.#level(slot, now), now)
+    this.#close(key, slot, this.#levels.at(slot, now), now)
     key.closedUntil = Math.min(until, key.closedUntil)
   }
 
@@ -380,6 +336,13 @@ export class BackgroundBucket extends GatedMeter {
     const cells = key.cells.toSend(key.resend)
     key.resent = key.resend
     key.resend = false
+    if (key.tellsLevel) {
+      const { width, drain = 0 } = this.#policies.of(this.site.limitOf(slot))
+      const since = this.time.at(now) / width - this.ordinal
+      const level = this.#levels.at(slot, now)
+      key.cells.cut()
+      if (level > 0) cells.push({ ordinal: this.ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
+    }
     if (cells.length === 0) {
       if (key.guess === undefined) return
       // There is nothing to send, but something to learn: what the others admitted during an outage.
@@ -389,7 +352,7 @@ export class BackgroundBucket extends GatedMeter {
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#policyFor(slot) })
+    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#policies.of(this.site.limitOf(slot)) })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -407,16 +370,20 @@ export class BackgroundBucket extends GatedMeter {
       key.awayAt = now
     }
     if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.guess = undefined
+    key.tellsLevel = false
     const own = key.cells.acknowledge(entry.cells)
     const [cell] = result.cells
     if (cell !== undefined) {
       const all = Math.max(own, cell.taken - key.heard)
-      key.share.add(own, all, this.site.most(this.site.limitOf(slot)))
+      key.share.add(own, all, this.#most(slot))
       if (!key.resent && this.#isLost(key, cell)) {
         key.resend = true
+        key.tellsLevel = true
         this.wantExchange(slot, now, RESEND)
       }
       this.#learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })
+      key.forecast.answered(cell.taken, own, sent)
+      key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#shape(slot), now)
     }
     key.syncedAt = now
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
@@ -446,19 +413,21 @@ export class BackgroundBucket extends GatedMeter {
     const then = this.time.monotonicAt(startOf(ordinal, width))
     const unsent = key.cells.levelUnsent(this.time.at(now), width, limit, this.interval, announced)
     const learned = sumOf(drained(level, now - then, limit, this.interval), unsent)
-    const known = this.#level(slot, now)
-    if (learned > known || (exact && given > key.givenHeard)) this.#setLevel(slot, learned, now)
+    const known = this.#levels.at(slot, now)
+    if (learned > known || (exact && given > key.givenHeard)) this.#levels.set(slot, learned, now)
     if (learned < known) this.#reopen(key, slot, now)
     key.givenHeard = Math.max(key.givenHeard, given)
+    key.forecast.learn(this.#levels.at(slot, now), now)
+    if (announced && level + 1 > this.#most(slot)) key.soft?.arm(now, this.interval)
   }
 
   /** Something new is known: units that were too few to be sent may now be worth an exchange. */
   #lookAtNews(slot: number, key: BucketKey, now: number): void {
     const unsent = key.cells.unsent()
     if (unsent === 0 || this.exchange.degraded) return
-    const level = this.#level(slot, now)
-    if (level + 1 > this.site.most(this.site.limitOf(slot))) this.wantExchange(slot, now, PROOF)
-    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent))
+    const level = this.#levels.at(slot, now)
+    if (level + 1 > this.#most(slot)) this.wantExchange(slot, now, PROOF)
+    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
       this.wantExchange(slot, now, COUNTDOWN)
   }
 
@@ -475,7 +444,10 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override overdue(ticket: Ticket): void {
-    if (typeof ticket !== 'number' || this.policy.degraded !== 'share') return
+    if (typeof ticket !== 'number') return
+    // It may be lost, and is known to be only at its deadline. The next request asks again: what is sent twice counts once.
+    this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    if (this.policy.degraded !== 'share') return
     this.#at(ticket).away = true
     this.recheck(ticket)
   }
@@ -490,12 +462,13 @@ export class BackgroundBucket extends GatedMeter {
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     if (this.#isLost(key, cell)) {
       key.resend = true
+      key.tellsLevel = true
       this.wantExchange(slot, now, RESEND)
     }
     // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
     const grown = cell.taken - key.heard
     if (grown > 0) {
-      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.site.most(this.site.limitOf(slot)))
+      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#most(slot))
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
     this.#learn(slot, key, cell, now, { announced: true, exact: false })
@@ -506,6 +479,7 @@ export class BackgroundBucket extends GatedMeter {
   protected override lost(slot: number): void {
     const key = this.#at(slot)
     key.cells.forgetSent()
+    key.tellsLevel = true
     key.heard = 0
     this.recheck(slot)
   }
@@ -523,13 +497,14 @@ export class BackgroundBucket extends GatedMeter {
       const key = this.#refresh(slot, now)
       if (resend) this.lost(slot)
       const unsent = key.cells.unsent()
-      if (connected && (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(slot, key, unsent, now, resend))))) {
+      const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
+      if (connected && (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(slot, key, unsent, now, resend))))) {
         this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
         this.#send(slot, key, now, batch)
         continue
       }
       const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.recoveredAt + this.policy.interval
-      key.cells.trim((this.ordinal - this.#spans(slot).span) as Ordinal, keep && this.exchange.connected)
+      key.cells.trim((this.ordinal - this.#policies.spans(this.site.limitOf(slot)).span) as Ordinal, keep && this.exchange.connected)
       if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
     }
     return end >= table.end ? -1 : end
@@ -545,20 +520,21 @@ export class BackgroundBucket extends GatedMeter {
     const { width } = this.storePolicy
     const { interval, spans } = this.policy
     const since = key.cells.unsentSince() ?? this.ordinal
-    if (!soon && (this.ordinal - since) * width + interval / spans < OLD * this.#spans(slot).span * width) return true
-    const most = this.site.most(this.site.limitOf(slot))
-    return unsent * this.exchange.nodes < LEAST_PART * most && this.#level(slot, now) < most / 4
+    const { span } = this.#policies.spans(this.site.limitOf(slot))
+    if (!soon && (this.ordinal - since) * width + interval / spans < OLD * span * width) return true
+    const most = this.#most(slot)
+    return unsent * this.exchange.nodes < LEAST_PART * most && this.#levels.at(slot, now) < most / 4
   }
 
   protected override knownBy(slot: number, cost: number): SourceIndex {
     const key = this.#keys.get(slot)
     const own = (key?.cells.own() ?? 0) + (this.table.fields[baseOf(slot)] as number)
-    if (key === undefined || key.heard <= key.cells.acknowledged() || own + cost > this.site.most(this.site.limitOf(slot))) return LOCAL
+    if (key === undefined || key.heard <= key.cells.acknowledged() || own + cost > this.#most(slot)) return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 
   override usedOf(slot: number, now: number): number {
-    return this.#level(slot, now)
+    return this.#levels.at(slot, now)
   }
 
   override ownOf(slot: number): number {
@@ -595,28 +571,7 @@ export class BackgroundBucket extends GatedMeter {
 
   protected override mayForget(slot: number, now: number = this.rollAt): boolean {
     const key = this.#keys.get(slot)
-    if (this.#level(slot, now) > 0 || (this.table.fields[baseOf(slot)] as number) > 0) return false
+    if (this.#levels.at(slot, now) > 0 || (this.table.fields[baseOf(slot)] as number) > 0) return false
     return key === undefined || (key.cells.oldest === undefined && !(now < key.closedUntil))
   }
-}
-
-/** What the store is told of a bucket of this limit. */
-function bucketPolicy(
-  { id, width, cells, ttl }: Pick<StorePolicy, 'id' | 'width' | 'cells' | 'ttl'>,
-  limit: number,
-  most: number,
-  interval: number,
-  maxDebt: number | undefined,
-): StorePolicy {
-  return Object.freeze({
-    id,
-    width,
-    cells,
-    // A store computes with them: no infinity.
-    limit: Math.min(MOST_UNITS, most),
-    hot: Math.min(MOST_UNITS, most) / 2,
-    ttl,
-    drain: Math.min(MOST_UNITS, (limit * width) / interval),
-    ...(maxDebt !== undefined && { maxDebt }),
-  })
 }

@@ -1,10 +1,15 @@
 import { Share } from '../shared/estimate.ts'
+import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
+import type { SoftDrop } from './soft-drop.ts'
 
 /** What a node keeps of a key's bucket beside its record. Times are of the monotonic clock. */
 export class BucketKey {
   readonly cells: OwnCells = new OwnCells()
   readonly share: Share = new Share()
+  readonly forecast: Forecast = new Forecast()
+  /** With `soft` only. */
+  readonly soft: SoftDrop | undefined
   /** What was full is refused until this. */
   closedUntil: number = Number.NEGATIVE_INFINITY
   sentAt: number = Number.NEGATIVE_INFINITY
@@ -17,6 +22,8 @@ export class BucketKey {
   /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
   resend = false
   resent = false
+  /** The store has lost counts: until it has answered it is told what is known to be in the bucket. */
+  tellsLevel = false
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false
@@ -31,4 +38,8 @@ export class BucketKey {
   /** `degraded: 'published'`: own units taken since the running span began, and when it ends. */
   spanTaken = 0
   spanEnd = 0
+
+  constructor(soft: SoftDrop | undefined) {
+    this.soft = soft
+  }
 }

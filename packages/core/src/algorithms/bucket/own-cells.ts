@@ -2,41 +2,114 @@ import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { drained } from './step.ts'
+import type { Spans } from './store-policies.ts'
 
 /** Own units of some cells, all sent as of the first of them. */
 interface OwnCell {
   ordinal: Ordinal
+  /** What was known to be in the bucket before these units. */
+  level: number
   taken: number
   given: number
+  /** Units that were asked for in vain. They are told, and nothing depends on it that they are. */
+  refused: number
   /** What the store has acknowledged. */
   takenSent: number
   givenSent: number
+  refusedSent: number
+  refusedTold: number
   /** What was ever sent: the store may have it. */
   takenTold: number
   givenTold: number
 }
 
-/** Cells that are kept at most; only while the store is away there are so many. */
-const MOST = 24
+/** Of more cells than this that the store knows nothing of some become one. */
+const MANY = 12
 
 /** What a node has admitted of one key lately, oldest first. Usually one to three cells. */
 export class OwnCells {
   readonly #list: OwnCell[] = []
+  /** Later units begin a new cell. */
+  #cut = false
 
   /** The first cell; undefined when there are none. */
   get oldest(): Ordinal | undefined {
     return this.#list[0]?.ordinal
   }
 
-  /** @param group cells that count as one */
-  add(ordinal: Ordinal, units: number, group: number): void {
+  /** @param level - what was known to be in the bucket before these units */
+  add(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
+    const cell = this.#cellOf(ordinal, level, spans)
+    cell.taken = sumOf(cell.taken, units)
+  }
+
+  /** Units of later cells are not to be sent as of an earlier one: what was in the bucket by now is told otherwise. */
+  cut(): void {
+    this.#cut = true
+  }
+
+  /** As `add`, of units that were not admitted. */
+  refuse(ordinal: Ordinal, units: number, level: number, spans: Spans): void {
+    const cell = this.#cellOf(ordinal, level, spans)
+    cell.refused = sumOf(cell.refused, units)
+  }
+
+  #cellOf(ordinal: Ordinal, level: number, { group, fine, drain }: Spans): OwnCell {
     const list = this.#list
     let cell = list.at(-1)
-    if (cell === undefined || ordinal - cell.ordinal >= group) {
-      cell = { ordinal, taken: 0, given: 0, takenSent: 0, givenSent: 0, takenTold: 0, givenTold: 0 }
+    const since = cell === undefined ? Number.POSITIVE_INFINITY : ordinal - cell.ordinal
+    // As the bucket has not run out since, it makes no difference when these units came.
+    const same = since < fine || (cell !== undefined && since < group && cell.level + cell.taken - cell.given >= since * drain)
+    if (cell === undefined || !same || (this.#cut && since > 0)) {
+      this.#cut = false
+      if (list.length >= MANY) this.#joinOne(ordinal, drain)
+      cell = {
+        ordinal,
+        level,
+        taken: 0,
+        given: 0,
+        refused: 0,
+        takenSent: 0,
+        givenSent: 0,
+        refusedSent: 0,
+        refusedTold: 0,
+        takenTold: 0,
+        givenTold: 0,
+      }
       list.push(cell)
     }
-    cell.taken = sumOf(cell.taken, units)
+    return cell
+  }
+
+  /** Makes two cells one, where the store knows of neither: those by which the least is lost, the older the better. */
+  #joinOne(now: Ordinal, drain: number): void {
+    const list = this.#list
+    let untold = 0
+    let place = 0
+    let least = Number.POSITIVE_INFINITY
+    for (let at = 0; at < list.length; at++) {
+      const cell = list[at] as OwnCell
+      if (isTold(cell)) continue
+      untold++
+      const before = list[at - 1]
+      if (before === undefined || isTold(before)) continue
+      // As much as could have run out between them, and no more than there is.
+      const lost = Math.min((cell.ordinal - before.ordinal) * drain, cell.taken) / (now - cell.ordinal)
+      if (lost >= least) continue
+      least = lost
+      place = at
+    }
+    if (place > 0 && untold >= MANY) this.#merge(place)
+  }
+
+  /** The cell at this place becomes part of the one before. */
+  #merge(place: number): void {
+    const list = this.#list
+    const [before, cell] = [list[place - 1] as OwnCell, list[place] as OwnCell]
+    before.taken = sumOf(before.taken, cell.taken)
+    before.given = sumOf(before.given, cell.given)
+    before.refused = sumOf(before.refused, cell.refused)
+    list.splice(place, 1)
   }
 
   /** Refunds units that were taken in the cell `ordinal`, as many as are left of it; returns how many. */
@@ -105,11 +178,12 @@ export class OwnCells {
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
     for (const cell of this.#list) {
-      const { ordinal, taken, given, takenSent, givenSent } = cell
-      if (taken === takenSent && given === givenSent && !again) continue
+      const { ordinal, taken, given, refused, takenSent, givenSent, refusedSent } = cell
+      if (taken === takenSent && given === givenSent && refused === refusedSent && !again) continue
       cell.takenTold = taken
       cell.givenTold = given
-      cells.push({ ordinal, taken, given })
+      cell.refusedTold = refused
+      cells.push({ ordinal, taken, given, ...(refused > 0 && { refused }) })
     }
     return cells
   }
@@ -117,12 +191,13 @@ export class OwnCells {
   /** The store has these. Returns the units that are new to it. */
   acknowledge(cells: readonly Cell[]): number {
     let units = 0
-    for (const { ordinal, taken, given } of cells) {
+    for (const { ordinal, taken, given, refused = 0 } of cells) {
       const cell = this.#list.find((one) => one.ordinal === ordinal)
       if (cell === undefined) continue
       units += Math.max(0, taken - cell.takenSent)
       cell.takenSent = Math.max(cell.takenSent, taken)
       cell.givenSent = Math.max(cell.givenSent, given)
+      cell.refusedSent = Math.max(cell.refusedSent, refused)
     }
     return units
   }
@@ -132,15 +207,17 @@ export class OwnCells {
     for (const cell of this.#list) {
       cell.takenSent = 0
       cell.givenSent = 0
+      cell.refusedSent = 0
       cell.takenTold = 0
       cell.givenTold = 0
+      cell.refusedTold = 0
     }
   }
 
   /**
    * Forgets cells before `first`, which have run out.
    *
-   * @param keep - not what the store lacks, which it is still to hear of; where that is much, cells become one
+   * @param keep - not what the store lacks, which it is still to hear of
    */
   trim(first: Ordinal, keep: boolean): void {
     const list = this.#list
@@ -150,14 +227,6 @@ export class OwnCells {
       gone++
     }
     if (gone > 0) list.splice(0, gone)
-    for (let at = 1; at < list.length && list.length > MOST; at++) {
-      const [before, cell] = [list[at - 1] as OwnCell, list[at] as OwnCell]
-      // What the store may know under an ordinal must stay there.
-      if (before.takenTold > 0 || cell.takenTold > 0) continue
-      before.taken = sumOf(before.taken, cell.taken)
-      before.given = sumOf(before.given, cell.given)
-      list.splice(at, 1)
-    }
   }
 
   /** Books units of cells after `running`, which a clock that was ahead has made, into the running one. None was sent yet. */
@@ -166,10 +235,16 @@ export class OwnCells {
     const ahead = list.findIndex(({ ordinal }) => ordinal > running)
     if (ahead < 0) return
     const moved = list.splice(ahead)
-    for (const { taken, given } of moved) {
-      this.add(running, taken, 1)
+    for (const { taken, given, refused } of moved) {
+      this.add(running, taken, 0, { span: 1, group: 1, fine: 1, drain: 0 })
       const cell = list.at(-1) as OwnCell
       cell.given = sumOf(cell.given, given)
+      cell.refused = sumOf(cell.refused, refused)
     }
   }
+}
+
+/** Whether the store may know of units under this cell's ordinal: they must stay there. */
+function isTold({ takenTold, refusedTold }: OwnCell): boolean {
+  return takenTold > 0 || refusedTold > 0
 }

@@ -1,8 +1,10 @@
 import type { Algorithm } from '../algorithm.ts'
-import { EPOCH_STEP } from './epoch-step.ts'
 import { LocalFixedWindow } from './local.ts'
 
-/** Fixed windows of the Unix epoch. A file of its own: as the default it stands in every bundle, and the others need not. */
+/**
+ * Fixed windows of the Unix epoch. A file of its own: as the default it stands in every bundle, and the others need not. Its step
+ * comes with what asks the store about each request.
+ */
 export const FIXED_WINDOW: Algorithm = Object.freeze({
   name: 'fixedWindow()',
   id: 'fixed-window',
@@ -13,5 +15,4 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   background: (site, exchange) => exchange.fixedWindow.background(site, exchange),
   spans: (site, exchange) => exchange.fixedWindow.spans(site, exchange),
   leases: (site, exchange) => exchange.fixedWindow.leases(site, exchange),
-  step: EPOCH_STEP,
 } satisfies Algorithm)

@@ -12,24 +12,12 @@ import type { MeterSite } from '../meter.ts'
 export class LocalFirstRequestWindow extends LocalMeter {
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected interval: number
-  /** The limit; less than 0 while some key has one of its own. */
-  protected limit: number
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
 
   constructor(site: MeterSite) {
     super(site)
     this.interval = site.policy.interval
-    this.limit = site.policy.limit
-  }
-
-  override adopt(now: number): void {
-    this.recheck()
-    super.adopt(now)
-  }
-
-  override recheck(): void {
-    this.limit = this.site.limited ? -1 : this.site.policy.limit
   }
 
   /** A request within a window that is open; numbers stand for imported constants, as in `GatedMeter`. */

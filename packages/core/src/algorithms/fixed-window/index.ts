@@ -1,6 +1,7 @@
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { FIXED_WINDOW } from './epoch.ts'
+import { EPOCH_STEP } from './epoch-step.ts'
 import { LocalFirstRequestWindow } from './first-request.ts'
 import { FIRST_REQUEST_STEP } from './first-request-step.ts'
 
@@ -12,6 +13,8 @@ export interface FixedWindowOptions {
    */
   readonly start?: 'epoch' | 'first-request'
 }
+
+const EPOCH: Algorithm = Object.freeze({ ...FIXED_WINDOW, step: EPOCH_STEP })
 
 const FIRST_REQUEST: Algorithm = Object.freeze({
   name: "fixedWindow({ start: 'first-request' })",
@@ -29,5 +32,5 @@ const FIRST_REQUEST: Algorithm = Object.freeze({
  */
 export function fixedWindow({ start = 'epoch' }: FixedWindowOptions = {}): Algorithm {
   if (start !== 'epoch' && start !== 'first-request') throw invalidOption('start', start, '"epoch" or "first-request"')
-  return start === 'epoch' ? FIXED_WINDOW : FIRST_REQUEST
+  return start === 'epoch' ? EPOCH : FIRST_REQUEST
 }

@@ -26,8 +26,6 @@ export class LocalFixedWindow extends LocalMeter {
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
-  /** The limit; less than 0 while some key has one of its own. */
-  protected most: number
   protected cools: boolean
 
   /** @param time the clock whose epoch the intervals are of */
@@ -35,7 +33,6 @@ export class LocalFixedWindow extends LocalMeter {
     super(site)
     this.#time = time
     this.table = site.table
-    this.most = site.policy.limit
     this.cools = site.policy.cooldown > 0
   }
 
@@ -56,7 +53,7 @@ export class LocalFixedWindow extends LocalMeter {
     const { fields } = this.table
     const base = slot * 2
     const used = (fields[base] as number) + cost
-    if (used > this.most || fields[base + 1] !== this.ordinal) return false
+    if (used > this.limit || fields[base + 1] !== this.ordinal) return false
     fields[base] = used
     this.admitted += cost
     return true
@@ -65,22 +62,22 @@ export class LocalFixedWindow extends LocalMeter {
   override fits(slot: number, cost: number): boolean {
     const { fields } = this.table
     const base = slot * 2
-    return (fields[base] as number) + cost <= this.most && fields[base + 1] === this.ordinal
+    return (fields[base] as number) + cost <= this.limit && fields[base + 1] === this.ordinal
   }
 
   /** A key without room is refused until the interval ends, where that starts no cooldown. */
   override fullBy(slot: number, cost: number): SourceIndex | -1 {
     const { fields } = this.table
     const base = slot * 2
-    const { most } = this
-    if (cost > most || this.cools || fields[base + 1] !== this.ordinal) return -1
-    return (fields[base] as number) + cost > most ? this.sourceOf(slot, cost) : -1
+    const { limit } = this
+    if (cost > limit || this.cools || fields[base + 1] !== this.ordinal) return -1
+    return (fields[base] as number) + cost > limit ? this.sourceOf(slot, cost) : -1
   }
 
   override remaining(slot: number): number {
     const { fields } = this.table
     const base = slot * 2
-    const left = this.most - (fields[base] as number)
+    const left = this.limit - (fields[base] as number)
     return left >= 0 && fields[base + 1] === this.ordinal ? left : this.leftOf(slot)
   }
 
@@ -97,21 +94,15 @@ export class LocalFixedWindow extends LocalMeter {
     this.admitted -= cost
   }
 
-  override adopt(now: number): void {
-    this.#adoptLimit()
-    super.adopt(now)
-  }
-
   override recheck(slot: number): void {
-    this.#adoptLimit()
+    super.recheck(slot)
     const at = slot * 2 + 1
     this.table.fields[at] = this.#tag(slot, Math.floor(this.table.fields[at] as number))
   }
 
-  #adoptLimit(): void {
-    const { limited, policy } = this.site
-    this.most = limited ? -1 : policy.limit
-    this.cools = policy.cooldown > 0
+  protected override adoptLimit(): void {
+    super.adoptLimit()
+    this.cools = this.site.policy.cooldown > 0
   }
 
   protected override allows(slot: number, cost: number, limit: number): boolean {

@@ -1,7 +1,7 @@
 import { MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { BackgroundBucket } from '../bucket/background.ts'
+import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
@@ -19,8 +19,8 @@ export interface LeakyBucketOptions {
  * long it must wait, and one for which there is no room is refused. As nginx' `limit_req`, whose `burst` and `delay` are
  * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
  *
- * A meter can't hold a request: your own code waits for `decision.delay` milliseconds. Adapters take the algorithm only where
- * nothing waits, with `immediate` the same as `burst`; and only then it goes with coordination `'background'`.
+ * Middleware holds requests that wait; your own code waits by `throttler.hold(decision)`, or with `acquire`. Only where nothing waits,
+ * with `immediate` the same as `burst`, it goes with coordination `'background'`.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *
@@ -45,7 +45,7 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
     most,
     burst: (limit) => Math.max(0, most(limit) - 1),
     ...(atOnce === DEFAULT
-      ? { background: (site, exchange) => new BackgroundBucket(site, exchange) }
+      ? { background: BACKGROUND_BUCKET({}) }
       : { delay: (remaining: number, limit: number, interval: number) => drainTime(most(limit) - remaining - atOnce, limit, interval) }),
     local: (site) => new LocalBucket(site),
     step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] }),

@@ -1,16 +1,15 @@
 import type { SyncEntry, SyncResult } from '../../store/contract.ts'
 import type { Lease } from '../../store/leases/lease.ts'
-import type { Reservation } from '../meter.ts'
 import type { LateCount } from './late-counts.ts'
 
-/** An ask for quota: which lease of a key it is for, and the requests that wait for it. */
+/** An ask for quota: which lease of a key it is for, and that it is for requests with a number below `end`. */
 export interface LeaseTicket {
   readonly kind: 'lease'
   readonly slot: number
   /** The key's leases, whatever is in the slot by now. */
   readonly of: object
   readonly lease: Lease
-  readonly waiting: readonly Reservation[]
+  readonly end: number
 }
 
 /** What an entry of a batch stands for: the record in a slot, counts of a cell that is over, or an ask for quota. */

@@ -78,6 +78,10 @@ export abstract class GatedMeter implements Exchanging {
     return this.site.policy
   }
 
+  get wakeAt(): number {
+    return this.rollAt
+  }
+
   get nodes(): number {
     return this.exchange.nodes
   }
@@ -255,10 +259,10 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** A key's cells as they are sent, in ascending order. */
-  entryOf(key: string, cells: readonly Cell[], atMost?: number): SyncEntry {
+  entryOf(key: string, cells: readonly Cell[]): SyncEntry {
     const [first] = cells
     const epoch = first && this.epochOf(key, first.ordinal)
-    return { policy: this.storePolicy, key, cells, ...(atMost !== undefined && { atMost }), ...(epoch !== undefined && { epoch }) }
+    return { policy: this.storePolicy, key, cells, ...(epoch !== undefined && { epoch }) }
   }
 
   /** Whether a key was reset after these units were counted, at this node or another one: they count no more. */

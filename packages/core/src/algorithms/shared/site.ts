@@ -32,17 +32,33 @@ export interface Exchange {
   changeBlock(meter: Exchanging, change: BlockChange, until: number): void
 }
 
-/** Makes the meters of an algorithm whose counts travel. */
+/**
+ * Makes a meter whose counts travel.
+ *
+ * @param before what stood in its place while it was loaded
+ */
+export type MakeShared = (site: SharedSite, exchange: StoreExchange, before?: Meter) => Exchanging
+
+/** Makes a meter whose counts travel; a promise of what makes it where its code has to be loaded first. */
+export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchanging | Promise<MakeShared>
+
+/** The meters of an algorithm whose counts travel. */
 export interface SharedMeters {
-  background(site: SharedSite, exchange: Exchange): Exchanging
-  spans(site: SharedSite, exchange: Exchange): Exchanging
-  leases(site: SharedSite, exchange: StoreExchange): Exchanging
+  readonly background: SharedForm
+  readonly spans: SharedForm
+  readonly leases: SharedForm
+}
+
+/** What an algorithm needs so that its local meter can stand in for one that is loaded. */
+export interface StandingIn {
+  readonly fields?: number
+  local(site: SharedSite, exchange: Exchange): Meter
 }
 
 /** What an algorithm needs for `'central'`: what the store does, and a meter for what is known of it here. */
-export interface CentralAlgorithm {
-  readonly step: Step
-  local(site: SharedSite, exchange: Exchange): Meter
+export interface CentralAlgorithm extends StandingIn {
+  /** Default: that of fixed windows of the epoch. */
+  readonly step?: Step
 }
 
 /** The exchange through a store. It brings the shared meters of the default algorithm, which is in every bundle. */
@@ -50,11 +66,23 @@ export interface StoreExchange extends Exchange {
   readonly fixedWindow: SharedMeters
   /** How long nodes count as live that are not heard of, in milliseconds. */
   readonly lifetime: number
+  /** As `Math.random`. */
+  readonly random: () => number
+  /** Makes the meter of a policy whose requests the store decides about. */
+  central(algorithm: CentralAlgorithm): SharedForm
   /**
-   * Makes the meter of a policy whose requests the store decides about. It is loaded with the first of them; until then the
-   * algorithm's own local meter stands in its place, and `become` is called when it is there.
+   * What counts the keys of a policy whose meter is being loaded: the algorithm's own local meter. `become` is called with the meter
+   * that takes over, and then told of the keys' counts.
+   *
+   * @param goesOn whether that meter goes on with the local one, which knows them
    */
-  central(algorithm: CentralAlgorithm, site: SharedSite, become: (meter: Exchanging) => void): { meter: Meter; loaded: boolean }
+  meanwhile(
+    algorithm: StandingIn,
+    site: SharedSite,
+    loading: Promise<MakeShared>,
+    goesOn: boolean,
+    become: (meter: Exchanging) => void,
+  ): Meter
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -89,6 +117,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** Whether the nodes' writes at a span's end are to be spread. */
   readonly jitter: boolean
   readonly site: SharedSite
+  /** When it has to be rolled though nothing happens to it: `rollAt`, or infinite where it can wait. */
+  readonly wakeAt: number
 
   /** Adds a due key's counts to a batch, unless there is nothing to send. */
   collect(slot: number, now: number, batch: Batch): void

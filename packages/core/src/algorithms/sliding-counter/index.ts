@@ -1,7 +1,6 @@
 import type { Algorithm } from '../algorithm.ts'
-import { WindowMeter } from '../shared/window-meter.ts'
+import { later } from '../shared/later.ts'
 import { LocalSlidingCounter } from './local.ts'
-import { PublishedSlidingCounter } from './spans.ts'
 import { SLIDING_COUNTER_STEP } from './step.ts'
 
 const SLIDING_COUNTER: Algorithm = Object.freeze({
@@ -9,7 +8,7 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
   id: 'sliding-counter',
   fields: 3,
   local: (site, { localTime }) => new LocalSlidingCounter(site, localTime),
-  spans: (site, exchange) => new WindowMeter(site, exchange, (meter) => new PublishedSlidingCounter(meter), true),
+  spans: later(async () => (await import('./shared.ts')).publishedSlidingCounter)(),
   step: SLIDING_COUNTER_STEP,
 } satisfies Algorithm)
 

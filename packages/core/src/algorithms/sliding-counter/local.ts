@@ -17,23 +17,11 @@ export class LocalSlidingCounter extends LocalMeter {
   readonly #time: StoreTime
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected ordinal = 0 as Ordinal
-  /** The limit; less than 0 while some key has one of its own. */
-  protected limit: number
 
   /** @param time the clock whose epoch the intervals are of */
   constructor(site: MeterSite, time: StoreTime) {
     super(site)
     this.#time = time
-    this.limit = site.policy.limit
-  }
-
-  override adopt(now: number): void {
-    this.recheck()
-    super.adopt(now)
-  }
-
-  override recheck(): void {
-    this.limit = this.site.limited ? -1 : this.site.policy.limit
   }
 
   /** A request to a key that was in use in this interval, and that fits even were the one before it to count in full. */

@@ -20,8 +20,6 @@ export class LocalSlidingLog extends LocalMeter {
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected readonly interval: number
   protected readonly rings: (number[] | undefined)[] = []
-  /** The limit; less than 0 while some key has one of its own. */
-  protected limit: number
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
   /** The last request that `take` counted, as long as nothing has changed since, and what it left: asked for at once. */
@@ -33,16 +31,10 @@ export class LocalSlidingLog extends LocalMeter {
   constructor(site: MeterSite) {
     super(site)
     this.interval = site.policy.interval
-    this.limit = site.policy.limit
   }
 
-  override adopt(now: number): void {
-    this.recheck()
-    super.adopt(now)
-  }
-
-  override recheck(): void {
-    this.limit = this.site.limited ? -1 : this.site.policy.limit
+  protected override adoptLimit(): void {
+    super.adoptLimit()
     this.lastSlot = -1
   }
 

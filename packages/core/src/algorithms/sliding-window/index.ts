@@ -1,9 +1,7 @@
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { BackgroundSlidingWindow } from './background.ts'
+import { later } from '../shared/later.ts'
 import { LocalSlidingWindow } from './local.ts'
-import { SlidingWindowMeter } from './meter.ts'
-import { partsOf } from './parts.ts'
 import { slidingWindowStep } from './step.ts'
 
 /** How a sliding window is kept. */
@@ -17,6 +15,8 @@ export interface SlidingWindowOptions {
    */
   readonly reopen?: number
 }
+
+const BACKGROUND = later(async () => (await import('./shared.ts')).backgroundSlidingWindow)
 
 /** What `slidingWindow` makes. */
 export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindowOptions>> {
@@ -35,6 +35,7 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
   if (typeof reopen !== 'number' || !(reopen > 0 && reopen <= 1)) {
     throw invalidOption('reopen', reopen, 'a number greater than 0 and at most 1')
   }
+  const shape = { buckets, reopen }
   return Object.freeze({
     name: 'slidingWindow()',
     id: `sliding-window${buckets}`,
@@ -42,13 +43,7 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     reopen,
     fields: LocalSlidingWindow.fieldsFor(buckets),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
-    background: (site, exchange) =>
-      new SlidingWindowMeter(
-        site,
-        exchange,
-        { buckets, reopen, parts: partsOf(site.policy, buckets) },
-        (meter) => new BackgroundSlidingWindow(meter),
-      ),
+    background: BACKGROUND(shape),
     step: slidingWindowStep(buckets),
   } satisfies SlidingWindow)
 }

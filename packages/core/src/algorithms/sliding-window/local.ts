@@ -33,8 +33,6 @@ export class LocalSlidingWindow extends LocalMeter {
   protected leaving: number = HEAD
   /** When the running bucket ends, on the monotonic clock. */
   protected ends = 0
-  /** The limit; less than 0 while some key has one of its own. */
-  protected limit: number
 
   /**
    * @param time the clock whose epoch the buckets are of
@@ -46,7 +44,6 @@ export class LocalSlidingWindow extends LocalMeter {
     this.stride = site.table.stride
     this.buckets = buckets
     this.width = site.policy.interval / buckets
-    this.limit = site.policy.limit
   }
 
   static fieldsFor(buckets: number): number {
@@ -64,15 +61,6 @@ export class LocalSlidingWindow extends LocalMeter {
     }
     this.rollAt = nextRoll(this.#time, this.ordinal, this.width, now)
     this.ends = this.rollAt
-  }
-
-  override adopt(now: number): void {
-    this.recheck()
-    super.adopt(now)
-  }
-
-  override recheck(): void {
-    this.limit = this.site.limited ? -1 : this.site.policy.limit
   }
 
   /** A request to a key that was in use in the running bucket, and that fits even where nothing is released; numbers stand for imported constants. */

@@ -2,7 +2,7 @@ import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
-import { BackgroundBucket } from '../bucket/background.ts'
+import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT } from '../bucket/step.ts'
 import type { MeterPolicy } from '../meter.ts'
@@ -24,6 +24,12 @@ export interface TokenBucketOptions {
    * forgotten is admitted: below the burst the limit may not hold in the long run. Default: all of it is paid back.
    */
   readonly maxDebt?: number
+  /**
+   * With coordination `'background'`: while more is asked for than the limit's pace, requests to a key that is nearly full are let in by
+   * chance, as many as keep it four fifths full. Then it does not close, and nothing is admitted too much, however far the nodes are
+   * from the store. It is an estimate: of bursts that just fit a few requests may be refused. Default `false`.
+   */
+  readonly soft?: boolean
 }
 
 /** How a token bucket warms up. */
@@ -46,14 +52,19 @@ export interface WarmUp {
  * @example
  * const algorithm = tokenBucket({ burst: 20 }) // with limit: 100, interval: '1s': 20 at once, then one each 10 ms
  */
-export function tokenBucket({ burst, warmUp, maxDebt }: TokenBucketOptions = {}): Algorithm {
+export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucketOptions = {}): Algorithm {
   if (burst !== undefined && !(typeof burst === 'number' && burst >= 1 && burst <= MOST_UNITS)) {
     throw invalidOption('burst', burst, `a number from 1 to ${MOST_UNITS}`)
   }
   if (maxDebt !== undefined && !(typeof maxDebt === 'number' && maxDebt >= 0))
     throw invalidOption('maxDebt', maxDebt, 'a number of at least 0')
-  if (maxDebt !== undefined && warmUp !== undefined) {
-    throw invalidOption('maxDebt', maxDebt, 'left out beside "warmUp", which does not count in the background')
+  if (typeof soft !== 'boolean') throw invalidOption('soft', soft, 'true or false')
+  for (const [name, value] of [
+    ['maxDebt', maxDebt],
+    ['soft', soft || undefined],
+  ] as const) {
+    if (value === undefined || warmUp === undefined) continue
+    throw invalidOption(name, value, 'left out beside "warmUp", which does not count in the background')
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)
@@ -64,7 +75,7 @@ export function tokenBucket({ burst, warmUp, maxDebt }: TokenBucketOptions = {})
       id: 'token-bucket',
       fields: 2,
       local: (site) => new LocalBucket(site),
-      background: (site, exchange) => new BackgroundBucket(site, exchange, maxDebt),
+      background: BACKGROUND_BUCKET({ maxDebt, soft }),
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)
   }

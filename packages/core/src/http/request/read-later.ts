@@ -1,45 +1,8 @@
 import { bounded } from '../../keys/key-text.ts'
-import { ask, isThenable, type Patience, type Settled, settle } from '../../report/user-function.ts'
+import { ask, isThenable, type Settled, settle } from '../../report/user-function.ts'
 import { part } from './key-source.ts'
-import type { KeyFacts } from './request-facts.ts'
+import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import type { PlanState, Rule } from './rule.ts'
-import type { RuleAnswers } from './rule-answers.ts'
-
-/** What was read of one request: as in `Rules`, but its own. */
-export interface Reading {
-  readonly keys: (string | undefined)[]
-  readonly costs: number[]
-  /** The places of the policies that apply, ascending. */
-  readonly applying: number[]
-}
-
-/** The functions of a rule, in the order in which they are asked. */
-export const PLAN = 0
-export const MATCH = 1
-export const KEY = 2
-export const COST = 3
-export type Stage = typeof PLAN | typeof MATCH | typeof KEY | typeof COST
-
-/** A key of which one source has not answered yet. */
-export interface PartOfKey {
-  /** Which source. */
-  readonly at: number
-  /** The key up to it. */
-  readonly before: string
-  /** What it has to wait for. */
-  readonly answer: object
-}
-
-/** What belongs to one request that waits. */
-export interface LaterContext<Req> {
-  readonly rules: readonly Rule<Req>[]
-  readonly answers: RuleAnswers<Req>
-  readonly request: Req
-  readonly facts: KeyFacts
-  /** The plans that are known already. */
-  readonly plans: Map<PlanState, string>
-  readonly patience: Patience
-}
 
 /**
  * Reads the rest of a request, after one of its functions did not answer at once. Each function is asked once, and all policies

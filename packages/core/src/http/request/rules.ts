@@ -4,11 +4,11 @@ import type { MatchOption, PathMatch, PathPolicies } from '../../decide/request-
 import { bounded } from '../../keys/key-text.ts'
 import { isCost, MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption, WeirError } from '../../report/errors.ts'
-import { ask, CALLBACK_TIMEOUT, isThenable, type Patience } from '../../report/user-function.ts'
+import { ask, CALLBACK_TIMEOUT, hush, isThenable, type Patience } from '../../report/user-function.ts'
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
 import { keySources, part } from './key-source.ts'
-import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, readLater, type Stage } from './read-later.ts'
+import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
@@ -173,9 +173,18 @@ export class Rules<Req> {
     const plans = new Map<PlanState, string>()
     for (const { plans: state } of this.#rules) if (state?.request === this.#request) plans.set(state, state.current)
     const context: LaterContext<Req> = { rules: this.#rules, answers: this.#answers, request, facts, plans, patience: this.#patience }
-    return readLater(context, reading, candidates, stage, waiting)
+    if (readLater !== undefined) return readLater(context, reading, candidates, stage, waiting)
+    // Nobody listens to it until then.
+    hush(stage === KEY ? (waiting as PartOfKey).answer : waiting)
+    return import('./read-later.ts').then((loaded) => {
+      readLater = loaded.readLater
+      return readLater(context, reading, candidates, stage, waiting)
+    })
   }
 }
+
+/** Loaded with the first function that does not answer at once. */
+let readLater: typeof import('./read-later.ts').readLater | undefined
 
 /**
  * Checks the request side of one policy: `key`, `match` and `cost`.

@@ -1,5 +1,6 @@
 import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
 import type { LeaseAsk, LeaseReply } from './ask.ts'
+import { servesLease } from './grant.ts'
 
 /**
  * What a node holds of a key's quota in one interval: the node's side of the protocol. Units as in `LeaseAsk`; times are of the
@@ -17,6 +18,8 @@ export interface Lease {
   /** The last ask that was made, and the last one whose answer is known. */
   seq: number
   heard: number
+  /** The most that was asked for. */
+  asked: number
   /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there. */
   from: number
   until: number
@@ -24,7 +27,6 @@ export interface Lease {
   free: number
   used: number
   tail: boolean
-  quietUntil: number
 }
 
 export function newLease(ordinal: Ordinal, incarnation: number, limit: number): Lease {
@@ -39,12 +41,12 @@ export function newLease(ordinal: Ordinal, incarnation: number, limit: number): 
     epoch: 0,
     seq: 0,
     heard: 0,
+    asked: 0,
     from: Number.POSITIVE_INFINITY,
     until: Number.NEGATIVE_INFINITY,
     free: limit,
     used: 0,
     tail: false,
-    quietUntil: 0,
   }
 }
 
@@ -65,6 +67,9 @@ export function surrender(lease: Lease, keep: number): void {
   lease.returned += Math.max(0, heldOf(lease) - Math.max(0, keep))
 }
 
+/** A limit of `Infinity` is one of so many units to the store. */
+const MOST: number = Number.MAX_SAFE_INTEGER
+
 /** What requests that wait need of a key, and how much it is to have beyond that. The rest as in `LeaseAsk`. */
 export interface LeaseWish extends Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
   /** Units of the first request that waits, and of all of them; 0 when none does. */
@@ -79,6 +84,8 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
   const { ordinal, incarnation, granted, returned, taken, given, cleared, epoch } = lease
   const short = granted - heldOf(lease)
   const all = waiting > 0 ? Math.max(granted, short + waiting) : granted
+  const upTo = ahead > 0 ? Math.max(all, Math.min(MOST, short + waiting + ahead)) : all
+  lease.asked = Math.max(lease.asked, upTo)
   return {
     ordinal,
     incarnation,
@@ -91,32 +98,35 @@ export function askFor(lease: Lease, { first, waiting, ahead, limit, nodes, earl
     epoch,
     least: waiting > 0 ? Math.max(granted, short + first) : granted,
     waiting: all,
-    upTo: ahead > 0 ? Math.max(all, short + waiting + ahead) : all,
-    limit,
+    upTo,
+    limit: Math.min(MOST, limit),
     nodes,
     early,
     lifetime,
   }
 }
 
+/** Of a time that lies ahead this part is the most by which clocks may run apart until then: those of computers keep to it. */
+const DRIFT = 1e-4
+
 /**
- * Takes an answer of the store down.
+ * Takes an answer of the store down. One by whose time the store could not have granted anything of this interval says nothing.
  *
  * @param sent when the ask was sent, and `received` when the answer came
  */
 export function hearReply(lease: Lease, ask: LeaseAsk, reply: LeaseReply, sent: number, received: number, interval: number): void {
-  if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation) return
-  // Whatever a store says, a node never has more than the limit.
-  lease.granted = Math.max(lease.granted, Math.min(reply.granted, lease.returned + lease.cleared + ask.limit))
+  if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation || !servesLease(ask, reply.now, interval)) return
+  // Whatever a store says, a node never has more than it asked for, nor more than the limit.
+  const granted = Math.min(reply.granted, lease.asked, lease.returned + lease.cleared + ask.limit)
+  lease.granted = Math.max(lease.granted, granted)
   // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
-  lease.from = Math.min(lease.from, received + (startOf(lease.ordinal, interval) - reply.now))
-  lease.until = Math.max(lease.until, sent + (endOf(lease.ordinal, interval) - reply.now))
+  lease.from = Math.min(lease.from, received + (1 + DRIFT) * Math.max(0, startOf(lease.ordinal, interval) - reply.now))
+  lease.until = Math.max(lease.until, sent + (1 - DRIFT) * (endOf(lease.ordinal, interval) - reply.now))
   if (ask.seq <= lease.heard) return
   lease.heard = ask.seq
   lease.free = reply.free
   lease.used = reply.used
   lease.tail = reply.tail
-  lease.quietUntil = received + reply.quiet
   hearReset(lease, reply.epoch)
 }
 

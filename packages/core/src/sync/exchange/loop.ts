@@ -389,7 +389,7 @@ export class SyncLoop {
     if (this.#walks.waiting && maySend) this.#soon()
     let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
     at = Math.min(at, this.#flights.lostAt)
-    for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.rollAt)
+    for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt)
     // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
     const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
     if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)

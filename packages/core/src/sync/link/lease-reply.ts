@@ -1,8 +1,9 @@
+import { LATEST } from '../../store/contract.ts'
 import type { LeaseNotice, LeaseReply } from '../../store/leases/ask.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
 /*
- *     lease     { granted, free, used, tail, quiet, epoch, now }: units 0 to MOST; `quiet` milliseconds, `epoch` and `now` times
+ *     lease     { granted, free, used, tail, quiet, epoch, now }: units 0 to MOST; `quiet` milliseconds, `now` a time; `epoch` a whole one
  *     notice    { policyId, key, ordinal, free, tail, lost }
  */
 
@@ -13,7 +14,8 @@ const LONGEST = 65_536
 export function readLease(value: unknown): LeaseReply | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { granted, free, used, tail, quiet, epoch, now } = value as { readonly [name in keyof LeaseReply]?: unknown }
-  if (!isAmount(granted) || !isAmount(free) || !isAmount(used) || !isAmount(quiet) || !isAmount(epoch) || !isAmount(now)) return undefined
+  if (!isAmount(granted) || !isAmount(free) || !isAmount(used) || !isAmount(quiet)) return undefined
+  if (!isAmount(now) || now > LATEST || !isAmount(epoch) || epoch > LATEST || !Number.isInteger(epoch)) return undefined
   return { granted, free, used, tail: tail === true, quiet, epoch, now }
 }
 

@@ -85,14 +85,21 @@ export class StoreState {
       if (now >= meter.rollAt) meter.roll(now)
       if (announcement.type === 'total') meter.announced(announcement, now)
       else if (announcement.type === 'ask') meter.tellAll(key, now)
-      else if (announcement.type === 'lease') meter.heardLease?.(announcement, now)
-      else {
+      else if (announcement.type === 'lease') {
+        if (announcement.lost) this.#warnOfLoss(meter.policy.name)
+        meter.heardLease?.(announcement, now)
+      } else {
         const { remaining, manual = false, epoch } = announcement
         if (epoch !== undefined) meter.hearReset(key, epoch, now)
         const slot = remaining > 0 ? meter.site.locateId(key, manual) : meter.site.findId(key)
         if (slot >= 0) meter.blockRemotely(slot, remaining, now, manual, roundTrip, source)
       }
     }
+  }
+
+  #warnOfLoss(policy: string): void {
+    const message = `The store has lost quota that nodes hold of the policy ${show(policy)}: more than the limit may pass in this interval.`
+    this.#host.warn(new WeirError('WEIR_QUOTA_LOST', message), policy)
   }
 
   /** The time that this node goes by, for a request that is to tell it. */

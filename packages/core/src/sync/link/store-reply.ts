@@ -13,6 +13,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '../../store/contract.ts'
+import { LATEST } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { readLease, readNotice } from './lease-reply.ts'
 import { LONGEST_RULES } from './told-rule.ts'
@@ -23,14 +24,13 @@ import { LONGEST_RULES } from './told-rule.ts'
  *
  *     reply         { time, results, blocks, heartbeat? }    unusable as a whole if one of the first three is
  *       time        a time of the epoch, see LATEST
- *       results     as long as the request's entries; of each { cells, blocked, granted, manual?, epoch? }, or undefined
+ *       results     as long as the request's entries; of each { cells, blocked, manual?, epoch? }, or undefined
  *         cells     of a fixed window: the ordinals that were sent, in that order
  *                   of a sliding one: ascending ordinals, no more than a few windows have; those that are too old or far ahead
  *                   are left out by the meter, which knows what is running
  *                   of a bucket: one, with a level
- *         taken     units, 0 to MOST; `level` likewise; `given` likewise, never more than was taken
+ *         taken     units, 0 to MOST; `level` and `refused` likewise; `given` likewise, never more than was taken
  *         blocked   milliseconds, 0 to MOST
- *         granted   a boolean
  *         lease     where the entry has one: see `lease-reply.ts`
  *       blocks      as long as the request's blocks; of each milliseconds, or undefined
  *     heartbeat     { nodes, generation, cursor, blocks, hot, leases?, ahead?, watched?, statuses?, rules? }    unusable as a whole if one of
@@ -45,8 +45,6 @@ import { LONGEST_RULES } from './told-rule.ts'
 
 /** Units, and milliseconds of a block, at most. */
 const MOST: number = Number.MAX_SAFE_INTEGER
-/** The last time that a store's clock may show: up to here ordinals of the shortest buckets leave room for what meters add to them. */
-export const LATEST = 4e13
 const MOST_NODES = 1_000_000
 /** A generation, a cursor (a Redis Cluster's has a number for each bucket), an id. */
 const LONGEST_TEXT = 65_536
@@ -105,12 +103,12 @@ const MISSING: unique symbol = Symbol('missing')
 
 function readResult(value: unknown, { policy, cells: sent, lease: ask }: SyncEntry): SyncResult | undefined {
   if (!isObject(value)) return undefined
-  const { blocked, granted } = value
+  const { blocked } = value
   const lease = ask && readLease(value['lease'])
   if (ask !== undefined && lease === undefined) return undefined
-  if (!isAmount(blocked) || typeof granted !== 'boolean') return undefined
+  if (!isAmount(blocked)) return undefined
   const cells = policy.cells === 1 ? readSentCells(value['cells'], sent) : readTotals(value['cells'], policy)
-  return cells && readRest({ cells, blocked, granted, ...(lease && { lease }) }, value)
+  return cells && readRest({ cells, blocked, ...(lease && { lease }) }, value)
 }
 
 /** Adds what most results, blocks and totals do without; undefined where it can't be used. */
@@ -157,10 +155,11 @@ function readWindow(cells: unknown, policy: StorePolicy): Cell[] | undefined {
 
 function readCell(value: unknown): Cell | undefined {
   if (!isObject(value)) return undefined
-  const { ordinal, taken, given, level } = value
+  const { ordinal, taken, given, level, refused } = value
   if (!Number.isSafeInteger(ordinal) || !isAmount(taken) || !isAmount(given)) return undefined
-  if (!(level === undefined || isAmount(level))) return undefined
-  return { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken), ...(level !== undefined && { level }) }
+  if (!(level === undefined || isAmount(level)) || !(refused === undefined || isAmount(refused))) return undefined
+  const cell = { ordinal: ordinal as Ordinal, taken, given: Math.min(given, taken) }
+  return { ...cell, ...(level !== undefined && { level }), ...(refused !== undefined && { refused }) }
 }
 
 function readHeartbeat(value: unknown, { heartbeat }: SyncRequest, time: number, nonsense: Nonsense): HeartbeatReply | undefined {

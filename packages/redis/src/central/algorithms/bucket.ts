@@ -1,5 +1,5 @@
 import type { Question } from '@weir/core/sync'
-import { CLOCK, numberOf, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
+import { clock, num, numberOf, type Place, room, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
 /** As the steps of buckets have it: quotients are rounded, and a request that comes when it was told to must fit. */
 const ROUNDING = 1e-10
@@ -10,60 +10,61 @@ export function capacityOf({ policy: { parameters }, limit }: Question): number 
   return size === -1 || limit === 0 || limit === Number.POSITIVE_INFINITY ? limit : size
 }
 
-/**
- * Buckets that requests fill, and that lose the limit in each interval. `s` holds three numbers: units in the bucket, when they were, and
- * until when the key lives.
- */
-export const BUCKET: ServerAlgorithm = {
-  common: `${CLOCK}
-local function state(k, a)
-  local limit, interval, now = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), clock(a + 4)
-  local v = redis.call('HGET', KEYS[k], 's')
-  if not v then return 0, now, 0, limit, interval end
-  local level, at, lives = struct.unpack('<ddd', v)
+function state({ key, arg }: Place): string {
+  return `${clock(arg(2))}
+local interval, level, at, lives = tonumber(${arg(0)}), 0, now, 0
+local before = redis.call('HGET', ${key()}, 's')
+if before then
+  level, at, lives = struct.unpack('<ddd', before)
   if limit == math.huge then level = 0
   elseif now > at then
     level = level - (now - at) * limit / interval
     if level < 0 then level = 0 end
   end
-  return level, now, lives, limit, interval
-end
-local function write(k, level, now, lives, limit, interval)
-  local needs = limit > 0 and level * interval / limit or interval
-  local extend = now + needs > lives
-  if extend then lives = now + 2 * needs + 1000 end
-  mark(k, redis.call('HSET', KEYS[k], 's', struct.pack('<ddd', level, now, lives), ARGV[1], ARGV[2]))
-  if extend then redis.call('PEXPIRE', KEYS[k], string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
+end`
+}
+
+/** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */
+function write({ key }: Place): string {
+  return `local needs = limit > 0 and limit < math.huge and after * interval / limit or interval
+local extend = now + needs > lives
+if extend then lives = now + 2 * needs + 1000 end
+local added = redis.call('HSET', ${key()}, 's', struct.pack('<ddd', after, now, lives), ARGV[1], ARGV[2])
+if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
+if added > 0 then ${room(key())} end`
+}
+
+/**
+ * Buckets that requests fill, and that lose the limit in each interval. `s` holds three numbers: units in the bucket, when they were, and
+ * until when the key lives.
+ */
+export const BUCKET: ServerAlgorithm = {
+  takes: 3,
+  look: (place) => `${state(place)}
+local capacity, after = tonumber(${place.arg(1)}), level + units
+if units <= capacity - level + capacity * ${ROUNDING} and limit > 0 then ok, reply = true, ${num('after')}
+else
+  local told = -1 - level
+  reply = ${num('told')}
+  -- A clock that has gone back must not close the bucket until it is where it was.
+  if at > now then redis.call('HSET', ${place.key()}, 's', struct.pack('<ddd', level, now, lives)) end
 end`,
-  take: `
-local function look(k, a)
-  local level, now, lives, limit, interval = state(k, a)
-  local cost, capacity = tonumber(ARGV[a]), tonumber(ARGV[a + 3])
-  if cost <= capacity - level + capacity * ${ROUNDING} and limit > 0 then
-    return true, num(level + cost), level + cost, now, lives
-  end
-  return false, num(-1 - level)
-end
-local function keep(k, a, level, now, lives)
-  write(k, level, now, lives, tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]))
-end`,
-  add: `
-local function add(k, a)
-  local level, now, lives, limit, interval = state(k, a)
-  write(k, math.min(level + ARGV[a], 9007199254740991), now, lives, limit, interval)
-end`,
+  keep: write,
+  add: (place) => `${state(place)}
+local after = math.min(level + units, 9007199254740991)
+${write(place)}`,
   // What came in then has run out when a whole bucket would have.
-  back: `
-local function back(k, a)
-  local level, now, lives, limit, interval = state(k, a)
-  local whole = limit > 0 and tonumber(ARGV[a + 3]) * interval / limit or 0
-  if not (now - ARGV[a + 5] >= whole) then write(k, math.max(0, level - ARGV[a]), now, lives, limit, interval) end
+  back: (place) => `${state(place)}
+local whole = limit > 0 and tonumber(${place.arg(1)}) * interval / limit or 0
+if not (now - ${place.arg(3)} >= whole) then
+  local after = math.max(0, level - units)
+  ${write(place)}
 end`,
-  args(question, request) {
+  args(question, request, list) {
     const capacity = capacityOf(question)
     const size = capacity === Number.POSITIVE_INFINITY ? 'inf' : String(capacity)
-    const more = question.kind === 'give-back' ? [String(question.at)] : []
-    return [String(question.policy.parameters[0]), size, timeIn(request), ...more]
+    list.push(String(question.policy.parameters[0]), size, timeIn(request))
+    if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
     const told = numberOf(reply)

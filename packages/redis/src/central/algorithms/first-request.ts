@@ -1,35 +1,40 @@
-import { pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { num, type Place, pair, pairOf, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+
+function used({ key }: Place): string {
+  return `local used = tonumber(redis.call('HGET', ${key()}, 'u') or 0)`
+}
+
+/** Writes `after`; a window begins where nothing was `used` before. */
+function write({ key, arg }: Place): string {
+  return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
+if used == 0 then redis.call('PEXPIRE', ${key()}, ${arg(0)})
+elseif added > 0 then ${room(key())} end`
+}
 
 /** Windows that begin with a key's first request: `u` holds the units taken, and the key lives as long as its window. */
 export const FIRST_REQUEST: ServerAlgorithm = {
-  take: `
-local function look(k, a)
-  local used, limit = tonumber(redis.call('HGET', KEYS[k], 'u') or 0), tonumber(ARGV[a + 1])
-  local after = used + ARGV[a]
-  local left = used > 0 and redis.call('PTTL', KEYS[k]) or 0
-  if after <= limit and limit > 0 then return true, pair(after, left), after, used > 0 end
-  return false, { num(-1 - used), left }
-end
-local function keep(k, a, after, running)
-  mark(k, redis.call('HSET', KEYS[k], 'u', after, ARGV[1], ARGV[2]))
-  if not running then redis.call('PEXPIRE', KEYS[k], ARGV[a + 2]) end
+  takes: 1,
+  look: (place) => `${used(place)}
+local after = used + units
+local left = used > 0 and redis.call('PTTL', ${place.key()}) or 0
+if after <= limit and limit > 0 then ok, reply = true, ${pair('after', 'left')}
+else
+  local told = -1 - used
+  reply = { ${num('told')}, left }
 end`,
-  add: `
-local function add(k, a)
-  local used = tonumber(redis.call('HGET', KEYS[k], 'u') or 0)
-  keep(k, a, used + ARGV[a], used > 0)
-end`,
+  keep: write,
+  add: (place) => `${used(place)}
+local after = used + units
+${write(place)}`,
   // Units that were taken longer ago than the window has run were of the one before.
-  back: `
-local function back(k, a)
-  local used = tonumber(redis.call('HGET', KEYS[k], 'u') or 0)
-  if used > 0 and redis.call('PTTL', KEYS[k]) + ARGV[a + 3] <= tonumber(ARGV[a + 2]) then
-    keep(k, a, math.max(0, used - ARGV[a]), true)
-  end
+  back: (place) => `${used(place)}
+if used > 0 and redis.call('PTTL', ${place.key()}) + ${place.arg(1)} <= tonumber(${place.arg(0)}) then
+  local after = math.max(0, used - units)
+  ${write(place)}
 end`,
-  args({ policy: { parameters }, kind, at }, { time }) {
-    const interval = String(Math.ceil(parameters[0] as number))
-    return kind === 'give-back' ? [interval, String(Math.max(0, time - at))] : [interval]
+  args({ policy: { parameters }, kind, at }, { time }, list) {
+    list.push(String(Math.ceil(parameters[0] as number)))
+    if (kind === 'give-back') list.push(String(Math.max(0, time - at)))
   },
   read(reply, question, time) {
     const [told, left] = pairOf(reply)

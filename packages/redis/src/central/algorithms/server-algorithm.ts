@@ -1,53 +1,79 @@
 import type { Decide, Question, Verdict } from '@weir/core/sync'
 
+/** How a piece of a script names the keys and arguments of its question, as text of Lua. */
+export interface Place {
+  /** @param index of what `suffixes` gives */
+  key(index?: number): string
+  /** @param index of what `args` adds */
+  arg(index: number): string
+}
+
 /**
- * One algorithm as a server keeps it, in Lua functions. They name a key by its place in `KEYS`, and where the arguments of its
- * question begin in `ARGV`: at `a` units, at `a + 1` the limit, then what `args` gives.
+ * One algorithm as a server keeps it, in pieces of Lua. They use the numbers `units` and `limit`, and what pieces before them have named:
  *
- *     look(k, a)        → whether it fits, a reply, and three values for `keep`
- *     keep(k, a, …)     counts, after `look` said that it fits
- *     add(k, a)         counts whether or not it fits
- *     back(k, a)        gives back
+ *     look     names what it finds; sets `ok` if the units fit, and `reply`
+ *     keep     counts, after `look` has set `ok`
+ *     add      counts whether or not it fits
+ *     back     gives back
  *
- * A key is a hash: the algorithm's fields, and for each node the last of its requests that changed it (`mark`). Replies tell the
- * state; what follows from it for the client, the node computes by the step that is the model of the script.
+ * They are pieces and no functions, since to make functions takes a server longer than to run them. A key is a hash: the algorithm's fields,
+ * and for each node the last of its requests that changed it (`ARGV[1]` and `ARGV[2]`; see `room`). Replies tell the state; what follows
+ * from it for the client, the node computes by the step that is the model of the script.
  */
 export interface ServerAlgorithm {
-  /** What `look` and `keep` use of it, e.g. the server's clock. */
-  readonly common?: string
-  /** `look` and `keep`; and the others, which may use these. */
-  readonly take: string
-  readonly add: string
-  readonly back: string
-  /** What follows a key's name, one for each key in Redis that it takes. Default: one key, by its name alone. */
-  suffixes?(question: Question): readonly string[]
-  args(question: Question, request: Decide): readonly string[]
+  /** How many arguments `args` adds for takes. */
+  readonly takes: number
+  look(place: Place): string
+  keep(place: Place): string
+  add(place: Place): string
+  back(place: Place): string
+  /** Adds the keys in Redis that a key takes, by its name. Default: the name. */
+  keys?(question: Question, name: string, list: string[]): void
+  /** Adds what the pieces need to know beside units and limit. */
+  args(question: Question, request: Decide, list: string[]): void
   /** @throws when a reply is none */
   read(reply: unknown, question: Question, time: number): Verdict
 }
 
-/** The server's clock in milliseconds, or the time at a place of `ARGV` where nodes go by that. */
-export const CLOCK = `
-local function clock(a)
-  if ARGV[a] ~= '' then return tonumber(ARGV[a]) end
-  local t = redis.call('TIME')
-  return t[1] * 1000 + t[2] / 1000
-end`
+/** Fields of nodes that a key has at most: then those go that have not changed it in the last call. */
+const MOST_NODES = 256
 
-/** What `CLOCK` reads. */
+/** Keeps a hash from growing without end; for where a field was added to it. */
+export function room(key: string): string {
+  return `if redis.call('HLEN', ${key}) > ${MOST_NODES} then
+  for _, field in ipairs(redis.call('HKEYS', ${key})) do
+    if string.byte(field) == 64 and field ~= ARGV[1] then redis.call('HDEL', ${key}, field) end
+  end
+end`
+}
+
+/** Names `now`, the server's clock in milliseconds, or the time that an argument gives where nodes go by that. */
+export function clock(argument: string): string {
+  return `local now = tonumber(${argument})
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + t[2] / 1000
+end`
+}
+
+/** What `clock` reads. */
 export function timeIn({ time, stepped }: Decide): string {
   return stepped === true ? String(time) : ''
 }
 
+/** A number as a reply: a text where it is not whole. */
+export function num(name: string): string {
+  return `(${name} % 1 == 0 and ${name} or string.format('%.17g', ${name}))`
+}
+
 /**
  * Two numbers as one, where both are whole and not too large: a list takes the server a good part of a microsecond. The second is below
- * `PAIR`, the sum within what is exact.
+ * 2^32, the sum within what is exact.
  */
-export const PAIR = `
-local function pair(x, y)
-  if x % 1 == 0 and y % 1 == 0 and x < 1048576 and y < 4294967296 then return x * 4294967296 + y end
-  return { num(x), num(y) }
-end`
+export function pair(x: string, y: string): string {
+  const whole = `${x} % 1 == 0 and ${y} % 1 == 0 and ${x} < 1048576 and ${y} < 4294967296`
+  return `${whole} and ${x} * 4294967296 + ${y} or { ${num(x)}, ${num(y)} }`
+}
 
 /** What `pair` has made. */
 export function pairOf(value: unknown): readonly [number, number] {

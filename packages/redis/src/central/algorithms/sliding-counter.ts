@@ -1,42 +1,29 @@
-import type { Question } from '@weir/core/sync'
-import { pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
-
-function ordinalOf({ policy: { parameters }, at }: Question): number {
-  return Math.floor(at / (parameters[0] as number))
-}
+import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
+import { num, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /**
  * The weighted counter of two windows of the epoch: a key for each, which holds `u`, the units taken. `look` reads two of them, a refund
  * changes the one that its units were taken in.
  */
 export const SLIDING_COUNTER: ServerAlgorithm = {
-  take: `
-local function look(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  local previous, limit = tonumber(redis.call('HGET', KEYS[k + 1], 'u') or 0), tonumber(ARGV[a + 1])
-  local after = (v or 0) + ARGV[a]
-  if previous * ARGV[a + 3] + after <= limit and limit > 0 then return true, pair(after, previous), after, v end
-  return false, { num(-1 - (v or 0)), num(previous) }
-end
-local function keep(k, a, after, v)
-  mark(k, redis.call('HSET', KEYS[k], 'u', after, ARGV[1], ARGV[2]))
-  if not v then redis.call('PEXPIRE', KEYS[k], ARGV[a + 2]) end
+  takes: 2,
+  look: (place) => `${used(place)}
+local previous, after = tonumber(redis.call('HGET', ${place.key(1)}, 'u') or 0), (used or 0) + units
+if previous * ${place.arg(1)} + after <= limit and limit > 0 then ok, reply = true, ${pair('after', 'previous')}
+else
+  local told = -1 - (used or 0)
+  reply = { ${num('told')}, ${num('previous')} }
 end`,
-  add: `
-local function add(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  keep(k, a, (v or 0) + ARGV[a], v)
-end`,
-  back: `
-local function back(k, a)
-  local v = redis.call('HGET', KEYS[k], 'u')
-  if v then keep(k, a, math.max(0, v - ARGV[a]), v) end
-end`,
-  suffixes: (question) => [`:${ordinalOf(question)}`, `:${ordinalOf(question) - 1}`],
-  args(question) {
+  keep: write,
+  ...ADD_AND_BACK,
+  keys(question, name, list) {
+    const ordinal = ordinalOf(question)
+    list.push(`${name}:${ordinal}`, `${name}:${ordinal - 1}`)
+  },
+  args(question, _request, list) {
     const interval = question.policy.parameters[0] as number
     const ahead = (ordinalOf(question) + 1) * interval - question.at
-    return [String(Math.ceil(3 * interval)), String(Math.min(1, Math.max(0, ahead / interval)))]
+    list.push(String(Math.ceil(3 * interval)), String(Math.min(1, Math.max(0, ahead / interval))))
   },
   read(reply, question) {
     const [told, previous] = pairOf(reply)

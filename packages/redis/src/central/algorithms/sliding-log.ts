@@ -1,126 +1,138 @@
 import type { Verdict } from '@weir/core/sync'
-import { CLOCK, listOf, numberOf, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
+import { listOf, num, numberOf, type Place, room, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
 
 /** Times that a key keeps whatever its limit is: for costs of less than one unit. */
 const FEW_TIMES = 64
 /** As the log's step has it: sums of fractions are rounded. Part of the limit. */
 const ROUNDING = 1e-10
+/** Times are whole microseconds here: sorted sets keep and compare whole numbers in a fraction of the time. */
+const MICROSECONDS = 1000
+
+/** Names `now`, the sum of units, the last time, until when the key lives, and a time that none is older than; trims the log. */
+function state({ key, arg }: Place): string {
+  return `local interval, now = tonumber(${arg(0)}), tonumber(${arg(2)})
+if not now then
+  local t = redis.call('TIME')
+  now = t[1] * 1000000 + t[2]
+end
+local sum, last, lives, oldest = 0, now, 0, now
+local before = redis.call('HGET', ${key()}, 's')
+if before then
+  sum, last, lives, oldest = struct.unpack('<dddd', before)
+  if last > now then
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', ${key(1)}, '(' .. string.format('%.0f', now), '+inf')) do
+      redis.call('ZADD', ${key(1)}, now, member)
+    end
+    last, oldest = now, math.min(oldest, now)
+  end
+  if oldest <= now - interval then
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', ${key(1)}, '-inf', now - interval)) do
+      sum = sum - string.match(member, '[^:]*$')
+    end
+    redis.call('ZREMRANGEBYSCORE', ${key(1)}, '-inf', now - interval)
+    local first = redis.call('ZRANGE', ${key(1)}, 0, 0, 'WITHSCORES')
+    if first[1] then sum, oldest = math.max(0, sum), tonumber(first[2]) else sum, oldest = 0, now end
+    redis.call('HSET', ${key()}, 's', struct.pack('<dddd', sum, last, lives, oldest))
+  end
+end`
+}
+
+/** Writes the sum `after` and a time with `units`; the newest takes them in, with `merge`, where the log is long. */
+function write({ key, arg }: Place, merge: string): string {
+  return `if ${merge} and redis.call('ZCARD', ${key(1)}) >= tonumber(${arg(1)}) then
+  local newest = redis.call('ZREVRANGE', ${key(1)}, 0, 0)[1]
+  units = units + string.match(newest, '[^:]*$')
+  redis.call('ZREM', ${key(1)}, newest)
+end
+redis.call('ZADD', ${key(1)}, now, ARGV[2] .. ':' .. ARGV[1] .. ':' .. ${num('units')})
+if sum == 0 then oldest = now end
+local extend = now + interval > lives
+if extend then lives = now + 2 * interval + 1000000 end
+local added = redis.call('HSET', ${key()}, 's', struct.pack('<dddd', after, now, lives, oldest), ARGV[1], ARGV[2])
+if extend then
+  local life = string.format('%.0f', 2 * interval / ${MICROSECONDS} + 1000)
+  redis.call('PEXPIRE', ${key()}, life)
+  redis.call('PEXPIRE', ${key(1)}, life)
+end
+if added > 0 then ${room(key())} end`
+}
 
 /**
- * The time of each request, until it leaves: a sorted set of `sequence:node:units` by time, and a hash with `u`, the sum of units; `l`, the
- * last time; and `e`, until when both live. What has left is taken out first.
+ * The time of each request, until it leaves: a sorted set of `sequence:node:units` by time, and a hash with `s`, four numbers: the sum of
+ * units, the last time, until when both live, and a time that none is older than. What has left is taken out first.
  */
 export const SLIDING_LOG: ServerAlgorithm = {
-  common: `${CLOCK}
-local function unitsOf(member)
-  return tonumber(string.match(member, '[^:]*$'))
-end
-local function state(k, a)
-  local interval, now = tonumber(ARGV[a + 2]), clock(a + 4)
-  local v = redis.call('HMGET', KEYS[k], 'u', 'l', 'e')
-  if not v[1] then return 0, now, 0, interval end
-  local sum, last = tonumber(v[1]), tonumber(v[2])
-  if last > now then
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[k + 1], '(' .. ARGV[a + 4], '+inf')) do
-      redis.call('ZADD', KEYS[k + 1], now, member)
-    end
-  end
-  local over = string.format('%.17g', now - interval)
-  local gone = redis.call('ZRANGEBYSCORE', KEYS[k + 1], '-inf', over)
-  if #gone > 0 then
-    for _, member in ipairs(gone) do sum = sum - unitsOf(member) end
-    redis.call('ZREMRANGEBYSCORE', KEYS[k + 1], '-inf', over)
-    if sum < 0 or redis.call('ZCARD', KEYS[k + 1]) == 0 then sum = 0 end
-    redis.call('HSET', KEYS[k], 'u', sum)
-  end
-  return sum, now, tonumber(v[3]), interval
-end
-local function write(k, a, sum, now, lives, interval, units, merge)
-  local member = ARGV[2] .. ':' .. ARGV[1] .. ':'
-  if merge and redis.call('ZCARD', KEYS[k + 1]) >= tonumber(ARGV[a + 3]) then
-    local newest = redis.call('ZREVRANGE', KEYS[k + 1], 0, 0)[1]
-    units = unitsOf(newest) + units
-    redis.call('ZREM', KEYS[k + 1], newest)
-  end
-  redis.call('ZADD', KEYS[k + 1], now, member .. string.format('%.17g', units))
-  if now + interval > lives then
-    lives = now + 2 * interval + 1000
-    mark(k, redis.call('HSET', KEYS[k], 'u', sum, 'l', now, 'e', lives, ARGV[1], ARGV[2]))
-    redis.call('PEXPIRE', KEYS[k], string.format('%.0f', 2 * interval + 1000))
-    redis.call('PEXPIRE', KEYS[k + 1], string.format('%.0f', 2 * interval + 1000))
+  takes: 3,
+  look: (place) => `${state(place)}
+local after = sum + units
+if units <= limit - sum + limit * ${ROUNDING} and limit > 0 then
+  ok = true
+  if units > 0 or sum == 0 then reply = ${num('after')}
   else
-    mark(k, redis.call('HSET', KEYS[k], 'u', sum, 'l', now, ARGV[1], ARGV[2]))
+    local newest = redis.call('ZREVRANGE', ${place.key(1)}, 0, 0, 'WITHSCORES')
+    reply = { 1, ${num('sum')}, (newest[2] or now - interval) + interval - now }
   end
-end`,
-  take: `
-local function look(k, a)
-  local sum, now, lives, interval = state(k, a)
-  local cost, limit = tonumber(ARGV[a]), tonumber(ARGV[a + 1])
-  if cost <= limit - sum + limit * ${ROUNDING} and limit > 0 then
-    if cost > 0 or sum == 0 then return true, { 1, num(sum + cost) }, sum + cost, now, lives end
-    local newest = redis.call('ZREVRANGE', KEYS[k + 1], 0, 0, 'WITHSCORES')
-    return true, { 1, num(sum), string.format('%.17g', newest[2] + interval - now) }
-  end
-  local excess, units, from, wait = sum + cost - limit - limit * ${ROUNDING} / 2, 0, 0, -1
+else
+  local excess, found, from, wait = after - limit - limit * ${ROUNDING} / 2, 0, 0, -1
   while wait < 0 do
-    local page = redis.call('ZRANGE', KEYS[k + 1], from, from + 63, 'WITHSCORES')
+    local page = redis.call('ZRANGE', ${place.key(1)}, from, from + 63, 'WITHSCORES')
     if #page == 0 then break end
     for i = 1, #page, 2 do
-      units = units + unitsOf(page[i])
-      if units >= excess then
+      found = found + string.match(page[i], '[^:]*$')
+      if found >= excess then
         wait = page[i + 1] + interval - now
         break
       end
     end
     from = from + 64
   end
-  local newest = redis.call('ZREVRANGE', KEYS[k + 1], 0, 0, 'WITHSCORES')
-  return false, { 0, num(sum), string.format('%.17g', newest[2] and newest[2] + interval - now or 0), string.format('%.17g', wait) }
-end
-local function keep(k, a, sum, now, lives)
-  local cost = tonumber(ARGV[a])
-  write(k, a, sum, now, lives, tonumber(ARGV[a + 2]), cost, cost < 1)
+  local newest = redis.call('ZREVRANGE', ${place.key(1)}, 0, 0, 'WITHSCORES')
+  reply = { 0, ${num('sum')}, newest[2] and newest[2] + interval - now or 0, wait }
 end`,
-  add: `
-local function add(k, a)
-  local sum, now, lives, interval = state(k, a)
-  write(k, a, sum + ARGV[a], now, lives, interval, tonumber(ARGV[a]), true)
-end`,
-  back: `
-local function back(k, a)
-  local sum, now, lives, interval = state(k, a)
-  local left = tonumber(ARGV[a])
-  if now - ARGV[a + 5] >= interval then return end
-  local found = redis.call('ZRANGEBYSCORE', KEYS[k + 1], ARGV[a + 5], '+inf', 'WITHSCORES')
+  keep: (place) => write(place, '(units < 1 or limit == math.huge)'),
+  add: (place) => `${state(place)}
+local after = sum + units
+${write(place, 'true')}`,
+  back: (place) => `${state(place)}
+if now - ${place.arg(3)} < interval then
+  local left = units
+  local found = redis.call('ZRANGEBYSCORE', ${place.key(1)}, ${place.arg(3)}, '+inf', 'WITHSCORES')
   for i = 1, #found, 2 do
     if left <= 0 then break end
-    local units = unitsOf(found[i])
-    local less = math.min(left, units)
+    local name, has = string.match(found[i], '^(.*:)([^:]*)$')
+    local less = math.min(left, has)
     left, sum = left - less, sum - less
-    redis.call('ZREM', KEYS[k + 1], found[i])
-    if units > less then
-      local name = string.match(found[i], '^(.*:)[^:]*$')
-      redis.call('ZADD', KEYS[k + 1], found[i + 1], name .. string.format('%.17g', units - less))
-    end
+    redis.call('ZREM', ${place.key(1)}, found[i])
+    if tonumber(has) > less then redis.call('ZADD', ${place.key(1)}, found[i + 1], name .. string.format('%.17g', has - less)) end
   end
-  if redis.call('ZCARD', KEYS[k + 1]) == 0 then sum = 0 end
-  redis.call('HSET', KEYS[k], 'u', sum, ARGV[1], ARGV[2])
+  if redis.call('ZCARD', ${place.key(1)}) == 0 then sum = 0 end
+  redis.call('HSET', ${place.key()}, 's', struct.pack('<dddd', math.max(0, sum), last, lives, oldest), ARGV[1], ARGV[2])
 end`,
-  suffixes: () => ['', ':z'],
-  args(question, request) {
+  keys(_question, name, list) {
+    list.push(name, `${name}:z`)
+  },
+  args(question, request, list) {
     const { limit, policy, kind, at } = question
     const most = limit === Number.POSITIVE_INFINITY ? FEW_TIMES : Math.max(FEW_TIMES, Math.ceil(limit))
-    return [String(policy.parameters[0]), String(most), timeIn(request), ...(kind === 'give-back' ? [String(at)] : [])]
+    const time = timeIn(request)
+    list.push(
+      String(Math.round((policy.parameters[0] as number) * MICROSECONDS)),
+      String(most),
+      time === '' ? '' : String(Math.round(request.time * MICROSECONDS)),
+    )
+    if (kind === 'give-back') list.push(String(Math.floor(at * MICROSECONDS)))
   },
   read(reply, { units, limit, policy }): Verdict {
-    const [allowed, sum = 0, after, wait = 0] = listOf(reply).map(numberOf)
-    const remaining = Math.max(0, limit - sum)
-    if (allowed === 1) {
-      const resetAfter = after ?? (units > 0 ? (policy.parameters[0] as number) : 0)
-      return { allowed: true, remaining, resetAfter: Math.max(0, resetAfter), retryAfter: 0, delay: 0 }
+    if (!Array.isArray(reply)) {
+      const remaining = Math.max(0, limit - numberOf(reply))
+      return { allowed: true, remaining, resetAfter: units > 0 ? (policy.parameters[0] as number) : 0, retryAfter: 0, delay: 0 }
     }
+    const [allowed, sum = 0, after = 0, wait = 0] = listOf(reply).map(numberOf)
+    const remaining = Math.max(0, limit - sum)
+    const resetAfter = Math.max(0, after / MICROSECONDS)
+    if (allowed === 1) return { allowed: true, remaining, resetAfter, retryAfter: 0, delay: 0 }
     // All units together are not enough.
-    const retryAfter = wait < 0 ? Number.POSITIVE_INFINITY : Math.max(Number.MIN_VALUE, wait)
-    return { allowed: false, remaining, resetAfter: Math.max(0, after ?? 0), retryAfter, delay: 0 }
+    const retryAfter = wait < 0 ? Number.POSITIVE_INFINITY : Math.max(Number.MIN_VALUE, wait / MICROSECONDS)
+    return { allowed: false, remaining, resetAfter, retryAfter, delay: 0 }
   },
 }

@@ -1,6 +1,6 @@
 import { heldOf, type Lease, newLease } from '../../../store/leases/lease.ts'
 import type { Ordinal } from '../../../time/intervals.ts'
-import type { Reservation } from '../../meter.ts'
+import { WaitingRequests } from './waiting-requests.ts'
 
 /** Requests of a key are expected to come as they did in this part of an interval before. */
 const MEMORY = 1 / 6
@@ -12,8 +12,9 @@ export class KeyLeases {
   current: Lease
   /** That of the next interval, taken in the last span of this one. */
   next: Lease | undefined
-  /** Requests that wait for units, in the order in which they came. */
-  waiting: Reservation[] = []
+  readonly waiting: WaitingRequests = new WaitingRequests()
+  /** Requests with a number below it have waited for what other nodes give back. */
+  recalled = 0
   /** The store has nothing for this key until then, or until something else is heard. */
   emptyUntil: number = Number.NEGATIVE_INFINITY
   /** Nodes give back what they hold: the store is asked again then, or when it says that it has something. */

@@ -1,7 +1,7 @@
 import { BLOCKED, DUE, IN_FLIGHT } from '../../../keys/key-table.ts'
 import { CLOSE, COUNTDOWN, GLOBAL, LEASE, RESEND, type SourceIndex, SPAN_END } from '../../../report/stats.ts'
 import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
-import type { LeaseAsk, LeaseNotice } from '../../../store/leases/ask.ts'
+import type { LeaseAsk, LeaseNotice, LeaseReply } from '../../../store/leases/ask.ts'
 import { servesLease } from '../../../store/leases/grant.ts'
 import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
 import { endOf, type Ordinal, ordinalAt } from '../../../time/intervals.ts'
@@ -24,6 +24,10 @@ const LOW_TIME = 2
 /** An ask without an answer is repeated for requests that wait after so many round trips and milliseconds. */
 const LOST_ROUND_TRIPS = 4
 const LOST_TIME = 10
+/** Requests that are answered in one go; each takes some microseconds. */
+const SERVED_AT_ONCE = 1_000
+/** Shortest time from an ask to the next one, but for a request that comes, in milliseconds. */
+const SPACING = 1
 /** How much before the last span the next interval's quota may be asked for, in spans: clocks differ a little. */
 const EARLY = 1.25
 
@@ -50,11 +54,12 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return this
   }
 
-  /** Units that this node holds of all keys. */
-  get held(): number {
-    let units = 0
-    for (const key of this.#keys) if (key !== undefined && key.current.ordinal === this.ordinal) units += Math.max(0, heldOf(key.current))
-    return units
+  heldOf(slot: number): number {
+    const key = this.#keys[slot]
+    if (key === undefined) return 0
+    const { current, next } = key
+    const now = current.ordinal < this.ordinal ? 0 : Math.max(0, heldOf(current))
+    return now + (next === undefined || next.ordinal < this.ordinal ? 0 : Math.max(0, heldOf(next)))
   }
 
   override take(slot: number, cost: number, now: number = Number.NaN): boolean {
@@ -117,14 +122,16 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   // Requests that wait.
 
   mustAsk(slot: number, cost: number, now: number): boolean {
-    if (this.storeAway || cost > this.site.limitOf(slot) || this.blockOf(slot, now) !== undefined) return false
+    const limit = this.site.limitOf(slot)
+    if (this.storeAway || cost > limit || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
-    return !this.fits(slot, cost, now) && now >= key.emptyUntil
+    // Those that wait already get all there is: nobody else needs to wait for it, however many come.
+    return now >= key.emptyUntil && !this.fits(slot, cost, now) && key.waiting.units + cost <= limit
   }
 
   reserve(reservation: Reservation, now: number): void {
-    this.#keyOf(reservation.slot, now).waiting.push(reservation)
-    this.#want(reservation.slot, now)
+    this.#keyOf(reservation.slot, now).waiting.add(reservation)
+    this.#want(reservation.slot, now, true)
   }
 
   // What is sent, and what comes back.
@@ -134,11 +141,12 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     flags[slot] = (flags[slot] as number) & ~DUE
     if (keys[slot] === undefined) return
     const key = this.#keyOf(slot, now)
-    this.#serve(key, now)
+    this.#serve(slot, key, now)
     const lost = now - key.sentAt >= LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME
-    if (((flags[slot] as number) & IN_FLIGHT) !== 0 && !(lost && key.waiting.length > 0)) return
+    const waits = key.waiting.first !== undefined
+    if (((flags[slot] as number) & IN_FLIGHT) !== 0 && !(lost && waits)) return
     // Timers and clocks round.
-    if (key.waiting.length > 0 && now < key.recallUntil - 1) {
+    if (waits && now < key.recallUntil - 1) {
       this.#want(slot, key.recallUntil)
       return
     }
@@ -148,24 +156,23 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   #send(slot: number, key: KeyLeases, lease: Lease, now: number, batch: Batch, leaving = false): void {
     const limit = this.site.limitOf(slot)
     key.measure(now, this.policy.interval)
-    const waiting = lease === key.current ? key.waiting.filter(({ abandoned }) => !abandoned) : []
-    let units = 0
-    for (const { cost } of waiting) units += cost
+    const first = lease === key.current ? key.waiting.first?.cost : undefined
+    const units = first === undefined ? 0 : key.waiting.units
     const returning = lease.tail && heldOf(lease) > units
     if (returning) surrender(lease, units)
     const left = this.time.monotonicAt(endOf(lease.ordinal, this.policy.interval)) - now
     const ahead = leaving ? 0 : key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
     const few = ahead > heldOf(lease) && heldOf(lease) <= key.low
     if (lease === key.current && units === 0 && !few && !key.report && !returning) return
-    const ask = askFor(lease, { first: waiting[0]?.cost ?? 0, waiting: units, ahead, ...this.#terms(limit) })
+    const ask = askFor(lease, { first: first ?? 0, waiting: units, ahead, ...this.#terms(limit) })
     if (lease === key.current) key.said()
     key.sentAt = now
     const flags = this.table.flags
     flags[slot] = (flags[slot] as number) | IN_FLIGHT
-    batch.add(this, { kind: 'lease', slot, of: key, lease, waiting }, this.#entryOf(slot, ask))
+    batch.add(this, { kind: 'lease', slot, of: key, lease, end: units > 0 ? key.waiting.end : 0 }, this.#entryOf(slot, ask))
     // If the answer is lost, who waits is not to wait in vain.
-    if (waiting.length > 0) this.exchange.due(this, slot, now + LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME)
-    this.stats.countExchange(waiting.length > 0 ? LEASE : COUNTDOWN)
+    if (units > 0) this.exchange.due(this, slot, now + LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME)
+    this.stats.countExchange(units > 0 ? LEASE : COUNTDOWN)
   }
 
   #entryOf(slot: number, lease: LeaseAsk): SyncEntry {
@@ -181,7 +188,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const { lease: ask } = entry
     const { lease: reply } = result
     if (typeof ticket === 'number' || ticket.kind !== 'lease' || ask === undefined || reply === undefined) {
-      this.fail(ticket, entry, now)
+      this.fail(ticket, entry, now, true)
       return
     }
     const { slot, lease } = ticket
@@ -202,53 +209,56 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       return
     }
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
-    this.#serve(key, now)
-    if (served) this.#refuseUnmet(slot, key, ticket, now)
-    // The node's clock was behind: the next interval runs.
-    else if (reply.now >= endOf(lease.ordinal, interval)) this.#moveKey(slot, key, ordinalAt(reply.now, interval), now)
+    this.#serve(slot, key, now)
+    if (served) this.#refuseUnmet(slot, key, ticket, reply, now)
+    // The node's clock was behind: the next interval runs. No store's word takes a key further.
+    else if (reply.now >= endOf(lease.ordinal, interval)) {
+      this.#moveKey(slot, key, Math.min(ordinalAt(reply.now, interval), this.ordinal + 1) as Ordinal, now)
+    }
     this.#goOn(slot, key, now)
   }
 
   /** Requests that asked, and whose units the store does not have, wait for nothing more. */
-  #refuseUnmet(slot: number, key: KeyLeases, { waiting }: LeaseTicket, now: number): void {
-    const { current } = key
+  #refuseUnmet(slot: number, key: KeyLeases, { end }: LeaseTicket, { quiet }: LeaseReply, now: number): void {
+    const { current, waiting } = key
     // What is granted may be of use only in a moment.
-    if (now < current.from) return
-    const first = key.waiting[0]
-    if (first !== undefined && !first.recalled && this.site.limitOf(slot) - current.used >= first.cost) {
+    if (end === 0 || now < current.from) return
+    const { first } = waiting
+    const left = this.site.limitOf(slot) - current.used
+    if (first !== undefined && quiet === 0 && waiting.begin >= key.recalled && left >= first.cost) {
       // Others hold it, and are told to give it back.
-      for (const reservation of key.waiting) reservation.recalled = true
+      key.recalled = waiting.end
       key.recallUntil = now + LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME
       return
     }
-    for (const reservation of waiting) {
-      const at = key.waiting.indexOf(reservation)
-      if (at < 0 || reservation.cost <= heldOf(current)) continue
-      key.waiting.splice(at, 1)
-      const used = this.site.limitOf(slot) - current.used < 1
-      const pause = Math.min(EMPTY_MOST, this.policy.interval * EMPTY_PART)
-      if (reservation.cost <= 1) key.emptyUntil = used ? current.until : now + pause
-      reservation.answer(false, current.ordinal)
+    const pause = Math.min(EMPTY_MOST, this.policy.interval * EMPTY_PART)
+    for (const request of waiting.takeLarger(end, heldOf(current))) {
+      if (request.cost <= 1) key.emptyUntil = left < 1 ? current.until : now + pause
+      request.answer(false, current.ordinal)
     }
   }
 
-  #serve(key: KeyLeases, now: number): void {
-    const { current } = key
-    while (key.waiting.length > 0) {
-      const first = key.waiting[0] as Reservation
-      if (!first.abandoned) {
-        if (!takeLease(current, first.cost, now)) return
-        this.admitted += first.cost
+  #serve(slot: number, key: KeyLeases, now: number): void {
+    const { current, waiting } = key
+    for (let served = 0; ; served++) {
+      const { first } = waiting
+      if (first === undefined) return
+      if (served === SERVED_AT_ONCE) {
+        this.#want(slot, now)
+        return
       }
-      key.waiting.shift()
-      if (!first.abandoned) first.answer(true, current.ordinal)
+      if (!takeLease(current, first.cost, now)) return
+      this.admitted += first.cost
+      waiting.shift()
+      first.answer(true, current.ordinal)
     }
   }
 
   /** What is still to be asked or said, after an answer. */
   #goOn(slot: number, key: KeyLeases, now: number): void {
     const { current } = key
-    if (key.waiting.length > 0) this.#want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
+    if (key.waiting.first !== undefined)
+      this.#want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
     else if (key.report || (current.tail && heldOf(current) > 0)) this.#want(slot, now)
   }
 
@@ -277,7 +287,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   /** The store is away: who waits is decided about without it. */
   #giveUp(key: KeyLeases): void {
-    for (const reservation of key.waiting.splice(0)) reservation.answer(undefined)
+    for (const request of key.waiting.takeLarger(key.waiting.end, Number.NEGATIVE_INFINITY)) request.answer(undefined)
   }
 
   /** News that the store tells all nodes. */
@@ -293,7 +303,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       if (free >= 1) key.emptyUntil = Number.NEGATIVE_INFINITY
     }
     if (lease !== key.current) return
-    if (key.waiting.length > 0 && free >= (key.waiting[0] as Reservation).cost) {
+    const { first } = key.waiting
+    if (first !== undefined && free >= first.cost) {
       key.recallUntil = Number.NEGATIVE_INFINITY
       this.#want(slot, now)
     }
@@ -322,11 +333,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#want(slot, now)
   }
 
-  #want(slot: number, at: number): void {
+  /** Has the store asked at `at`. However much is heard that asks for it, it is not asked at each moment; `urgent`: at once. */
+  #want(slot: number, at: number, urgent = false): void {
     const { flags } = this.table
     if (((flags[slot] as number) & DUE) !== 0 || !this.exchange.connected) return
     flags[slot] = (flags[slot] as number) | DUE
-    this.exchange.due(this, slot, Number.isNaN(at) ? Number.NEGATIVE_INFINITY : at)
+    const from = urgent ? Number.NEGATIVE_INFINITY : (this.#keys[slot]?.sentAt ?? Number.NEGATIVE_INFINITY) + SPACING
+    this.exchange.due(this, slot, Number.isNaN(at) ? from : Math.max(at, from))
   }
 
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
@@ -371,7 +384,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (key === undefined) return
     this.#keys[slot] = undefined
     this.#giveUp(key)
-    if (key.current.granted > 0 || key.next !== undefined) this.#incarnation = ++incarnations
+    // What the store knows of it is another node's from now on.
+    this.#incarnation = ++incarnations
   }
 
   protected override mayForget(slot: number): boolean {
@@ -384,7 +398,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = slot < 0 ? undefined : this.#keys[slot]
     if (key === undefined || key.current.ordinal !== ordinal) return
     const { current } = key
-    const back = Math.min(units, current.taken - current.given)
+    const back = Math.min(units, current.taken - current.given - current.cleared)
     if (!(back > 0)) return
     current.given += back
     key.emptyUntil = Number.NEGATIVE_INFINITY

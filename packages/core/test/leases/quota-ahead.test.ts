@@ -95,7 +95,7 @@ test('with the next interval the whole limit is there again', async () => {
   expect(await admitted(here, node, 3)).toBe(3)
   expect((await here.ask(node, 'a', 97)).allowed).toBe(true)
   expect((await here.ask(node)).allowed).toBe(false)
-  await here.world.runTo(20_001)
+  await here.world.runTo(20_002)
   // It was taken in the last span, so nobody waits.
   expect(offer(node, 'a', 5)).toBe(5)
   await here.close()

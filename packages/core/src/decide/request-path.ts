@@ -1,25 +1,22 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
-import type { SourceIndex } from '../report/stats.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys } from './asking.ts'
+import { ByGates } from './by-gates.ts'
 import { decideOne, partOf, refuse, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
-import { combined, type Levels, LevelsDecision, MOST_LEVELS } from './levels.ts'
+import { combined, MOST_LEVELS } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
-import type { WaitingDecisions } from './waiting.ts'
 
 /** What the request path needs of the throttler that it is part of. */
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
-  /** Makes decisions that ask the store; absent without one. */
-  readonly waiting?: ((host: AskingHost) => WaitingDecisions) | undefined
-  /** Makes decisions of policies with coordination `'central'`; absent without a store. */
-  readonly centrally?: ((host: AskingHost) => Asking) | undefined
+  /** Makes decisions that may wait for the store; absent without one. */
+  readonly asking?: ((host: AskingHost) => Asking) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject?: string): void
@@ -40,8 +37,7 @@ export interface CheckOptions {
 export class RequestPath<Name extends string> {
   protected readonly host: RequestPathHost
   protected readonly clock: Clock
-  readonly #waiting: WaitingDecisions | undefined
-  readonly #centrally: Asking | undefined
+  readonly #asking: Asking | undefined
   #limiters: readonly Limiter[] = []
   // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
   /** The only policy's limiter, unless all requests share one key or some key has a limit of its own. */
@@ -52,54 +48,47 @@ export class RequestPath<Name extends string> {
   #limited = false
   /** Whether some policy may make a request wait: for units of the store, or for its decision. */
   waits = false
-  #central = false
-  #leases = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
   #shared: readonly boolean[] = []
   #costs: readonly number[] = []
-  /** For `#decideAtOnce`: the place of a request's key in each limiter, and what was known of it before. */
-  #found: number[] = []
-  #before: Float64Array = new Float64Array(0)
-  /** What decisions refer to, of the last request with so many policies. */
-  #levels: (Levels | undefined)[] = []
+  #gates = new ByGates([], [], [])
 
   constructor(host: RequestPathHost) {
     this.host = host
     this.clock = host.clock
     const self = this
-    const asking: AskingHost = {
+    this.#asking = host.asking?.({
       clock: host.clock,
       get limiters() {
         return self.#limiters
       },
       roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
-      decide: (keys, costs, count) => this.#decideAll(keys, costs, count),
-      make: { refuse, decision: (...all) => new PolicyDecision(...all), combined, bounded: boundedOnce },
-    }
-    this.#waiting = host.waiting?.(asking)
-    this.#centrally = host.centrally?.(asking)
+      decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
+      make: {
+        refuse,
+        decision: (outcome, key, remaining, resetAfter, cost) => new PolicyDecision(outcome, key, remaining, resetAfter, cost),
+        combined,
+        bounded: boundedOnce,
+      },
+    })
   }
 
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    this.#central = limiters.some(({ policy }) => policy.coordination === 'central')
     const waits = limiters.find(({ policy }) => mayWait(policy))?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
-    this.#found = limiters.map(() => NO_SLOT)
-    this.#before = new Float64Array(limiters.length)
-    this.#levels = [undefined, ...limiters.map(() => undefined)]
     this.#places = limiters.map((_, place) => place)
-    this.#leases = limiters.some(({ policy }) => policy.coordination === 'leases')
-    this.waits = this.#central || this.#leases
+    this.waits = limiters.some(({ policy }) => policy.deadline > 0)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
+    this.#gates = new ByGates(limiters, this.#shared, this.#costs)
     this.#findLimited()
   }
 
@@ -145,12 +134,18 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  async checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
-    checkKey(given)
-    const key = bounded(given)
-    const cost = this.#limitTo(key, asked)
-    const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
-    return this.decideAsync(keys, this.#costsOf(cost))
+  checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
+    // No async function: it would take a promise more, and some turns of the queue of those.
+    try {
+      checkKey(given)
+      const key = bounded(given)
+      const cost = this.#limitTo(key, asked)
+      const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
+      const decision = this.decideAsync(keys, this.#costsOf(cost))
+      return decision instanceof Promise ? decision : Promise.resolve(decision)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** As the throttler's. */
@@ -160,14 +155,9 @@ export class RequestPath<Name extends string> {
     applying?: readonly number[],
     applied?: number,
   ): Decision<Name> | Promise<Decision<Name>> {
-    const centrally = this.#central ? this.#centrally : undefined
-    const waiting = this.#leases ? this.#waiting : undefined
-    const asking = waiting?.whoMustAsk(keys, costs, applying ?? this.#places, applied) ?? []
-    if (waiting !== undefined && asking.length > 0) {
-      return waiting.decide([...keys], [...costs], asking, centrally) as Promise<Decision<Name>>
-    }
-    if (centrally !== undefined) {
-      return centrally.decide(keys, costs, applying ?? this.#places, applied ?? applying?.length ?? this.#places.length) as Decision<Name>
+    if (this.waits && this.#asking !== undefined) {
+      const places = applying ?? this.#places
+      return this.#asking.decide(keys, costs, places, applied ?? places.length) as Decision<Name>
     }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
@@ -242,86 +232,8 @@ export class RequestPath<Name extends string> {
   ): Decision<Name> {
     const now = this.clock.monotonic()
     const decided =
-      count && !this.#limited && applied > 1 && applied <= MOST_LEVELS ? this.#decideAtOnce(keys, costs, places, applied, now) : undefined
+      count && !this.#limited && applied > 1 && applied <= MOST_LEVELS ? this.#gates.decide(keys, costs, places, applied, now) : undefined
     return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
-  }
-
-  /**
-   * Decides in one go if each policy's gate can decide: each counts the request until one refuses it. Undefined when a gate can't
-   * decide: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
-   */
-  #decideAtOnce(
-    keys: string | Keys,
-    costs: readonly number[],
-    places: readonly number[],
-    applied: number,
-    now: number,
-  ): LevelsDecision | undefined {
-    const limiters = this.#limiters
-    const shared = this.#shared
-    const found = this.#found
-    const before = this.#before
-    let levels = this.#levels[applied]
-    const checked = costs === this.#costs
-    let refused = 0
-    let counted = 0
-    const numbers: number[] = new Array(3 * applied)
-    for (let at = 0; at < applied; at++) {
-      const i = places[at] as number
-      const limiter = limiters[i] as Limiter
-      const cost = costs[i] as number
-      const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
-      const { meter } = limiter
-      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
-      const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
-      if (slot < 0) return this.#takeBack(costs, places, counted)
-      found[at] = slot
-      before[at] = meter.mark(slot)
-      if (refused === 0 && meter.take(slot, cost, now)) counted++
-      else if (refused === 0 || !meter.fits(slot, cost, now)) {
-        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
-        refused |= 1 << at
-      }
-      numbers[3 * at] = meter.remaining(slot, now)
-      numbers[3 * at + 1] = meter.resetAfter(slot, now)
-      numbers[3 * at + 2] = cost
-      if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
-    }
-    if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
-    levels ??= this.#levelsOf(places, applied)
-    return new LevelsDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers, refused)
-  }
-
-  /** Puts right what `#decideAtOnce` has counted at the first `counted` policies. */
-  #takeBack(costs: readonly number[], places: readonly number[], counted: number): undefined {
-    for (let at = counted - 1; at >= 0; at--) {
-      const i = places[at] as number
-      const limiter = this.#limiters[i] as Limiter
-      limiter.meter.untake(this.#found[at] as number, this.#before[at] as number, costs[i] as number)
-    }
-    return undefined
-  }
-
-  /** Makes the numbers those of a refusal: nothing was taken, and what refused it counts that. */
-  #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
-    this.#takeBack(costs, places, counted)
-    for (let at = 0; 3 * at < numbers.length; at++) {
-      const i = places[at] as number
-      const limiter = this.#limiters[i] as Limiter
-      const slot = this.#found[at] as number
-      const full = (refused & (1 << at)) !== 0
-      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number, now) as SourceIndex)
-      numbers[3 * at] = limiter.meter.remaining(slot, now)
-      numbers[3 * at + 1] = full ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now)
-      numbers[3 * at + 2] = 0
-    }
-  }
-
-  #levelsOf(places: readonly number[], applied: number): Levels {
-    const here = places.slice(0, applied)
-    const cells = here.map((i) => (this.#limiters[i] as Limiter).cell)
-    const keys = here.map((i) => (this.#shared[i] === true ? ALL_KEY : undefined))
-    return (this.#levels[applied] = { cells, keys })
   }
 
   /** Looks at all policies first, then counts at all of them, or at none. */
@@ -389,8 +301,8 @@ function mustWait(policy: string): never {
 }
 
 /** Whether a request may have to wait for the store. */
-function mayWait({ coordination, dryRun }: Limiter['policy']): boolean {
-  return coordination === 'central' || (coordination === 'leases' && !dryRun)
+function mayWait({ coordination, deadline, dryRun }: Limiter['policy']): boolean {
+  return deadline > 0 && (coordination === 'central' || !dryRun)
 }
 
 /** Whether a value can be the limit of one key. */
@@ -402,10 +314,4 @@ function checkKey(key: unknown): void {
   if (typeof key === 'string') return
   const hint = typeof key === 'object' ? ' From a request createGuard reads it.' : ''
   throw new WeirError('WEIR_INVALID_KEY', `A key must be a string; it is ${show(key)}.${hint}`)
-}
-
-function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {
-  const copy: string[] = new Array(applied)
-  for (let at = 0; at < applied; at++) copy[at] = keys[places[at] as number] as string
-  return copy
 }

@@ -1,0 +1,73 @@
+import { spanEnd } from '../../time/intervals.ts'
+import type { StoreTime } from '../../time/store-time.ts'
+import type { Exchange, SharedSite } from '../shared/site.ts'
+import type { BucketKey } from './key.ts'
+import type { Levels } from './levels.ts'
+import { drained, drainTime } from './step.ts'
+
+/** How often a store that is away is asked whether it is back, in milliseconds. */
+const PROBE = 200
+
+/** What a node admits that can't ask the store in time, as `degraded` says. Times are of the monotonic clock. */
+export class Alone {
+  readonly #site: SharedSite
+  readonly #exchange: Exchange
+  readonly #levels: Levels
+  readonly #time: StoreTime
+
+  constructor(site: SharedSite, exchange: Exchange, levels: Levels, time: StoreTime) {
+    this.#site = site
+    this.#exchange = exchange
+    this.#levels = levels
+    this.#time = time
+  }
+
+  /** This node has admitted units. */
+  add(key: BucketKey, slot: number, units: number, now: number): void {
+    if (key.guess !== undefined) this.#set(key, this.guess(key, slot, now) + units / this.#share(key), now)
+  }
+
+  /** `degraded: 'share'`: what would be in the bucket if the others admitted as much as they usually do. */
+  guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
+    return drained(guess, now - guessAt, this.#site.limitOf(slot), this.#site.policy.interval)
+  }
+
+  admits(key: BucketKey, slot: number, cost: number, now: number): boolean {
+    const { degraded, interval, spans } = this.#site.policy
+    const limit = this.#site.limitOf(slot)
+    if (degraded === 'closed') return false
+    if (degraded === 'published') {
+      if (now >= key.spanEnd) {
+        key.spanTaken = 0
+        key.spanEnd = this.#time.monotonicAt(spanEnd(this.#time.at(now), interval, spans))
+      }
+      return key.spanTaken + cost <= limit / spans / this.#exchange.nodes
+    }
+    if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now), now)
+    return this.guess(key, slot, now) + cost / this.#share(key) <= this.#most(key, slot, cost)
+  }
+
+  /** Milliseconds until a refused request may be admitted. */
+  opensIn(key: BucketKey, slot: number, cost: number, now: number): number {
+    const { degraded, interval } = this.#site.policy
+    if (degraded === 'published') return Math.max(0, key.spanEnd - now)
+    if (degraded === 'closed') return PROBE
+    const most = this.#most(key, slot, cost)
+    const units = Math.min(most, cost / this.#share(key))
+    return drainTime(this.guess(key, slot, now) + units - most, this.#site.limitOf(slot), interval)
+  }
+
+  /** A node whose share is less than a unit admits one when the bucket has run out. */
+  #most(key: BucketKey, slot: number, cost: number): number {
+    return Math.max(this.#site.most(this.#site.limitOf(slot)), Math.min(cost, 1) / this.#share(key))
+  }
+
+  #share({ share }: BucketKey): number {
+    return share.value(this.#exchange.nodes)
+  }
+
+  #set(key: BucketKey, guess: number, now: number): void {
+    key.guess = guess
+    key.guessAt = now
+  }
+}

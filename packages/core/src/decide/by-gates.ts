@@ -1,0 +1,115 @@
+import { isCost } from '../keys/units.ts'
+import type { SourceIndex } from '../report/stats.ts'
+import type { Keys } from './asking.ts'
+import { type Levels, LevelsDecision } from './levels.ts'
+import { type Limiter, NO_SLOT } from './limiter.ts'
+import { ALL_KEY } from './policy.ts'
+
+/** Decisions of several policies by their gates alone: most requests to keys that are known. */
+export class ByGates {
+  readonly #limiters: readonly Limiter[]
+  readonly #shared: readonly boolean[]
+  readonly #costs: readonly number[]
+  /** The place of a request's key in each limiter, and what was known of it before. */
+  readonly #found: number[]
+  readonly #before: Float64Array
+  /** What decisions refer to, of the last request with so many policies. */
+  readonly #levels: (Levels | undefined)[]
+
+  /**
+   * @param shared of each policy whether all requests share one key
+   * @param costs what a request costs that nobody says the cost of, checked
+   */
+  constructor(limiters: readonly Limiter[], shared: readonly boolean[], costs: readonly number[]) {
+    this.#limiters = limiters
+    this.#shared = shared
+    this.#costs = costs
+    this.#found = limiters.map(() => NO_SLOT)
+    this.#before = new Float64Array(limiters.length)
+    this.#levels = [undefined, ...limiters.map(() => undefined)]
+  }
+
+  /**
+   * Decides in one go if each policy's gate can decide: each counts the request until one refuses it. Undefined when a gate can't
+   * decide: then nothing has happened. Nothing is called here that could ask for another decision meanwhile.
+   */
+  decide(
+    keys: string | Keys,
+    costs: readonly number[],
+    places: readonly number[],
+    applied: number,
+    now: number,
+  ): LevelsDecision | undefined {
+    const limiters = this.#limiters
+    const shared = this.#shared
+    const found = this.#found
+    const before = this.#before
+    let levels = this.#levels[applied]
+    const checked = costs === this.#costs
+    let refused = 0
+    let counted = 0
+    const numbers: number[] = new Array(3 * applied)
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const limiter = limiters[i] as Limiter
+      const cost = costs[i] as number
+      const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
+      const { meter } = limiter
+      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
+      const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
+      if (slot < 0) return this.#takeBack(costs, places, counted)
+      found[at] = slot
+      before[at] = meter.mark(slot)
+      if (refused === 0 && meter.take(slot, cost, now)) counted++
+      else if (refused === 0 || !meter.fits(slot, cost, now)) {
+        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
+        refused |= 1 << at
+      }
+      numbers[3 * at] = meter.remaining(slot, now)
+      numbers[3 * at + 1] = meter.resetAfter(slot, now)
+      numbers[3 * at + 2] = cost
+      if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
+    }
+    if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
+    levels ??= this.#levelsOf(places, applied)
+    return new LevelsDecision(levels, typeof keys === 'string' ? keys : keysAt(keys, places, applied), numbers, refused)
+  }
+
+  /** Puts right what `decide` has counted at the first `counted` policies. */
+  #takeBack(costs: readonly number[], places: readonly number[], counted: number): undefined {
+    for (let at = counted - 1; at >= 0; at--) {
+      const i = places[at] as number
+      const limiter = this.#limiters[i] as Limiter
+      limiter.meter.untake(this.#found[at] as number, this.#before[at] as number, costs[i] as number)
+    }
+    return undefined
+  }
+
+  /** Makes the numbers those of a refusal: nothing was taken, and what refused it counts that. */
+  #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
+    this.#takeBack(costs, places, counted)
+    for (let at = 0; 3 * at < numbers.length; at++) {
+      const i = places[at] as number
+      const limiter = this.#limiters[i] as Limiter
+      const slot = this.#found[at] as number
+      const full = (refused & (1 << at)) !== 0
+      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number, now) as SourceIndex)
+      numbers[3 * at] = limiter.meter.remaining(slot, now)
+      numbers[3 * at + 1] = full ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now)
+      numbers[3 * at + 2] = 0
+    }
+  }
+
+  #levelsOf(places: readonly number[], applied: number): Levels {
+    const here = places.slice(0, applied)
+    const cells = here.map((i) => (this.#limiters[i] as Limiter).cell)
+    const keys = here.map((i) => (this.#shared[i] === true ? ALL_KEY : undefined))
+    return (this.#levels[applied] = { cells, keys })
+  }
+}
+
+function keysAt(keys: Keys, places: readonly number[], applied: number): readonly string[] {
+  const copy: string[] = new Array(applied)
+  for (let at = 0; at < applied; at++) copy[at] = keys[places[at] as number] as string
+  return copy
+}

@@ -1,0 +1,33 @@
+import type { ServerResponse } from 'node:http'
+import type { Http2ServerResponse } from 'node:http2'
+import { type Decision, summary } from '../decide/decision.ts'
+import { AcquireError } from '../queue/acquire-error.ts'
+import type { Throttler } from '../throttler/throttler.ts'
+
+/**
+ * Holds a request for the delay of its decision.
+ *
+ * @returns the decision as it is then; a refusal when as many are held as may; null when the client has gone away, and what the
+ * request took was given back
+ */
+export async function holdRequest<Name extends string, Req>(
+  throttler: Throttler<Name, Req>,
+  decision: Decision<Name>,
+  response: ServerResponse | Http2ServerResponse | undefined,
+): Promise<Decision<Name> | null> {
+  const gone = new AbortController()
+  const leave = (): void => gone.abort()
+  if (response?.destroyed === true) leave()
+  else response?.once('close', leave)
+  try {
+    return await throttler.hold(decision, gone.signal)
+  } catch (error) {
+    if (!(error instanceof AcquireError)) throw error
+    if (error.reason === 'aborted') return null
+    if (error.reason !== 'queue-full') throw error
+    const refused = { allowed: false, reason: 'limit', cost: 0, delay: 0, retryAfter: Math.max(1, Math.ceil(decision.delay)) } as const
+    return { ...(summary(decision) as Decision<Name>), ...refused, parts: decision.parts }
+  } finally {
+    response?.off('close', leave)
+  }
+}

@@ -1,0 +1,66 @@
+/** What has a time at which something is to happen to it. */
+export interface Timed {
+  /** Milliseconds of the monotonic clock. */
+  at: number
+  /** Where it stands in its schedule; -1 when in none. */
+  place: number
+}
+
+/** Things by their time, soonest first: a binary heap that knows where each thing stands, so that any of them can leave. */
+export class Schedule<T extends Timed> {
+  readonly #items: T[] = []
+
+  /** The one whose time comes first. */
+  get first(): T | undefined {
+    return this.#items[0]
+  }
+
+  /** All of them, in no order. */
+  get items(): readonly T[] {
+    return this.#items
+  }
+
+  /** Puts a thing in, or moves it to another time. */
+  set(item: T, at: number): void {
+    item.at = at
+    if (item.place < 0) item.place = this.#items.push(item) - 1
+    this.#settle(item)
+  }
+
+  remove(item: T): void {
+    const { place } = item
+    if (place < 0) return
+    const last = this.#items.pop() as T
+    item.place = -1
+    if (last === item) return
+    this.#put(last, place)
+    this.#settle(last)
+  }
+
+  #settle(item: T): void {
+    const items = this.#items
+    let { place } = item
+    while (place > 0) {
+      const up = (place - 1) >> 1
+      const above = items[up] as T
+      if (above.at <= item.at) break
+      this.#put(above, place)
+      place = up
+    }
+    for (;;) {
+      let down = 2 * place + 1
+      if (down >= items.length) break
+      if (down + 1 < items.length && (items[down + 1] as T).at < (items[down] as T).at) down++
+      const below = items[down] as T
+      if (below.at >= item.at) break
+      this.#put(below, place)
+      place = down
+    }
+    this.#put(item, place)
+  }
+
+  #put(item: T, place: number): void {
+    this.#items[place] = item
+    item.place = place
+  }
+}

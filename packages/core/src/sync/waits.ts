@@ -1,0 +1,56 @@
+import type { MakeShared } from '../algorithms/shared/site.ts'
+import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
+import type { Decision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { WaitingDecisions } from '../decide/waiting.ts'
+
+let Waiting: typeof WaitingDecisions | undefined
+
+/** Loads what policies need that take quota ahead: their meter, and what lets requests wait. */
+export async function loadLeases(): Promise<() => MakeShared> {
+  const { LeaseMeter, WaitingDecisions } = await import('./leases.ts')
+  Waiting = WaitingDecisions
+  return () => (site, exchange) => new LeaseMeter(site, exchange)
+}
+
+/** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */
+export class Waits implements Asking {
+  readonly #host: AskingHost
+  readonly #loading: () => Promise<unknown> | undefined
+  readonly #centrally: Asking
+  #waiting: WaitingDecisions | undefined
+  #limiters: readonly Limiter[] | undefined
+  #central = false
+
+  /** @param loading while meters are being loaded */
+  constructor(host: AskingHost, centrally: Asking, loading: () => Promise<unknown> | undefined) {
+    this.#host = host
+    this.#centrally = centrally
+    this.#loading = loading
+  }
+
+  decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+    const loading = this.#loading()
+    if (loading === undefined) return this.#decide(keys, costs, places, applied)
+    // Callers use their lists again.
+    const own = [[...keys], [...costs], places.slice(0, applied)] as const
+    return loading.then(() => this.#decide(...own, applied))
+  }
+
+  #decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
+    const host = this.#host
+    if (this.#limiters !== host.limiters) this.#adopt(host.limiters)
+    const central = this.#central ? this.#centrally : undefined
+    const waiting = this.#waiting
+    const asking = waiting?.whoMustAsk(keys, costs, places, applied) ?? []
+    if (waiting !== undefined && asking.length > 0) return waiting.decide([...keys], [...costs], asking, central)
+    return central === undefined ? host.decide(keys, costs, true, places, applied) : central.decide(keys, costs, places, applied)
+  }
+
+  #adopt(limiters: readonly Limiter[]): void {
+    const some = (coordination: string) => limiters.some(({ policy }) => policy.coordination === coordination)
+    this.#limiters = limiters
+    this.#central = some('central')
+    if (some('leases') && Waiting !== undefined) this.#waiting ??= new Waiting(this.#host)
+  }
+}

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { CENTRAL, started } from '../support/central.ts'
+import { scene } from '../support/nodes.ts'
+import { type Waiting, waiting } from '../support/waiting.ts'
+
+test.each(['background', 'leases', 'central'] as const)('%s: three nodes together let go what the limit admits', async (coordination) => {
+  const it = scene()
+  it.store.roundTrip = 2
+  const policy = { limit: 30, interval: 1_000, coordination }
+  const nodes = [it.node(policy), it.node(policy), it.node(policy)]
+  if (coordination === 'central') await started(it, ...nodes)
+  else for (const node of nodes) node.start()
+  const queues: Waiting[] = []
+  for (const node of nodes) queues.push(await waiting(it, node))
+  await it.world.runTo(2_100)
+  for (const queue of queues) for (let i = 0; i < 60; i++) queue.acquire('a', { timeout: '20s' })
+  await it.world.runTo(12_000)
+  const ended = queues.flatMap(({ ended }) => ended)
+  expect(ended.filter(({ failure }) => failure !== undefined)).toEqual([])
+  expect(ended).toHaveLength(180)
+  for (let from = 2_000; from < 12_000; from += 1_000) {
+    const went = ended.filter(({ at }) => (at as number) >= from && (at as number) < from + 1_000).length
+    // In the background each of the others may let one more go before it hears.
+    expect(went, `from ${from}`).toBeLessThanOrEqual(coordination === 'background' ? 36 : 30)
+  }
+  expect(Math.max(...ended.map(({ at }) => at as number))).toBeLessThanOrEqual(8_200)
+  await it.close()
+})
+
+test('central: one that is aborted while the store is asked takes nothing', async () => {
+  const it = scene()
+  it.store.roundTrip = 20
+  const node = it.node({ ...CENTRAL, limit: 1 })
+  await started(it, node)
+  const queue = await waiting(it, node)
+  await it.world.runTo(20_010)
+  const controller = new AbortController()
+  const aborted = queue.acquire('a', { signal: controller.signal })
+  await it.world.run(5)
+  controller.abort()
+  await it.world.run(200)
+  expect(aborted.failure).toBe('aborted')
+  const next = queue.acquire('a')
+  await it.world.run(200)
+  expect(next.decision?.allowed).toBe(true)
+  await it.close()
+})
+
+test('central: while the store is away its share goes, and nobody waits for ever', async () => {
+  const it = scene()
+  const nodes = [it.node(CENTRAL), it.node(CENTRAL)]
+  await started(it, ...nodes)
+  const [queue] = await Promise.all(nodes.map((node) => waiting(it, node)))
+  await it.world.runTo(20_010)
+  it.store.health = 'hanging'
+  const all = Array.from({ length: 12 }, () => queue?.acquire('a', { timeout: '25s' }))
+  await it.world.run(30_000)
+  const went = all.filter((one) => one?.decision?.allowed === true)
+  expect(went.length).toBeGreaterThanOrEqual(10)
+  expect(all.every((one) => one?.at !== undefined)).toBe(true)
+  await it.close()
+})

@@ -1,0 +1,115 @@
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryStore } from '../../src/hub/memory-store.ts'
+import { limitedFetch, pauseOf } from '../../src/queue/limited-fetch.ts'
+import { createThrottler, type Throttler } from '../../src/throttler/throttler.ts'
+
+const NOW = Date.parse('Sun, 06 Nov 1994 08:49:37 GMT')
+
+async function listening(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}
+
+function throttler(store = memoryStore()): Throttler {
+  const made = createThrottler({ store, policies: [{ limit: 1_000, interval: '1m' }] })
+  onTestFinished(() => made.close())
+  return made
+}
+
+test.each<[number, Record<string, string>, number]>([
+  [200, {}, 0],
+  [429, {}, 1_000],
+  [503, {}, 0],
+  [429, { 'retry-after': '7' }, 7_000],
+  [503, { 'retry-after': '120' }, 120_000],
+  [200, { 'retry-after': '120' }, 0],
+  [429, { 'retry-after': 'Sun, 06 Nov 1994 08:50:07 GMT' }, 30_000],
+  [429, { 'retry-after': 'Sun, 06 Nov 1994 08:49:00 GMT' }, 0],
+  [429, { 'retry-after': '-5' }, 1_000],
+  [429, { 'retry-after': 'soon' }, 1_000],
+  [429, { 'retry-after': '1e9' }, 1_000],
+  [200, { ratelimit: '"default";r=0;t=30' }, 30_000],
+  [200, { ratelimit: '"default";r=1;t=30' }, 0],
+  [200, { ratelimit: '"a";r=0;t=3, "b";r=0;t=40, "c";r=9;t=999' }, 40_000],
+  [200, { ratelimit: 'limit=100, remaining=0, reset=50' }, 50_000],
+  [200, { ratelimit: 'limit=100, remaining=05, reset=50' }, 0],
+  [200, { ratelimit: '"unterminated;r=0' }, 0],
+  [200, { 'ratelimit-remaining': '0', 'ratelimit-reset': '9' }, 9_000],
+  [
+    200,
+    { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1_000 + 12) },
+    NOW / 1_000 > 1e9 ? 12_000 : (NOW / 1_000 + 12) * 1_000,
+  ],
+  [200, { 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': '12' }, 0],
+  [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '12' }, 12_000],
+  [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': 'tomorrow' }, 0],
+])('an answer %i with %j means a pause of %i ms', (status, fields, pause) => {
+  expect(pauseOf(status, new Headers(fields), NOW)).toBe(pause)
+})
+
+test('times since the epoch are understood', () => {
+  const now = 1_800_000_000_000
+  expect(pauseOf(200, new Headers({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000060' }), now)).toBe(60_000)
+})
+
+test('a 429 makes all nodes pause, and no request is made twice', async () => {
+  let requests = 0
+  const url = await listening((_, res) => {
+    requests++
+    if (requests === 1) res.writeHead(429, { 'Retry-After': '30' })
+    res.end('x')
+  })
+  const store = memoryStore()
+  const nodes = [throttler(store), throttler(store)] as const
+  const [here, there] = nodes.map((node) => limitedFetch(node, { key: 'api', timeout: 200 }))
+  for (const node of nodes) node.start()
+  expect((await here?.(url))?.status).toBe(429)
+  await expect.poll(() => nodes[1].peek('api', 0).allowed).toBe(false)
+  await expect(there?.(url)).rejects.toMatchObject({ name: 'AcquireError', reason: 'timeout' })
+  expect(requests).toBe(1)
+  expect(nodes[1].peek('api', 0).retryAfter).toBeGreaterThan(25_000)
+})
+
+test('a pause is no longer than longestPause, and shortens none that is there', async () => {
+  const after = ['3600', '1']
+  const url = await listening((_, res) => {
+    res.writeHead(429, { 'Retry-After': after.shift() })
+    res.end()
+  })
+  const node = throttler()
+  const get = limitedFetch(node, { longestPause: '20s', key: () => 'k' })
+  await Promise.all([get(url), get(url)])
+  expect(node.peek('k', 0).retryAfter).toBeGreaterThan(15_000)
+  expect(node.peek('k', 0).retryAfter).toBeLessThanOrEqual(20_000)
+})
+
+test('the host and port are the key by default; a Request and its signal are understood', async () => {
+  const url = await listening((_, res) => res.end('yes'))
+  const node = throttler()
+  const get = limitedFetch(node)
+  expect(await (await get(new Request(url))).text()).toBe('yes')
+  expect(await (await get(new URL(url))).text()).toBe('yes')
+  const [usage] = await node.usage(new URL(url).host)
+  expect(usage?.used).toBe(2)
+  node.block(new URL(url).host, '1m')
+  const controller = new AbortController()
+  const waits = get(new Request(url, { signal: controller.signal }), {})
+  setTimeout(() => controller.abort(), 20)
+  await expect(waits).rejects.toMatchObject({ reason: expect.stringMatching(/aborted|timeout/) })
+})
+
+test.each([
+  [{ key: 5 }, 'Option "key"'],
+  [{ fetch: 5 }, 'Option "fetch"'],
+  [{ longestPause: -1 }, 'Option "longestPause"'],
+  [{ timeouts: 5 }, 'Did you mean "timeout"?'],
+])('bad options are refused: %j', (options, message) => {
+  expect(() => limitedFetch(throttler(), options as never)).toThrow(message)
+})

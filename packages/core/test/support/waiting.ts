@@ -1,0 +1,53 @@
+import type { Decision } from '../../src/decide/decision.ts'
+import type { AcquireError, AcquireFailure } from '../../src/queue/acquire-error.ts'
+import type { AcquireOptions } from '../../src/queue/options.ts'
+import type { Node, Scene } from './nodes.ts'
+
+/** How a request that waited came out, and when: milliseconds since the world began. */
+export interface Outcome {
+  readonly name: string
+  at: number | undefined
+  decision: Decision | undefined
+  failure: AcquireFailure | undefined
+  error: AcquireError | undefined
+}
+
+/** Makes requests wait, and notes what becomes of them, in the order in which they end. */
+export interface Waiting {
+  readonly ended: Outcome[]
+  acquire(key: string, options?: AcquireOptions & { name?: string }): Outcome
+  /** Names of those that went, in their order. */
+  readonly went: string[]
+}
+
+/** What lets requests wait is loaded in real time, so this is awaited before virtual time matters. */
+export async function waiting({ world }: Scene, node: Node): Promise<Waiting> {
+  await node.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
+  const ended: Outcome[] = []
+  let number = 0
+  return {
+    ended,
+    get went() {
+      return ended.filter(({ decision }) => decision?.allowed).map(({ name }) => name)
+    },
+    acquire(key, { name = `${key}${number++}`, ...options } = {}) {
+      const outcome: Outcome = { name, at: undefined, decision: undefined, failure: undefined, error: undefined }
+      node
+        .acquire(key, options)
+        .then(
+          (decision) => {
+            outcome.decision = decision
+          },
+          (error: AcquireError) => {
+            outcome.failure = error.reason
+            outcome.error = error
+          },
+        )
+        .finally(() => {
+          outcome.at = world.time
+          ended.push(outcome)
+        })
+      return outcome
+    },
+  }
+}

@@ -1,0 +1,166 @@
+import { expect, test } from 'vitest'
+import type { Algorithm } from '../../src/algorithms/algorithm.ts'
+import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
+import { later } from '../../src/algorithms/shared/later.ts'
+import type { Exchanging, MakeShared } from '../../src/algorithms/shared/site.ts'
+import { leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
+import type { Throttler } from '../../src/throttler/throttler.ts'
+import { scene } from '../support/nodes.ts'
+import type { World } from '../support/world.ts'
+
+/** An algorithm whose shared meter is loaded when `load` says so. */
+function loadedLater(given: Algorithm = FIXED_WINDOW): { algorithm: Algorithm; load: () => void; fail: () => void } {
+  const make: MakeShared = (site, exchange) => given.background?.(site, exchange) as Exchanging
+  let load = (): void => {}
+  let fail = (): void => {}
+  const loading = new Promise<() => MakeShared>((resolve, reject) => {
+    load = () => resolve(() => make)
+    fail = () => reject(new Error('no such file'))
+  })
+  return { algorithm: { ...given, background: later(() => loading)() }, load: () => load(), fail: () => fail() }
+}
+
+const offer = (node: Throttler, key: string, count: number): number => {
+  let allowed = 0
+  for (let i = 0; i < count; i++) if (node.check(key).allowed) allowed++
+  return allowed
+}
+
+async function usedAtAllNodes(world: World, node: Throttler, key: string): Promise<number | undefined> {
+  const asked = node.usage(key)
+  await world.run(500)
+  return (await asked)[0]?.used
+}
+
+/** A node whose meter is still to be loaded, and one that has its own. Two seconds into an interval. */
+async function started(given?: Algorithm) {
+  const here = scene()
+  const { algorithm, load, fail } = loadedLater(given)
+  const policy = { limit: 10, interval: 10_000 } as const
+  const node = here.node({ ...policy, algorithm }).start()
+  const other = here.node(given === undefined ? policy : { ...policy, algorithm: given }).start()
+  await here.world.runTo(12_000)
+  return { ...here, node, other, load, fail }
+}
+
+test('the local meter decides in the meantime, and the other nodes hear of what it has counted', async () => {
+  const { world, node, other, load } = await started()
+  expect(offer(node, 'a', 6)).toBe(6)
+  expect(offer(node, 'b', 12)).toBe(10)
+  await world.run(2_000)
+  expect(other.peek('a').remaining).toBe(10)
+  load()
+  await world.run(100)
+  expect(node.peek('a').remaining).toBe(4)
+  expect(node.check('b').allowed).toBe(false)
+  expect(offer(node, 'a', 1)).toBe(1)
+  await world.run(3_000)
+  expect(other.peek('b').remaining).toBe(0)
+  expect(await usedAtAllNodes(world, other, 'a')).toBe(7)
+})
+
+test.each([slidingWindow(), tokenBucket({ burst: 10 }), leakyBucket({ burst: 9, immediate: 9 })])(
+  'what is counted in the meantime counts on: $name',
+  async (algorithm) => {
+    const { world, node, other, load } = await started(algorithm)
+    expect(offer(node, 'a', 12)).toBe(10)
+    expect(offer(node, 'b', 4)).toBe(4)
+    load()
+    await world.run(50)
+    expect(node.check('a').allowed).toBe(false)
+    expect(offer(node, 'b', 9)).toBe(6)
+    await world.run(450)
+    expect(other.check('a').allowed).toBe(false)
+  },
+)
+
+test('keys keep their slots: those that were forgotten and those that come', async () => {
+  const { world, node, load } = await started()
+  for (let i = 0; i < 100; i++) node.check(`old ${i}`)
+  // Two intervals later they are forgotten.
+  await world.run(40_000)
+  for (let i = 0; i < 50; i++) expect(offer(node, `key ${i}`, i % 10)).toBe(i % 10)
+  load()
+  await world.run(50)
+  for (let i = 50; i < 200; i++) node.check(`key ${i}`)
+  for (let i = 0; i < 50; i++) expect(node.peek(`key ${i}`).remaining).toBe(10 - (i % 10))
+  for (let i = 50; i < 200; i++) expect(node.peek(`key ${i}`).remaining).toBe(9)
+})
+
+test('blocks and resets of the meantime are told', async () => {
+  const { world, node, other, load } = await started()
+  other.block('lifted', '1m')
+  offer(other, 'reset', 10)
+  await world.run(3_000)
+  node.block('set', '1m')
+  node.unblock('lifted')
+  offer(node, 'reset', 3)
+  node.reset('reset')
+  expect(offer(node, 'reset', 2)).toBe(2)
+  expect(other.check('set').allowed).toBe(true)
+  load()
+  await world.run(3_000)
+  expect(other.check('set').reason).toBe('blocked')
+  expect(other.check('lifted').allowed).toBe(true)
+  expect(await usedAtAllNodes(world, other, 'reset')).toBe(2)
+})
+
+test('asking the store for a key waits until it can be asked', async () => {
+  const { world, node, other, load } = await started()
+  offer(other, 'a', 7)
+  await world.run(1_000)
+  const asked = node.usage('a')
+  load()
+  await world.run(500)
+  expect(await asked).toMatchObject([{ used: 7, source: 'store' }])
+})
+
+test('what can not be loaded is said once, and the node counts alone', async () => {
+  const here = scene()
+  const { algorithm, fail } = loadedLater()
+  const node = here.node({ limit: 10, interval: 10_000, algorithm })
+  const warnings: string[] = []
+  node.on('warning', ({ error }) => warnings.push(error.code))
+  await here.world.runTo(12_000)
+  expect(offer(node, 'a', 5)).toBe(5)
+  fail()
+  await here.world.run(1_000)
+  expect(offer(node, 'a', 7)).toBe(5)
+  expect(warnings).toEqual(['WEIR_NOT_LOADED'])
+  expect(node.inspected.coordinator?.loading).toBeUndefined()
+})
+
+test('a throttler that was closed meanwhile stays closed, and one that has not started does not start', async () => {
+  const { world, node, load, node: closed } = await started()
+  const idle = scene()
+  const second = loadedLater()
+  const waiting = idle.node({ limit: 10, interval: 10_000, algorithm: second.algorithm })
+  const closing = closed.close()
+  await world.run(1_000)
+  await closing
+  load()
+  second.load()
+  await world.run(1_000)
+  await idle.world.run(1_000)
+  expect(() => node.check('a')).toThrow('closed')
+  expect(waiting.state).toBe('idle')
+  expect(offer(waiting, 'a', 12)).toBe(10)
+})
+
+test('a request waits for what is loaded where its policy may make it wait', async () => {
+  const here = scene()
+  const { algorithm, load } = loadedLater()
+  const policies = [
+    { name: 'later', limit: 10, interval: 10_000, algorithm },
+    { name: 'leases', limit: 3, interval: 10_000, coordination: 'leases', deadline: 1_000 },
+  ] as const
+  const node = here.node(policies).start()
+  await here.world.runTo(12_000)
+  let decided = 0
+  const all = Array.from({ length: 5 }, () => node.checkAsync('a').finally(() => decided++))
+  await here.world.run(500)
+  expect(decided).toBe(0)
+  load()
+  await here.world.run(500)
+  expect((await Promise.all(all)).map(({ allowed }) => allowed)).toEqual([true, true, true, false, false])
+})
