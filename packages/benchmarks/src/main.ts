@@ -15,6 +15,7 @@ import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
 import { sync } from './sync/bench.ts'
+import { waiting } from './waiting/bench.ts'
 import { windows } from './windows/bench.ts'
 import { worst } from './worst/bench.ts'
 
@@ -32,6 +33,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   flood,
   windows,
   worst,
+  waiting,
   bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

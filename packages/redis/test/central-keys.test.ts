@@ -112,3 +112,21 @@ describe('a clock that was ahead keeps nobody out once it is right again', () =>
     },
   )
 })
+
+test('what is told in the turn in which a throttler is closed arrives', async () => {
+  const namespace = freshNamespace()
+  const policy = { limit: 10, interval: '1h', coordination: 'central', deadline: '10s' } as const
+  const [a, b] = [1, 2].map(() => createThrottler({ policies: [policy], store: redisStore(server.url, { namespace }) }).start())
+  if (a === undefined || b === undefined) throw new Error('no throttlers')
+  await until(() => a.state === 'synced' && b.state === 'synced', 'the store answers')
+  const keys = Array.from({ length: 20 }, (_, i) => `user ${i}`)
+  const decisions = await Promise.all(keys.map((key) => a.checkAsync(key, 3)))
+  for (const decision of decisions) {
+    a.charge(decision, 2)
+    a.refund(decision, 1)
+  }
+  await a.close()
+  const left = await Promise.all(keys.map(async (key) => (await b.checkAsync(key)).remaining))
+  await b.close()
+  expect(left).toEqual(keys.map(() => 10 - 3 - 2 + 1 - 1))
+})

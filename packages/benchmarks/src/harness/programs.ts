@@ -25,6 +25,8 @@ const NAMES = [
   'flood',
   'windows',
   'worst',
+  'waiting/cost',
+  'waiting/pace',
 ] as const
 export type ProgramName = (typeof NAMES)[number]
 

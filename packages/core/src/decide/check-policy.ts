@@ -81,13 +81,6 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
-  if (interval / spans < SHORTEST_SPAN) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
-        `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
-    )
-  }
   const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { buckets = 1 } = algorithm
   if (interval / buckets < SHORTEST_SPAN) {
@@ -98,6 +91,14 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
+  // Where each request is decided by itself spans mean nothing.
+  if (coordination !== 'local' && coordination !== 'central' && interval / spans < SHORTEST_SPAN) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
+        `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
+    )
+  }
   const waits = coordination === 'central' || coordination === 'leases'
   if (options.deadline !== undefined && !waits) {
     throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)

@@ -49,13 +49,18 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   }
 }
 
-interface Level<D extends Answer> {
+/** The requests of one priority that wait for a key. */
+class Level<D extends Answer> extends Chain<Request<D>> {
   readonly priority: number
-  readonly requests: Chain<Request<D>>
   /** Of those that say what they cost. */
-  units: number
+  units = 0
   /** Those that don't. */
-  unsaid: number
+  unsaid = 0
+
+  constructor(priority: number) {
+    super()
+    this.priority = priority
+  }
 }
 
 /** The requests that wait for one key: those of the highest priority first, and of these the first that came. */
@@ -67,7 +72,8 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   counter: Counter<D> | undefined
   /** Requests in it, those included that the store is being asked for. */
   size = 0
-  readonly #levels: Level<D>[] = []
+  /** Highest first. */
+  #levels: readonly Level<D>[] = []
 
   constructor(key: string) {
     this.key = key
@@ -75,7 +81,7 @@ export class Line<D extends Answer> implements Link<Line<D>> {
 
   /** The one that goes next. */
   get first(): Request<D> | undefined {
-    for (const { requests } of this.#levels) if (requests.first !== undefined) return requests.first
+    for (const { first } of this.#levels) if (first !== undefined) return first
     return undefined
   }
 
@@ -83,19 +89,18 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   add(request: Request<D>): void {
     const level = this.#level(request.wanted.priority)
     count(level, request, 1)
-    const { requests } = level
     let next: Request<D> | undefined
-    if (requests.last !== undefined && requests.last.number > request.number) {
-      next = requests.first
+    if (level.last !== undefined && level.last.number > request.number) {
+      next = level.first
       while (next !== undefined && next.number < request.number) next = next.after
     }
-    requests.insert(request, next)
+    level.insert(request, next)
   }
 
   remove(request: Request<D>): void {
     const level = this.#level(request.wanted.priority)
     count(level, request, -1)
-    level.requests.remove(request)
+    level.remove(request)
   }
 
   /** What those want that a request of this priority has to wait for: units where they say so, else requests. */
@@ -115,8 +120,9 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     while (at < levels.length && (levels[at] as Level<D>).priority > priority) at++
     const found = levels[at]
     if (found?.priority === priority) return found
-    const made = { priority, requests: new Chain<Request<D>>(), units: 0, unsaid: 0 }
-    levels.splice(at, 0, made)
+    const made = new Level<D>(priority)
+    // A copy has no spare room: many keys may wait.
+    this.#levels = levels.toSpliced(at, 0, made)
     return made
   }
 }

@@ -46,10 +46,12 @@ const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal'
 /** Priorities reach as far up and down. */
 const HIGHEST = 10
 
+/** What requests want that say nothing: one object for all of them, as many may wait. */
+let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, refusal: 'throw' }
+
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
 export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSettings): Wanted {
-  if (options === undefined)
-    return { cost: undefined, limit: undefined, timeout: maxWait, signal: undefined, priority: 0, refusal: 'throw' }
+  if (options === undefined) return usual.timeout === maxWait ? usual : (usual = { ...usual, timeout: maxWait })
   if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object such as { timeout: "5s" }')
   checkNames('acquire', options, ACQUIRE_OPTIONS)
   const { cost, limit, timeout, signal, priority = 0, refusal = 'throw' } = options

@@ -243,10 +243,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @example
    * await throttler.acquire('api.example.com', { timeout: '5s' })
    */
-  async acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
-    const counted = countedKey(key)
-    const queues = this.#queues ?? (await this.#load())
-    return (await queues.acquire(counted, options)) as Decision<Name>
+  acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
+    // No async function: what waits is to be small.
+    if (typeof key !== 'string' || this.#queues === undefined) return this.#acquireLater(key, options)
+    return this.#queues.acquire(countedKey(key), options) as Promise<Decision<Name>>
   }
 
   /**
@@ -475,6 +475,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
       this.#ticker.stop()
       release?.()
     }
+  }
+
+  async #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision<Name>> {
+    const counted = countedKey(key)
+    return (await (await this.#load()).acquire(counted, options)) as Decision<Name>
   }
 
   #load(): Promise<Queues<Decision>> {
