@@ -13,6 +13,7 @@ import { Hub } from '@weir/core/memory'
 import type { Announcement, Cell, LeaseReply, SyncReply } from '@weir/core/sync'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Lies, lyingStore, type ManualClock, manualClock, mutated, NONSENSE, SeededRandom } from '../src/index.ts'
+import { loaded } from '../src/simulation/loaded.ts'
 
 const unhandled: unknown[] = []
 const hear = (reason: unknown): void => {
@@ -41,6 +42,8 @@ const POLICIES: readonly PolicyOptions[] = [
   { name: 'two windows', limit: LIMIT, interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
   { name: 'leases', limit: LIMIT, interval: INTERVAL, coordination: 'leases', cooldown: 300 },
 ]
+
+for (const policy of POLICIES) await loaded(policy)
 
 interface Lied {
   readonly throttler: Throttler

@@ -11,7 +11,6 @@ import { Answers } from './answer/answer.ts'
 import { HeaderWriter, type SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
 import { Gates } from './gates.ts'
-import { holdRequest } from './hold-request.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Rules } from './request/rules.ts'
@@ -223,7 +222,9 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     response: ServerResponse | Http2ServerResponse | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
-    return holdRequest(this.throttler, decision, response).then(
+    // Loaded when a request is to be held: most applications hold none.
+    const held = import('./hold-request.ts').then(({ holdRequest }) => holdRequest(this.throttler, decision, response))
+    return held.then(
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
       (error: unknown) => this.#pass(error),
     )
