@@ -69,7 +69,8 @@ async function perDecision(situation: Omit<LocalInput, 'decisions'>): Promise<nu
   const stretches = totals
     .slice(1)
     .map((count, i) => (count - (totals[i] as number)) / ((LENGTHS[i + 1] as number) - (LENGTHS[i] as number)))
-  return Math.min(...stretches)
+  // Where the compiler's work outweighs the decisions nothing was measured; that is no goal reached.
+  return stretches.every((stretch) => stretch > 0) ? Math.min(...stretches) : Number.NaN
 }
 
 async function total(input: LocalInput): Promise<number> {
