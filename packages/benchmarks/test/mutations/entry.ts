@@ -111,7 +111,7 @@ export const checks = {
   'sliding: flood': goal('S5', 'x100, uniform, 1000 per 10 s', 6),
   'sliding: a little over': goal('S4', 'x1.1, uniform, 100 per 60 s', 20),
   'sliding: twice the limit': goal('S4', 'x2, uniform, 100 per 60 s', 20),
-  'sliding: honest bursts': goal('N4', '90 requests within a second, once a minute, 100 per 60 s', 40),
+  'sliding: tuned': goal('S8', 'square wave x0 to x100, period 1, duty 0.03333333333333333, phase 0, 1000 per 10 s', 6),
   'sliding: volleys': goal('S8', VOLLEYS, 6),
   'sliding: flood on an idle key': goal('S7', 'x100, straddling, zipf 1, 1000 per 10 s', 8),
   'sliding: room, zipf': goal('S1', 'zipf', 2),

@@ -214,11 +214,11 @@ export const SLIDING: readonly Mutation[] = [
     check: 'sliding: room',
   },
   {
-    name: 'units leave with their whole bucket',
-    file: 'algorithms/sliding-window/parts.ts',
-    find: 'const MOST_PARTS = 32',
-    replace: 'const MOST_PARTS = 1',
-    check: 'sliding: honest bursts',
+    name: 'the oldest bucket is released linearly',
+    file: 'algorithms/sliding-window/cells.ts',
+    find: 'const EARLY_RELEASE = 0.02',
+    replace: 'const EARLY_RELEASE = 1',
+    check: 'sliding: tuned',
   },
   {
     name: 'a key does not close when it reaches its limit',

@@ -50,8 +50,6 @@ export interface Offer {
   readonly exact: boolean
   readonly room: boolean
   readonly underLimit: boolean
-  /** The place of the node that it came to. */
-  readonly node: number
 }
 
 export interface LedgerOptions {
@@ -108,7 +106,7 @@ export class Ledger {
   }
 
   /** A request arrives. Times are of the store's clock. */
-  offer(time: number, cost: number, node: number): Offer {
+  offer(time: number, cost: number): Offer {
     if (time >= this.#end) this.#roll(time)
     const interval = this.#current
     const { limit, reference, room } = this.#options
@@ -122,7 +120,7 @@ export class Ledger {
       this.#demand.add(time, cost)
       underLimit = this.#demand.usedAt(time) <= limit
     }
-    return { interval, time, cost, exact, room: room.fits(time, cost, node), underLimit, node }
+    return { interval, time, cost, exact, room: room.fits(time, cost), underLimit }
   }
 
   /**
@@ -137,7 +135,7 @@ export class Ledger {
     if (allowed) {
       if (at !== undefined && at > offer.time) interval.waited++
       interval.admitted += cost
-      this.#options.room.took(time, cost, offer.node)
+      this.#options.room.took(time, cost)
       this.#taken.add(time, cost)
       const window = this.#taken.usedAt(time)
       if (window > interval.worstWindow) interval.worstWindow = window
@@ -146,7 +144,6 @@ export class Ledger {
       return
     }
     interval.refused++
-    this.#options.room.refused?.(offer.node)
     if (offer.exact) interval.falselyRefused++
     if (offer.room) interval.refusedWithRoom++
     if (offer.underLimit) interval.refusedUnderLimit++

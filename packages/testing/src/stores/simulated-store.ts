@@ -129,11 +129,6 @@ export class SimulatedStore implements Store {
     this.#connections.delete(nodeId)
   }
 
-  /** Milliseconds of a policy's cells; undefined when no node ever sent it. */
-  widthOf(policyId: string): number | undefined {
-    return this.#policies.get(policyId)?.width
-  }
-
   /** Units (taken less refunded) that the store has of one cell; undefined when no node ever sent its policy. */
   total(policyId: string, key: string, ordinal: Ordinal): number | undefined {
     const policy = this.#policies.get(policyId)
