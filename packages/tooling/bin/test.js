@@ -22,10 +22,17 @@ const args = ['run', 'test', '--continue', '--concurrency=50%', ...process.argv.
 const { status } = await run('turbo', args, { cwd: ROOT, env, inherit: true })
 
 const total = { passed: 0, failed: 0 }
+const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
 console.log()
 for (const { directory, manifest } of suites) {
   const file = join(directory, SUMMARY_FILE)
-  if (!existsSync(file)) continue
+  if (!existsSync(file)) {
+    // Turbo says that all is well when it is told to end in the middle.
+    if (filtered) continue
+    total.failed++
+    console.log(`${manifest.name}: ended without a result`)
+    continue
+  }
   const { passed, failed, skipped } = JSON.parse(readFileSync(file, 'utf8'))
   total.passed += passed
   total.failed += failed
