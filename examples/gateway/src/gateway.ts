@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import httpProxy from '@fastify/http-proxy'
-import { createThrottler, memoryStore } from '@weir/core'
+import { createThrottler } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import weir from '@weir/fastify'
-import { redisStore } from '@weir/redis'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { toPolicy } from './policies.ts'
 import type { Config } from './schema.ts'
+import { storeAt } from './store.ts'
 
 export interface Gateway {
   readonly app: FastifyInstance
@@ -18,7 +18,7 @@ export interface Gateway {
 export async function createGateway(config: Config): Promise<Gateway> {
   const throttler = createThrottler({
     policies: config.limits.map(toPolicy),
-    store: config.redis === undefined ? memoryStore() : redisStore(config.redis),
+    store: await storeAt(config.store),
   }).start()
   throttler.on('degraded', ({ cause }) => console.error(`The store is away, limiting by what is known here: ${String(cause)}`))
   throttler.on('recovered', ({ after }) => console.error(`The store is back after ${Math.round(after)} ms.`))

@@ -2,6 +2,8 @@ import { z } from 'zod'
 
 const HTTP_URL = 'an http:// or https:// address such as http://127.0.0.1:3000'
 
+const STORE_URL = 'it must be an address of Redis (redis://, rediss://), of PostgreSQL (postgres://) or of etcd (http://, https://)'
+
 const httpUrl = z.string(`it must be ${HTTP_URL}`).refine((text) => isUrl(text, ['http:', 'https:']), `it must be ${HTTP_URL}`)
 const prefix = z.string('it must be a path that begins with /').startsWith('/', 'it must be a path that begins with /')
 const keySource = z.union(
@@ -39,9 +41,9 @@ export const schema = z.strictObject({
       .max(65_535, 'it must be a port from 0 to 65535'),
   }),
   routes: z.array(route, 'it must be a list of { prefix, upstream }').min(1, 'it must name at least one upstream'),
-  redis: z
-    .string('it must be a redis:// or rediss:// address')
-    .refine((text) => isUrl(text, ['redis:', 'rediss:']), 'it must be a redis:// or rediss:// address')
+  store: z
+    .string(STORE_URL)
+    .refine((text) => isUrl(text, ['redis:', 'rediss:', 'postgres:', 'postgresql:', 'http:', 'https:']), STORE_URL)
     .optional(),
   trustProxy: z.array(z.string(), 'it must be a list of addresses or networks').default([]),
   limits: z.array(limit, 'it must be a list of limits').min(1, 'it must hold at least one limit'),

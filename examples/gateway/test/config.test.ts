@@ -34,7 +34,7 @@ describe('the configuration', () => {
       shutdownSeconds: 10,
       drainSeconds: 0,
     })
-    expect(parseConfig(GOOD, 'g.yaml').redis).toBeUndefined()
+    expect(parseConfig(GOOD, 'g.yaml').store).toBeUndefined()
   })
 
   it.each([
@@ -67,7 +67,7 @@ describe('the configuration', () => {
     ],
     ['a prefix without a slash', 'prefix: /', 'prefix: api', /^g\.yaml:3: "routes\[0\]\.prefix": it must be a path that begins with \/$/],
     ['two limits of one name', 'name: client', 'name: everyone', /^g\.yaml:10: .*another limit "everyone" in line 6$/],
-    ['a redis that is none', 'listen:', 'redis: localhost\nlisten:', /^g\.yaml:1: "redis": it must be a redis:\/\//],
+    ['a store that is none', 'listen:', 'store: localhost\nlisten:', /^g\.yaml:1: "store": it must be an address of Redis/],
     ['no YAML', 'routes:', 'routes: [', /^g\.yaml:\d+: it is no YAML: /],
     ['a word where a number belongs', 'limit: 1000', 'limit: many', /^g\.yaml:8: "limits\[0\]\.limit": it must be a number of requests$/],
     ['nothing at all', /^[\s\S]*$/, '', /^g\.yaml(:1)?: /],

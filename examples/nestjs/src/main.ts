@@ -1,8 +1,12 @@
 import 'reflect-metadata'
 import { Controller, Get, Module, Param } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-import { memoryStore } from '@weir/core'
-import { ThrottleGuard } from './throttle-guard.ts'
+import { memoryStore, SkipThrottle, ThrottleModule } from '@weir/nestjs'
+import { redisStore } from '@weir/redis'
+
+// Three requests in ten seconds for each address and route. With REDIS_URL every process of this program shares that limit.
+const redis = process.env['REDIS_URL']
+const store = redis ? redisStore(redis) : memoryStore()
 
 @Controller()
 class HelloController {
@@ -15,12 +19,18 @@ class HelloController {
   user(@Param('name') name: string): string {
     return `Hello ${name}\n`
   }
+
+  @SkipThrottle()
+  @Get('health')
+  health(): string {
+    return 'ok\n'
+  }
 }
 
-@Module({ controllers: [HelloController] })
+@Module({ imports: [ThrottleModule.forRoot({ key: ['ip', 'route'], limit: 3, interval: '10s', store })], controllers: [HelloController] })
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] })
-app.useGlobalGuards(new ThrottleGuard({ key: ['ip', 'route'], limit: 3, interval: '10s', store: memoryStore() }))
+app.enableShutdownHooks()
 await app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1')
 console.log(`Try: curl -i ${await app.getUrl()}/`)

@@ -9,6 +9,7 @@ describe.each([
   ['fastify', 'Hello from Fastify\n'],
   ['koa', 'Hello from Koa\n'],
   ['hono', 'Hello from Hono\n'],
+  ['nestjs', 'Hello from NestJS\n'],
   ['node-http', 'Hello from Node.js\n'],
 ])('the %s example', (example, greeting) => {
   it('answers three requests, refuses the fourth, and says why and until when', { timeout: 60_000 }, async () => {
@@ -31,9 +32,9 @@ describe.each([
   })
 })
 
-describe('the fastify example', () => {
+describe.each(['fastify', 'nestjs'])('the %s example', (example) => {
   it('never limits its health', { timeout: 60_000 }, async () => {
-    program = await startProgram('fastify')
+    program = await startProgram(example)
     for (let i = 0; i < 10; i++) expect((await fetch(`${program.url}/health`)).status).toBe(200)
   })
 })

@@ -126,7 +126,7 @@ describe('two gateways behind one Redis', () => {
 
   it('share the limits', TIMEOUT, async (context) => {
     if (redis === undefined) return context.skip('redis-server is not installed')
-    const file = configure('shared.yaml', `redis: ${redis.url}\n`)
+    const file = configure('shared.yaml', `store: ${redis.url}\n`)
     const both = [await start(file), await start(file)] as const
     for (const gateway of both) {
       await expect

@@ -31,22 +31,6 @@ function greetingOf(url: string): Promise<string | { status: number | undefined;
   })
 }
 
-describe('the nestjs example', () => {
-  it('counts by the pattern of a route, and hands a refusal to the exception filters', TIMEOUT, async () => {
-    const url = await startWithinAnInterval('nestjs')
-    for (const [i, name] of ['ann', 'bob', 'cat'].entries()) {
-      const response = await fetch(`${url}/users/${name}`)
-      expect(await response.text()).toBe(`Hello ${name}\n`)
-      expect(response.headers.get('ratelimit')).toMatch(new RegExp(`"default";r=${2 - i};`))
-    }
-    const refused = await fetch(`${url}/users/dan`)
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-    expect(await refused.json()).toEqual({ statusCode: 429, message: expect.stringMatching(/^Too many requests/) })
-    expect((await fetch(url)).status).toBe(200)
-  })
-})
-
 describe('the node-http example', () => {
   it('counts and refuses requests to upgrade with the others', TIMEOUT, async () => {
     const url = await startWithinAnInterval('node-http')

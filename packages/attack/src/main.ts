@@ -34,16 +34,22 @@ const rows = new Map(jobs.map((job): [unknown, Row] => [job, { job, results: [] 
 const began = performance.now()
 const settings = { program: await makeProject(directory), short, seed, time: time * 1_000 }
 const made = performance.now()
+const breaches: string[] = []
 await runJobs(jobs, settings, (job, results) => {
   rows.set(job, { job, results })
-  for (const { tried, held, figure } of results)
-    if (!held) console.log(`GOT THROUGH ${job.attack.name} (${job.target}, ${job.store}): ${shown(tried)} ${shown(figure, 2_000)}`)
+  for (const { tried, held, figure } of results) {
+    if (held) continue
+    breaches.push(`GOT THROUGH ${job.attack.name} (${job.target}, ${job.store}): ${shown(tried)} ${shown(figure, 2_000)}`)
+    console.log(breaches.at(-1))
+  }
 })
 
 const results = [...rows.values()].flatMap(({ results }) => results)
 const through = results.filter(({ held }) => !held).length
 const seconds = (from: number): string => ((performance.now() - from) / 1_000).toFixed(0)
 console.log(tableOf([...rows.values()], all))
+// Again behind the table: whoever reads only the end of a log sees what to mend.
+for (const breach of breaches) console.log(breach)
 console.log(
   `${results.length - through} held, ${through} got through (${seconds(began)} s, ${seconds(made)} s of them attacks; seed ${seed})`,
 )

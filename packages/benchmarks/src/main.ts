@@ -4,6 +4,7 @@ import { Command, InvalidArgumentError } from 'commander'
 import { bundle } from './bundle/bench.ts'
 import { central } from './central/bench.ts'
 import { decision } from './decision/bench.ts'
+import { etcd } from './etcd/bench.ts'
 import { flood } from './flood/bench.ts'
 import type { Bench } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
@@ -14,6 +15,7 @@ import { memory } from './memory/bench.ts'
 import { redis } from './redis/bench.ts'
 import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
+import { stores } from './stores/bench.ts'
 import { sync } from './sync/bench.ts'
 import { waiting } from './waiting/bench.ts'
 import { windows } from './windows/bench.ts'
@@ -27,7 +29,9 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   instructions,
   redis,
   central,
+  stores,
   sync,
+  etcd,
   scale,
   snapshot,
   flood,

@@ -91,3 +91,61 @@ test('one that comes through an adapter has the limit of the policy again', () =
   expect(offer(node, 'k', 15, 15)).toBe(15)
   expect(node.decide(['k'], [1], [0], 1)).toMatchObject({ allowed: false, limit: 10 })
 })
+
+describe.each(ways)('a limit that an update gives to one key, in $name', ({ alone, options }) => {
+  const rule = { name: 'a', limit: 10, interval: '1h', ...options } as const
+  const make = (): Node => scene().node(rule, { alone })
+
+  test('holds before the key is known and after, whatever a request says', () => {
+    const node = make()
+    node.update([rule], [{ policy: 'a', key: 'new', limit: 3 }])
+    expect(offer(node, 'new', 20)).toBe(3)
+    expect(offer(node, 'new', 20, 50)).toBe(0)
+    expect(node.check('other', 4)).toMatchObject({ allowed: true, limit: 10, remaining: 6 })
+    expect(offer(node, 'usual', 20)).toBe(10)
+  })
+
+  // By spans a refused key is blocked until its interval is over, whatever limit comes then.
+  test.skipIf('coordination' in options)('changes what is left of a count, and back', () => {
+    const node = make()
+    expect(node.check('known', 5)).toMatchObject({ allowed: true, limit: 10, remaining: 5 })
+    node.update([rule], [{ policy: 'a', key: 'known', limit: 100 }])
+    expect(node.peek('known')).toMatchObject({ limit: 100 })
+    expect(node.check('known')).toMatchObject({ allowed: true, limit: 100, remaining: 94 })
+    node.update([{ ...rule, limit: 20 }])
+    expect(node.check('known')).toMatchObject({ limit: 100, remaining: 93 })
+    node.update([rule], [])
+    expect(node.check('known')).toMatchObject({ allowed: true, limit: 10, remaining: 2 })
+    expect(node.check('x')).toMatchObject({ limit: 10, remaining: 9 })
+  })
+
+  test('changes nothing where it can not be used', () => {
+    const node = make()
+    for (const bad of [{ policy: 'b' }, { limit: 0.5 }, { limit: -1 }, { key: 5 as unknown as string }]) {
+      expect(() => node.update([{ ...rule, limit: 99 }], [{ policy: 'a', key: 'k', limit: 3, ...bad }])).toThrow()
+      expect(node.policies[0]?.limit).toBe(10)
+    }
+  })
+})
+
+test('limits of single keys hold at several policies, with keys of their own', () => {
+  const rules = [
+    { name: 'a', limit: 10, interval: '1h' },
+    { name: 'b', limit: 10, interval: '1h' },
+  ] as const
+  const node = scene().node(rules, { alone: true })
+  node.update(rules, [{ policy: 'b', key: 'k', limit: 3 }])
+  expect(offer(node, 'k', 20)).toBe(3)
+  expect(offer(node, 'l', 20)).toBe(10)
+  expect(node.decide(['k', 'l'], [1, 1])).toMatchObject({ allowed: false })
+  expect(node.decide(['k', 'z'], [1, 1])).toMatchObject({ allowed: true })
+  expect(node.decide([undefined, 'k'], [1, 1], [1], 1)).toMatchObject({ allowed: false, limit: 3 })
+})
+
+test('a limit of 0 for one key is seen by peek before the key is known', () => {
+  const rule = { name: 'a', limit: 10, interval: '1h' } as const
+  const node = scene().node(rule, { alone: true })
+  node.update([rule], [{ policy: 'a', key: 'k', limit: 0 }])
+  expect(node.peek('k')).toMatchObject({ allowed: false, limit: 0 })
+  expect(node.peek('l')).toMatchObject({ allowed: true, limit: 10 })
+})

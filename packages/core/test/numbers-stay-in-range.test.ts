@@ -130,7 +130,7 @@ function checkDecision(decision: Decision): void {
   const fields: Record<string, string> = {}
   new HeaderWriter(
     decision.parts.map((part) => part.policy as never),
-    'both',
+    ['draft-11', 'legacy'],
   ).write(decision, fields, (target, name, value) => {
     target[name] = value
   })

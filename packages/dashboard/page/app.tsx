@@ -1,69 +1,99 @@
 import { useEffect, useState } from 'preact/hooks'
+import type { View } from '../src/protocol.ts'
+import { usePlace } from './address.ts'
 import { Chart } from './chart.tsx'
 import { count, percent, rate, span } from './format.ts'
 import { Header } from './header.tsx'
+import { KeyPage } from './key-page.tsx'
 import { Keys } from './keys.tsx'
 import { LogList } from './log.tsx'
 import { Nodes } from './nodes.tsx'
 import { Policies } from './policies.tsx'
+import { Reasons } from './reasons.tsx'
+import { RulesPage } from './rules-page.tsx'
 import { follow, type Live } from './stream.ts'
 
 export function App() {
-  const [live, setLive] = useState<Live>({ view: undefined, points: [], connected: false, signedIn: false })
+  const [live, setLive] = useState<Live>({ view: undefined, points: [], earlier: [], connected: false, signedIn: false })
+  const { rules, key } = usePlace()
   useEffect(() => follow(setLive), [])
-  const { view, points, connected, signedIn } = live
+  const { view, connected, signedIn } = live
   return (
     <>
       <Header view={view} connected={connected} signedIn={signedIn} />
-      <main>
+      <main class={connected ? '' : 'stale'}>
         {view === undefined ? (
           <p class="waiting" role="status">
             Waiting for the first report…
           </p>
+        ) : rules ? (
+          <RulesPage view={view} />
+        ) : key === undefined ? (
+          <Overview view={view} live={live} />
         ) : (
-          <>
-            <Figures view={view} />
-            <section class="charts" aria-label="Charts">
-              <Chart
-                title="Requests over time"
-                unit="per second"
-                points={points}
-                series={[
-                  { label: 'Admitted (units)', index: 1, color: '--ok', fill: true },
-                  { label: 'Refused', index: 2, color: '--no', fill: true },
-                ]}
-                format={rate}
-              />
-              <Chart
-                title="Exchange of counts"
-                unit="slowest node"
-                points={points}
-                series={[{ label: 'Round trip', index: 3, color: '--accent', fill: true }]}
-                format={span}
-              />
-            </section>
-            <Policies view={view} />
-            <Keys view={view} />
-            <div class="pair">
-              <Nodes view={view} />
-              <LogList view={view} />
-            </div>
-          </>
+          <KeyPage key={key} name={key} view={view} />
         )}
       </main>
     </>
   )
 }
 
-function Figures({ view }: { view: NonNullable<Live['view']> }) {
-  const [, admitted, refused, roundTrip] = view.point
-  const blocked = view.policies.reduce((sum, policy) => sum + policy.blocked, 0)
+const MINUTE = 60_000
+/** What the charts show at most. */
+const PERIODS = [
+  ['10 min', 10 * MINUTE],
+  ['30 min', 30 * MINUTE],
+] as const
+
+const REQUESTS = [
+  { label: 'Admitted', index: 1, color: '--ok', fill: true },
+  { label: 'Refused', index: 2, color: '--no', fill: true },
+] as const
+const ROUND_TRIP = [{ label: 'Round trip', index: 3, color: '--accent', fill: true }] as const
+
+function Overview({ view, live }: { view: View; live: Live }) {
+  const [period, setPeriod] = useState<number>(PERIODS[1][1])
+  const first = live.points[0]?.[0] ?? view.time
+  const all = [...live.earlier.filter(([time]) => time < first), ...live.points]
+  const points = all.filter(([time]) => time >= view.time - period)
+  return (
+    <>
+      <Figures view={view} />
+      <section class="charts" aria-label="Charts">
+        <Chart title="Requests over time" unit="per second" points={points} series={REQUESTS} format={rate}>
+          <fieldset class="periods">
+            <legend class="hidden">Period of the charts</legend>
+            {PERIODS.map(([text, ms]) => (
+              <button key={text} type="button" class="quiet" aria-pressed={period === ms} onClick={() => setPeriod(ms)}>
+                {text}
+              </button>
+            ))}
+          </fieldset>
+        </Chart>
+        <Chart title="Exchange of counts" unit="slowest node" points={points} series={ROUND_TRIP} format={span} />
+      </section>
+      <div class="pair">
+        <Reasons view={view} />
+        <LogList view={view} />
+      </div>
+      <Policies view={view} />
+      <Keys view={view} />
+      <Nodes view={view} />
+    </>
+  )
+}
+
+function Figures({ view }: { view: View }) {
+  const [, , , roundTrip] = view.point
+  const [admitted, refused] = sumOf(view)
+  const blocked = view.policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
+  const away = view.state === 'degraded'
   const unsynced = view.policies.reduce((sum, policy) => sum + policy.unsynced, 0)
   const overshoot = Math.max(0, ...view.policies.map((policy) => policy.overshoot))
   const all = admitted + refused
   return (
     <section class="figures" aria-label="Now">
-      <Figure name="Admitted" value={rate(admitted)} unit="units / s" tone="ok" />
+      <Figure name="Admitted" value={rate(admitted)} unit={away ? 'requests / s, this node' : 'requests / s'} tone="ok" />
       <Figure
         name="Refused"
         value={rate(refused)}
@@ -71,21 +101,42 @@ function Figures({ view }: { view: NonNullable<Live['view']> }) {
         tone={refused > 0 ? 'no' : ''}
       />
       <Figure name="Blocked keys" value={count(blocked)} unit="" tone={blocked > 0 ? 'no' : ''} />
-      <Figure name="Live nodes" value={count(view.nodeCount)} unit="" tone="" />
+      <Figure name="Live nodes" value={count(view.nodeCount)} unit={away ? 'before the store went away' : ''} tone="" stale={away} />
       <Figure
         name="Exchange"
-        value={view.state === 'local' ? 'none' : span(roundTrip)}
+        value={view.state === 'local' ? 'none' : span(roundTrip ?? 0)}
         unit={view.sync.failures > 0 ? `${count(view.sync.failures)} failed` : view.state === 'local' ? 'one process' : 'round trip'}
         tone=""
+        stale={away}
       />
-      <Figure name="Overshoot" value={percent(overshoot)} unit={`${count(unsynced)} unsynced`} tone={overshoot > 0.1 ? 'no' : ''} />
+      <Figure
+        name="Overshoot"
+        value={percent(overshoot)}
+        unit={`${count(unsynced)} unsynced`}
+        tone={overshoot > 0.1 ? 'no' : ''}
+        stale={away}
+      />
     </section>
   )
 }
 
-function Figure({ name, value, unit, tone }: { name: string; value: string; unit: string; tone: string }) {
+/** Requests admitted and refused per second, of all nodes that have told. */
+function sumOf({ nodes }: View): readonly [admitted: number, refused: number] {
+  return [nodes.reduce((sum, { admittedRate }) => sum + admittedRate, 0), nodes.reduce((sum, { refusedRate }) => sum + refusedRate, 0)]
+}
+
+interface FigureProps {
+  readonly name: string
+  readonly value: string
+  readonly unit: string
+  readonly tone: string
+  /** Whether it is of before the store went away. */
+  readonly stale?: boolean
+}
+
+function Figure({ name, value, unit, tone, stale = false }: FigureProps) {
   return (
-    <div class="figure">
+    <div class={stale ? 'figure stale' : 'figure'}>
       <h2>{name}</h2>
       <p>
         <strong class={tone}>{value}</strong> <span>{unit}</span>

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 
 const MINUTE = 60_000
-const DURATIONS: readonly (readonly [string, number])[] = [
+export const DURATIONS = [
   ['1 minute', MINUTE],
   ['10 minutes', 10 * MINUTE],
   ['1 hour', 60 * MINUTE],
   ['1 day', 24 * 60 * MINUTE],
   ['1 week', 7 * 24 * 60 * MINUTE],
-]
+] as const
 
 interface BlockFormProps {
   readonly policies: readonly string[]
@@ -18,7 +18,7 @@ interface BlockFormProps {
 export function BlockForm({ policies, block }: BlockFormProps) {
   const [key, setKey] = useState('')
   const [policy, setPolicy] = useState('')
-  const [duration, setDuration] = useState(10 * MINUTE)
+  const [duration, setDuration] = useState<number>(10 * MINUTE)
   const submit = (event: Event): void => {
     event.preventDefault()
     if (key === '') return

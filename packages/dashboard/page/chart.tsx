@@ -1,6 +1,6 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
-import type { Point } from '../src/protocol.ts'
 import { clock } from './format.ts'
 
 export interface Series {
@@ -11,17 +11,22 @@ export interface Series {
   readonly fill: boolean
 }
 
+/** A time, milliseconds since the Unix epoch, and what there was then. */
+type Moment = readonly [time: number, ...values: (number | null)[]]
+
 interface ChartProps {
   readonly title: string
   readonly unit: string
-  readonly points: readonly Point[]
+  readonly points: readonly Moment[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
+  /** Controls, beside the title. */
+  readonly children?: ComponentChildren
 }
 
 const HEIGHT = 200
 
-export function Chart({ title, unit, points, series, format }: ChartProps) {
+export function Chart({ title, unit, points, series, format, children }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>()
   useScheme(() => plot.current?.redraw())
@@ -45,18 +50,19 @@ export function Chart({ title, unit, points, series, format }: ChartProps) {
 
   const last = points.at(-1)
   const said = series.map(({ label, index }) => {
-    const most = Math.max(0, ...points.map((point) => point[index]))
-    return `${label}: now ${format(last?.[index] ?? 0)}, at most ${format(most)}`
+    const most = Math.max(0, ...points.map((point) => point[index] ?? 0))
+    return `${label}: now ${shown(last?.[index], format)}, at most ${format(most)}`
   })
   return (
     <figure class="panel chart">
       <figcaption>
         <h2>{title}</h2>
         <span>{unit}</span>
+        {children}
         <ul class="legend">
           {series.map(({ label, index, color }) => (
             <li key={label} style={{ '--mark': `var(${color})` }}>
-              {label} <b>{format(last?.[index] ?? 0)}</b>
+              {label} <b>{shown(last?.[index], format)}</b>
             </li>
           ))}
         </ul>
@@ -66,8 +72,12 @@ export function Chart({ title, unit, points, series, format }: ChartProps) {
   )
 }
 
-function dataOf(points: readonly Point[], series: readonly Series[]): uPlot.AlignedData {
-  return [points.map(([time]) => time / 1_000), ...series.map(({ index }) => points.map((point) => point[index]))]
+function shown(value: number | null | undefined, format: (value: number) => string): string {
+  return typeof value === 'number' ? format(value) : 'not known'
+}
+
+function dataOf(points: readonly Moment[], series: readonly Series[]): uPlot.AlignedData {
+  return [points.map(([time]) => time / 1_000), ...series.map(({ index }) => points.map((point) => point[index] ?? null))]
 }
 
 /** Colours are asked for at each drawing, as a canvas does not follow the style sheet by itself. */

@@ -1,3 +1,5 @@
+import { visible } from '../src/visible.ts'
+
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
@@ -27,15 +29,17 @@ function two(large: number, unit: string, small: number, smallUnit: string): str
   return small === 0 ? `${large}\u00a0${unit}` : `${large}\u00a0${unit} ${small}\u00a0${smallUnit}`
 }
 
-/** A limit as people say it: 100 per minute. */
+/** A limit as people say it: 100 per minute, or 100 in flight. */
 export function rule(limit: number, interval: number): string {
+  if (interval === 0) return `${count(limit)} in flight`
   return `${count(limit)} per ${span(interval).replace(/^1\s/, '')}`
 }
 
 /** What a limit means over time, where that is not the plain window: `, token bucket, 20 at once`. */
 export function means({ algorithm, limit, capacity }: { algorithm: string; limit: number; capacity: number }): string {
   // What stands behind an algorithm's name are its numbers.
-  const name = algorithm === 'fixed-window' ? '' : `, ${algorithm.replace(/[-\d]+$/, '').replaceAll('-', ' ')}`
+  const name =
+    algorithm === 'fixed-window' || algorithm === 'concurrency' ? '' : `, ${algorithm.replace(/[-\d]+$/, '').replaceAll('-', ' ')}`
   return capacity === limit ? name : `${name}, ${count(capacity)} at once`
 }
 
@@ -43,8 +47,24 @@ export function clock(time: number): string {
   return new Date(time).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 }
 
+/** A day and a time. */
+export function moment(time: number): string {
+  return new Date(time).toLocaleString([], { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' })
+}
+
+/** Why a request was refused. */
+export const REASONS: Readonly<Record<string, string>> = {
+  limit: 'Limit reached',
+  cooldown: 'In its cooldown',
+  blocked: 'Blocked by hand',
+  degraded: 'Without the store: no room in this node’s share',
+  overflow: 'No room in the table of keys',
+  denied: 'On the deny list',
+  queue: 'Could not go in time, or the queue was full',
+}
+
 /** The counter that keys share when a table is full has a name that is no user's. */
 export function keyName(key: string): string {
   if (key === '\u0000overflow') return '(keys without room)'
-  return key === '' ? '(empty)' : key
+  return key === '' ? '(empty)' : visible(key)
 }

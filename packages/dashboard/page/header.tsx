@@ -1,4 +1,5 @@
 import type { View } from '../src/protocol.ts'
+import { RULES } from './address.ts'
 import { span } from './format.ts'
 import { signOut } from './stream.ts'
 
@@ -26,6 +27,11 @@ export function Header({ view, connected, signedIn }: { view: View | undefined; 
           <p class="node">
             seen from <b>{view.nodes.find(({ self }) => self)?.label}</b>
           </p>
+        )}
+        {view?.nodes.some(({ rules }) => rules !== undefined) === true && (
+          <nav class="pages">
+            <a href={RULES}>Rules</a>
+          </nav>
         )}
         <p class={`state ${connected ? state.tone : 'warn'}`} role="status">
           {connected ? state.text : 'Reconnecting…'}

@@ -1,27 +1,23 @@
 import type { BlockedKey } from '@weir/core/inspect'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import type { Found, View } from '../src/protocol.ts'
+import { useActing } from './acting.ts'
+import { addressOf } from './address.ts'
 import { Bar } from './bar.tsx'
 import { BlockForm } from './block-form.tsx'
 import { keyName, span } from './format.ts'
-import { send } from './stream.ts'
+import { standing } from './standing.ts'
+import { useFound } from './use-found.ts'
 
 const SHOWN = 12
-const DONE = { block: 'Blocked', unblock: 'Unblocked', reset: 'Reset' } as const
 
 /** Hot and blocked keys, with a search, and what can be done about them. */
 export function Keys({ view }: { view: View }) {
   const [search, setSearch] = useState('')
-  const [said, say] = useState('')
-  const found = useFound(search, view)
-  const act = async (action: keyof typeof DONE, body: { key: string; policy?: string; duration?: number }): Promise<void> => {
-    try {
-      await send(action, body)
-      say(`${DONE[action]} ${keyName(body.key)}.`)
-    } catch (error) {
-      say(error instanceof Error ? error.message : String(error))
-    }
-  }
+  const { said, act } = useActing()
+  const found = useFound(search === '' ? undefined : search, view)
+  const dry = new Set(view.policies.flatMap(({ name, dryRun }) => (dryRun === true ? [name] : [])))
+  const away = view.state === 'degraded'
   const matches = ({ key }: { key: string }): boolean => search === '' || key.toLowerCase().includes(search.toLowerCase())
   const blocked = merge(view.blocked.filter(matches), found?.blocked ?? [])
   const top = view.top.filter(matches)
@@ -48,10 +44,11 @@ export function Keys({ view }: { view: View }) {
         <Answer search={search} found={found} actions={view.actions} reset={(policy) => act('reset', { key: search, policy })} />
       )}
       <div class="pair">
-        <section class="panel" aria-labelledby="hot">
+        <section class={away ? 'panel stale' : 'panel'} aria-labelledby="hot">
           <h2 id="hot">
             Hottest <span class="badge">{top.length}</span>
           </h2>
+          {away && <p class="soft">Of other nodes what was known before the store went away.</p>}
           {top.length === 0 ? (
             <p class="soft">{search === '' ? 'No key is in use.' : 'None of the hottest keys.'}</p>
           ) : (
@@ -65,8 +62,8 @@ export function Keys({ view }: { view: View }) {
               <tbody>
                 {top.slice(0, SHOWN).map(({ policy, key, used, limit }) => (
                   <tr key={`${policy} ${key}`}>
-                    <KeyCell policy={policy} name={key} />
-                    <td>
+                    <KeyCell policy={policy} name={key} note={view.notes[key]} />
+                    <td data-label="Used of the limit">
                       <Bar used={used} limit={limit} />
                     </td>
                   </tr>
@@ -77,8 +74,7 @@ export function Keys({ view }: { view: View }) {
         </section>
         <section class="panel" aria-labelledby="blocked">
           <h2 id="blocked">
-            Blocked{' '}
-            <span class="badge">{search === '' ? view.policies.reduce((sum, policy) => sum + policy.blocked, 0) : blocked.length}</span>
+            Blocked <span class="badge">{search === '' ? countOf(view) : blocked.filter(({ policy }) => !dry.has(policy)).length}</span>
           </h2>
           {view.actions && <BlockForm policies={view.policies.map(({ name }) => name)} block={(body) => act('block', body)} />}
           {blocked.length === 0 ? (
@@ -103,6 +99,8 @@ export function Keys({ view }: { view: View }) {
                   <BlockedRow
                     key={`${one.policy} ${one.key}`}
                     one={one}
+                    note={view.notes[one.key]}
+                    dryRun={dry.has(one.policy)}
                     actions={view.actions}
                     unblock={() => act('unblock', { key: one.key, policy: one.policy })}
                   />
@@ -117,28 +115,45 @@ export function Keys({ view }: { view: View }) {
   )
 }
 
-function KeyCell({ policy, name }: { policy: string; name: string }) {
+function KeyCell({ policy, name, note }: { policy: string; name: string; note: string | undefined }) {
   return (
     <th scope="row">
-      <span class="key" title={name}>
+      <a class="key" href={addressOf(name)} title={keyName(name)}>
         {keyName(name)}
-      </span>
+      </a>
       <span class="rule">{policy}</span>
+      {note !== undefined && <span class="note">{note}</span>}
     </th>
   )
 }
 
-function BlockedRow({ one, actions, unblock }: { one: BlockedKey; actions: boolean; unblock: () => Promise<void> }) {
+/** Keys that are blocked: a dry run refuses nobody. */
+function countOf({ policies }: View): number {
+  return policies.reduce((sum, { blocked, dryRun }) => sum + (dryRun === true ? 0 : blocked), 0)
+}
+
+interface BlockedRowProps {
+  readonly one: BlockedKey
+  readonly note: string | undefined
+  readonly dryRun: boolean
+  readonly actions: boolean
+  readonly unblock: () => Promise<void>
+}
+
+function BlockedRow({ one, note, dryRun, actions, unblock }: BlockedRowProps) {
   const [busy, setBusy] = useState(false)
   const clicked = async (): Promise<void> => {
     setBusy(true)
     await unblock()
     setBusy(false)
   }
+  const about = `${one.policy}${one.cause === 'manual' ? ', by hand' : ''}${dryRun ? ', a dry run: not refused' : ''}`
   return (
-    <tr>
-      <KeyCell policy={one.cause === 'manual' ? `${one.policy}, by hand` : one.policy} name={one.key} />
-      <td class="number">{span(one.remaining)}</td>
+    <tr class={dryRun ? 'stale' : ''}>
+      <KeyCell policy={about} name={one.key} note={note} />
+      <td class="number" data-label="Time left">
+        {span(one.remaining)}
+      </td>
       {actions && (
         <td class="number">
           <button type="button" class="quiet" disabled={busy} onClick={clicked} aria-label={`Unblock ${keyName(one.key)} in ${one.policy}`}>
@@ -148,15 +163,6 @@ function BlockedRow({ one, actions, unblock }: { one: BlockedKey; actions: boole
       )}
     </tr>
   )
-}
-
-const REASONS: Readonly<Record<string, string>> = {
-  ok: 'would be admitted',
-  limit: 'at its limit',
-  cooldown: 'exceeded its limit',
-  blocked: 'blocked by hand',
-  degraded: 'refused while the store is away',
-  overflow: 'without room in the table',
 }
 
 interface AnswerOptions {
@@ -171,49 +177,29 @@ function Answer({ search, found, actions, reset }: AnswerOptions) {
   return (
     <div class="panel answer">
       <h3>
-        <span class="key">{search}</span>
+        <a class="key" href={addressOf(search)}>
+          {keyName(search)}
+        </a>
       </h3>
       {found.parts.length === 0 && <p class="soft">No policy counts by keys.</p>}
       <ul>
-        {found.parts.map(({ policy, limit, remaining, reason, retryAfter }) => (
-          <li key={policy}>
-            <b>{policy}</b> <Bar used={Math.max(0, limit - remaining)} limit={limit} />{' '}
-            <span class={reason === 'ok' ? 'ok' : 'no'}>
-              {REASONS[reason] ?? reason}
-              {retryAfter > 0 && `, ${span(retryAfter)} left`}
-            </span>
-            {actions && (
-              <button type="button" class="quiet" onClick={() => reset(policy)} aria-label={`Reset ${keyName(search)} in ${policy}`}>
-                Reset
-              </button>
-            )}
-          </li>
-        ))}
+        {found.parts.map((part) => {
+          const { policy, limit, remaining } = part
+          const { text, tone } = standing(part)
+          return (
+            <li key={policy}>
+              <b>{policy}</b> <Bar used={Math.max(0, limit - remaining)} limit={limit} /> <span class={tone}>{text}</span>
+              {actions && (
+                <button type="button" class="quiet" onClick={() => reset(policy)} aria-label={`Reset ${keyName(search)} in ${policy}`}>
+                  Reset
+                </button>
+              )}
+            </li>
+          )
+        })}
       </ul>
     </div>
   )
-}
-
-function useFound(search: string, view: View): Found | undefined {
-  const [found, setFound] = useState<Found>()
-  const asked = useRef('')
-  // Asked again with each report, so that the answer stays as live as the rest.
-  const second = Math.floor(view.time / 1_000)
-  useEffect(() => {
-    asked.current = search
-    if (search === '') {
-      setFound(undefined)
-      return undefined
-    }
-    const timer = setTimeout(() => {
-      send<Found>('find', { key: search }).then(
-        (answer) => asked.current === search && setFound(answer),
-        () => setFound(undefined),
-      )
-    }, 200)
-    return () => clearTimeout(timer)
-  }, [search, second])
-  return found
 }
 
 function merge(first: readonly BlockedKey[], second: readonly BlockedKey[]): BlockedKey[] {

@@ -1,4 +1,6 @@
 import type { NodeView, View } from '../src/protocol.ts'
+import { visible } from '../src/visible.ts'
+import { RULES } from './address.ts'
 import { percent, rate, span } from './format.ts'
 
 /** A node that was not heard of for so long is marked, in milliseconds; after four heartbeats it is gone. */
@@ -7,6 +9,7 @@ const STATES: Readonly<Record<string, string>> = { synced: 'synced', degraded: '
 
 export function Nodes({ view }: { view: View }) {
   const silent = view.nodeCount - view.nodes.length
+  const versions = versionsOf(view.nodes)
   return (
     <section class="panel" aria-labelledby="nodes">
       <h2 id="nodes">Nodes</h2>
@@ -18,13 +21,16 @@ export function Nodes({ view }: { view: View }) {
             <th scope="col" class="number">
               Lag
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
               Round trip
             </th>
             <th scope="col" class="number">
               Admitted / s
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
+              Refused / s
+            </th>
+            <th scope="col" class="number">
               Share
             </th>
           </tr>
@@ -35,6 +41,11 @@ export function Nodes({ view }: { view: View }) {
           ))}
         </tbody>
       </table>
+      {versions.length > 1 && (
+        <p class="soft">
+          Nodes have different <a href={RULES}>rules</a>: {versions.join(', ')}. They share counts, and each keeps its own limits.
+        </p>
+      )}
       {silent > 0 && (
         <p class="soft">
           {silent} more {silent === 1 ? 'node has' : 'nodes have'} not told anything yet.
@@ -44,26 +55,56 @@ export function Nodes({ view }: { view: View }) {
   )
 }
 
+/** The digest tells documents apart that carry one version. */
+export function versionOf({ rules }: NodeView): string {
+  return rules?.version === undefined ? 'of the code' : `${rules.version} (${rules.digest})`
+}
+
+/** Which versions there are, and at how many nodes. */
+function versionsOf(nodes: readonly NodeView[]): readonly string[] {
+  const counts = new Map<string, number>()
+  for (const node of nodes) if (node.rules !== undefined) counts.set(versionOf(node), (counts.get(versionOf(node)) ?? 0) + 1)
+  return [...counts].map(([version, many]) => `${version} at ${many} ${many === 1 ? 'node' : 'nodes'}`)
+}
+
 function Row({ node }: { node: NodeView }) {
   const { state, age } = node
   const late = age > LATE
   const tone = late || state === 'degraded' ? 'no' : state === 'synced' || state === 'local' ? 'ok' : 'warn'
   return (
-    <tr>
+    <tr class={node.stale ? 'stale' : ''}>
       <th scope="row">
         <span class="name">{node.label}</span>
         {node.self && <span class="tag">this one</span>}
         <span class="rule" title={node.node}>
           {node.node.slice(0, 4)} · up {span(node.uptime)}
+          {node.rules !== undefined && ` · rules ${versionOf(node)}`}
         </span>
+        {node.rules?.refused !== undefined && (
+          <span class="rule no">
+            refused version {node.rules.refused.version ?? '?'}: {visible(node.rules.refused.problem)}
+          </span>
+        )}
+        {node.rules?.away !== undefined && <span class="rule no">rules can't be read: {visible(node.rules.away)}</span>}
       </th>
-      <td>
+      <td data-label="State">
         <span class={`dot ${tone}`}>{late ? 'not heard of' : (STATES[state] ?? state)}</span>
       </td>
-      <td class={`number ${late ? 'no' : ''}`}>{node.self ? '–' : span(age)}</td>
-      <td class="number wide">{state === 'local' ? '–' : span(node.roundTrip)}</td>
-      <td class="number">{rate(node.admittedRate)}</td>
-      <td class="number wide">{percent(node.share)}</td>
+      <td class={`number ${late ? 'no' : ''}`} data-label="Lag">
+        {node.self ? '–' : span(age)}
+      </td>
+      <td class="number" data-label="Round trip">
+        {state === 'local' ? '–' : span(node.roundTrip)}
+      </td>
+      <td class="number" data-label="Admitted / s">
+        {rate(node.admittedRate)}
+      </td>
+      <td class="number" data-label="Refused / s">
+        {rate(node.refusedRate)}
+      </td>
+      <td class="number" data-label="Share">
+        {percent(node.share)}
+      </td>
     </tr>
   )
 }

@@ -1,6 +1,7 @@
 import type { PolicyView, View } from '../src/protocol.ts'
+import { addressOf } from './address.ts'
 import { Bar } from './bar.tsx'
-import { count, keyName, means, percent, rate, rule } from './format.ts'
+import { count, keyName, means, percent, rate, rule, span } from './format.ts'
 
 export function Policies({ view }: { view: View }) {
   return (
@@ -12,21 +13,21 @@ export function Policies({ view }: { view: View }) {
             <th scope="col">Policy</th>
             <th scope="col">Hottest key</th>
             <th scope="col" class="number">
-              Admitted / s
+              Units / s
             </th>
             <th scope="col" class="number">
-              Refused / s
+              Refusals / s
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
               Keys
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
               Blocked
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
               Unsynced
             </th>
-            <th scope="col" class="number wide">
+            <th scope="col" class="number">
               Overshoot
             </th>
           </tr>
@@ -54,30 +55,58 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
           {means(policy)}
         </span>
       </th>
-      <td>
+      <td data-label="Hottest key">
         {hottest === undefined ? (
           <span class="soft">none yet</span>
         ) : (
           <>
-            <span class="key small" title={hottest.key}>
+            <a class="key small" href={addressOf(hottest.key)} title={keyName(hottest.key)}>
               {keyName(hottest.key)}
-            </span>
+            </a>
             <Bar used={hottest.used} limit={hottest.limit} />
           </>
         )}
+        {policy.waiting > 0 && <Waiting policy={policy} view={view} />}
       </td>
-      <td class="number ok">{rate(policy.admittedRate)}</td>
-      <td class={`number ${policy.refusedRate > 0 ? 'no' : 'soft'}`}>{rate(policy.refusedRate)}</td>
-      <td class="number wide">
+      <td class="number ok" data-label="Units / s">
+        {rate(policy.admittedRate)}
+        {policy.interval === 0 && <span class="rule">{count(policy.inFlight)} in flight</span>}
+      </td>
+      <td class={`number ${policy.refusedRate > 0 ? 'no' : 'soft'}`} data-label="Refusals / s">
+        {rate(policy.refusedRate)}
+      </td>
+      <td class="number" data-label="Keys">
         {keys === undefined ? '–' : count(keys)}
         {policy.overflowing === true && <span class="tag no">full at {count(maxKeys ?? 0)}</span>}
       </td>
-      <td class="number wide">{count(policy.blocked)}</td>
-      <td class="number wide">
+      <td class="number" data-label="Blocked">
+        {policy.dryRun === true ? '0' : count(policy.blocked)}
+        {policy.dryRun === true && policy.blocked > 0 && <span class="rule">{count(policy.blocked)} would be</span>}
+      </td>
+      <td class="number" data-label="Unsynced">
         {count(policy.unsynced)}
         {policy.held > 0 && <span class="rule">{count(Math.round(policy.held))} held ahead</span>}
       </td>
-      <td class={`number wide ${policy.overshoot > 0.1 ? 'no' : ''}`}>{percent(policy.overshoot)}</td>
+      <td class={`number ${policy.overshoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
+        {percent(policy.overshoot)}
+      </td>
     </tr>
+  )
+}
+
+/** Keys that are named of those that requests wait for. */
+const NAMED = 3
+
+function Waiting({ policy: { name, waiting, longestWait }, view }: { policy: PolicyView; view: View }) {
+  const keys = view.waiting.filter(({ policy }) => policy === name).slice(0, NAMED)
+  return (
+    <span class="rule">
+      {count(waiting)} {waiting === 1 ? 'waits' : 'wait'}, up to {span(longestWait)}
+      {keys.map(({ key, requests }) => (
+        <span class="key small" key={key} title={keyName(key)}>
+          {keyName(key)}: {count(requests)}
+        </span>
+      ))}
+    </span>
   )
 }

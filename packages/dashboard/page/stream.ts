@@ -5,7 +5,10 @@ const KEPT = 600
 
 export interface Live {
   readonly view: View | undefined
+  /** Once a second, ten minutes at most. */
   readonly points: readonly Point[]
+  /** What the nodes remember of the time before, some a minute. */
+  readonly earlier: readonly Point[]
   /** Whether the server is heard. */
   readonly connected: boolean
   /** Whether there is a session that can be ended. */
@@ -14,7 +17,7 @@ export interface Live {
 
 /** Follows the server's stream, and comes back by itself when it ends: a restart, a lost network, a refusal that passes. */
 export function follow(changed: (live: Live) => void): () => void {
-  let live: Live = { view: undefined, points: [], connected: false, signedIn: false }
+  let live: Live = { view: undefined, points: [], earlier: [], connected: false, signedIn: false }
   let build: string | undefined
   let source: EventSource | undefined
   let retry: ReturnType<typeof setTimeout> | undefined
@@ -31,8 +34,9 @@ export function follow(changed: (live: Live) => void): () => void {
       build = hello.build
       const known = new Set(live.points.map(([time]) => time))
       const points = [...live.points, ...hello.history.filter(([time]) => !known.has(time))].sort((a, b) => a[0] - b[0])
-      set({ points: points.slice(-KEPT), connected: true, signedIn: hello.signOut })
+      set({ points: points.slice(-KEPT), earlier: hello.earlier, connected: true, signedIn: hello.signOut })
     })
+    source.addEventListener('earlier', ({ data }) => set({ earlier: JSON.parse(data) as Point[] }))
     source.addEventListener('view', ({ data }) => {
       const view = JSON.parse(data) as View
       const last = live.points.at(-1)
@@ -73,11 +77,18 @@ export async function signOut(): Promise<void> {
   }
 }
 
+export type Action = 'block' | 'unblock' | 'reset' | 'note'
+
+export interface ActionBody {
+  readonly key: string
+  readonly policy?: string
+  readonly duration?: number
+  readonly note?: string
+  readonly from?: number
+}
+
 /** Asks the server to do something. Rejects with what it says against it. */
-export async function send<T>(
-  action: 'block' | 'unblock' | 'reset' | 'find',
-  body: { key: string; policy?: string; duration?: number },
-): Promise<T> {
+export async function send<T>(action: Action | 'find' | 'rules', body: ActionBody): Promise<T> {
   const response = await fetch(action, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', 'X-Weir-Dashboard': '1' },

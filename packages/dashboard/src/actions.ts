@@ -2,19 +2,24 @@ import type { IncomingMessage } from 'node:http'
 import { WeirError } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import { readBody } from './body.ts'
+import { type KeyMemory, LONGEST_NOTE } from './key-memory.ts'
 import type { Found } from './protocol.ts'
 import type { DashboardThrottler } from './source.ts'
 
 /** Keys may be long: an action holds one. */
 const LONGEST_BODY = 300_000
+/** What all requests are counted by in a policy with this key. */
+const ALL = 'all'
 const LONGEST_BLOCK = 366 * 24 * 3_600_000
 
-export type ActionName = 'block' | 'unblock' | 'reset' | 'find'
+export type ActionName = 'block' | 'unblock' | 'reset' | 'find' | 'note' | 'rules'
 
 interface Action {
   readonly key: string
   readonly policy: string | undefined
   readonly duration: number
+  readonly note: string
+  readonly from: number
 }
 
 /** Something that a client did wrong, in words for him. */
@@ -34,22 +39,39 @@ export async function readAction(request: IncomingMessage): Promise<Action> {
       throw new BadAction('The body must be JSON.')
     }
   }
-  const { key, policy, duration = 0 } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
+  const {
+    key,
+    policy,
+    duration = 0,
+    note = '',
+    from = 0,
+  } = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>
   if (typeof key !== 'string') throw new BadAction('"key" must be a string.')
   if (policy !== undefined && typeof policy !== 'string') throw new BadAction('"policy" must be a string.')
   if (typeof duration !== 'number' || !(duration >= 0 && duration <= LONGEST_BLOCK)) {
     throw new BadAction('"duration" must be a number of milliseconds, at most a year.')
   }
-  return { key, policy, duration }
+  if (typeof note !== 'string' || note.length > LONGEST_NOTE) {
+    throw new BadAction(`"note" must be a text of at most ${LONGEST_NOTE} characters.`)
+  }
+  if (!Number.isSafeInteger(from) || (from as number) < 0) throw new BadAction('"from" must be a whole number of at least 0.')
+  return { key, policy, duration, note, from: from as number }
 }
 
 /** @throws BadAction */
-export function act(throttler: DashboardThrottler, name: ActionName, { key, policy, duration }: Action): Found | undefined {
+export function act(
+  throttler: DashboardThrottler,
+  keys: KeyMemory,
+  name: Exclude<ActionName, 'rules'>,
+  { key, policy, duration, note }: Action,
+): Found | undefined {
   const options = policy === undefined ? {} : { policy }
   try {
     switch (name) {
       case 'block':
-        throttler.block(key, duration, options)
+        // A policy in which all requests share one key would only hold a block that stops nobody.
+        if (policy === undefined && key !== ALL) for (const one of byKeys(throttler)) throttler.block(key, duration, { policy: one })
+        else throttler.block(key, duration, options)
         return undefined
       case 'unblock':
         throttler.unblock(key, options)
@@ -57,20 +79,42 @@ export function act(throttler: DashboardThrottler, name: ActionName, { key, poli
       case 'reset':
         throttler.reset(key, options)
         return undefined
+      case 'note':
+        keys.setNote(countedBy(throttler, key), note.trim())
+        return undefined
       case 'find':
-        return find(throttler, key)
+        return find(throttler, keys, key)
     }
   } catch (error) {
     throw error instanceof WeirError ? new BadAction(error.message) : error
   }
 }
 
-function find(throttler: DashboardThrottler, key: string): Found {
-  const decision = throttler.peek(key, 1)
-  const parts = decision.parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfter }) => {
+function find(throttler: DashboardThrottler, keys: KeyMemory, given: string): Found {
+  const key = countedBy(throttler, given)
+  const time = Date.now()
+  const parts = throttler.peek(given, 1).parts.flatMap(({ policy, key: counted, limit: own, remaining, reason, retryAfter }) => {
     // A policy with one key for all has nothing to do with what was looked for.
     if (policy === undefined || counted !== key) return []
-    return [{ policy: policy.name, key, limit: policy.algorithm.most?.(own) ?? own, remaining, reason, retryAfter }]
+    const limit = policy.algorithm.most?.(own) ?? own
+    const { name, dryRun } = policy
+    // Of a blocked key nothing is left, whatever it has used.
+    if (reason === 'ok' || reason === 'limit') keys.follow(name, key, Math.max(0, limit - remaining), time)
+    return [{ policy: name, key, limit, remaining, reason, retryAfter, dryRun, samples: keys.samples(name, key) }]
   })
-  return { parts, blocked: key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked }
+  const blocked = key === '' ? [] : snapshot(throttler, { contains: key, blocked: 50, top: 0 }).blocked
+  return { key, parts, blocked, events: keys.events(key), note: keys.note(key) }
+}
+
+/** The policies that do not count all requests together. */
+function byKeys({ policies, rules }: DashboardThrottler): string[] {
+  return policies.flatMap(({ name }, i) => (rules[i]?.key === ALL ? [] : [name]))
+}
+
+/** What is kept of a key that no policy counts, in UTF-16 units. */
+const LONGEST_KEY = 256
+
+/** What a key is counted by: a long one is cut. */
+function countedBy(throttler: DashboardThrottler, key: string): string {
+  return throttler.peek(key, 1).parts.find((part) => part.key !== ALL)?.key ?? key.slice(0, LONGEST_KEY)
 }

@@ -7,8 +7,10 @@ import { isFromElsewhere, isOwnAction } from './access/origin.ts'
 import { type ActionName, act, BadAction, readAction } from './actions.ts'
 import { answer, html, json } from './answer.ts'
 import { BadBody } from './body.ts'
+import { KeyMemory } from './key-memory.ts'
 import { type Access, type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
+import { Rules } from './rules.ts'
 import type { DashboardThrottler } from './source.ts'
 import { Stream } from './stream.ts'
 
@@ -62,6 +64,8 @@ export class Dashboard {
   readonly #options: CheckedOptions
   readonly #gate: Gate
   readonly #stream: Stream
+  readonly #keys: KeyMemory
+  readonly #rules: Rules
   #zipped: Buffer | undefined
   #closed = false
 
@@ -70,13 +74,16 @@ export class Dashboard {
     this.#throttler = throttler
     this.#options = checkOptions(options)
     this.#gate = makeGate(this.#options.authorize, (error, subject) => throttler.warn(error, subject))
-    this.#stream = new Stream(throttler, BUILD)
+    this.#keys = new KeyMemory(throttler)
+    this.#rules = new Rules(throttler)
+    this.#stream = new Stream(throttler, BUILD, this.#keys)
   }
 
   close(): void {
     this.#closed = true
     this.#gate.close()
     this.#stream.close()
+    this.#keys.close()
   }
 
   /**
@@ -117,7 +124,7 @@ export class Dashboard {
 
   async #post(visit: Visit, name: string): Promise<void> {
     const { sessions } = this.#gate
-    if (name === 'block' || name === 'unblock' || name === 'reset' || name === 'find') return this.#act(visit, name)
+    if (isAction(name)) return this.#act(visit, name)
     if (sessions !== undefined && name === '') return sessions.signIn(visit)
     if (sessions !== undefined && name === 'sign-out') {
       const session = sessions.signOut(visit)
@@ -143,7 +150,7 @@ export class Dashboard {
     if (grant === undefined) return this.#gate.refuse(visit, 'data')
     const actions = await this.#mayAct(visit)
     // Whatever was waited for: nothing is waited for from here on, so that the places are counted right.
-    if (response.destroyed || response.headersSent) return
+    if (response.destroyed || request.socket.destroyed || response.headersSent) return
     if (this.#closed || this.#stream.clients >= this.#options.maxClients) {
       return answer(response, 503, 'Too many dashboards are open.\n', { 'Retry-After': '10' })
     }
@@ -156,12 +163,14 @@ export class Dashboard {
 
   async #act(visit: Visit, name: ActionName): Promise<void> {
     const { request, response } = visit
-    const access: Access = name === 'find' ? 'view' : 'act'
+    const access: Access = name === 'find' || name === 'rules' ? 'view' : 'act'
     if ((access === 'act' && !this.#options.actions) || !isOwnAction(request)) return json(response, 403, { error: 'Not allowed.' })
     const grant: Grant | undefined = await this.#gate.admit(visit, access)
     if (grant === undefined) return this.#gate.refuse(visit, 'data')
     try {
-      const found = act(this.#throttler, name, await readAction(request))
+      const action = await readAction(request)
+      if (name === 'rules') return json(response, 200, await this.#rules.find(action.key, action.from))
+      const found = act(this.#throttler, this.#keys, name, action)
       this.#stream.changed()
       json(response, 200, found ?? { done: true })
     } catch (error) {
@@ -170,6 +179,10 @@ export class Dashboard {
       else throw error
     }
   }
+}
+
+function isAction(name: string): name is ActionName {
+  return ['block', 'unblock', 'reset', 'find', 'note', 'rules'].includes(name)
 }
 
 function pathOf(url = '/'): string {

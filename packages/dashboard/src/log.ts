@@ -1,9 +1,11 @@
 import type { LogEntry } from './protocol.ts'
 import type { DashboardThrottler } from './source.ts'
+import { visible } from './visible.ts'
 
 /** Newest entries that are kept, of blocks and of all else: a wave of blocks must not push out that the store went away. */
 const KEPT = 40
 const LONGEST_KEY = 120
+const LONGEST_TEXT = 2_000
 
 /** The newest changes of state, newest first. */
 export class Log {
@@ -15,7 +17,7 @@ export class Log {
   constructor(throttler: DashboardThrottler, changed: () => void) {
     const add = (kind: LogEntry['kind'], text: string): void => {
       const list = kind === 'blocked' || kind === 'unblocked' ? this.#blocks : this.#rest
-      list.unshift({ time: Date.now(), kind, text })
+      list.unshift({ time: Date.now(), kind, text: text.slice(0, LONGEST_TEXT) })
       list.length = Math.min(list.length, KEPT)
       changed()
     }
@@ -32,7 +34,14 @@ export class Log {
       throttler.on('recovered', ({ after }) => add('recovered', `The store answers again, after ${(after / 1_000).toFixed(1)} s`)),
       throttler.on('overflow', ({ policy, maxKeys }) => add('overflow', `${policy} has no room for more than ${maxKeys} keys`)),
       throttler.on('nodes', ({ nodes, before }) => add('nodes', `${nodes} live ${nodes === 1 ? 'node' : 'nodes'}, before ${before}`)),
-      throttler.on('warning', ({ error }) => add('warning', error.message)),
+      throttler.on('rules', ({ version, before, by, why }) => {
+        const who = by === undefined ? '' : `, by ${visible(by)}`
+        add(
+          'rules',
+          `version ${version} holds, before ${before ?? 'policies of the code'}${who}${why === undefined ? '' : `: ${visible(why)}`}`,
+        )
+      }),
+      throttler.on('warning', ({ error }) => add('warning', visible(error.message))),
     ]
   }
 
@@ -45,10 +54,11 @@ export class Log {
   }
 }
 
+/** Isolated, so that a key written from right to left does not turn the rest of its line around. */
 function short(key: string): string {
-  return key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key
+  return `\u2068${visible(key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key)}\u2069`
 }
 
 function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+  return visible(cause instanceof Error ? cause.message : String(cause))
 }

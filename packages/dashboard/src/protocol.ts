@@ -1,4 +1,14 @@
-import type { BlockedKey, ClusterNode, KeyUsage, PolicySnapshot, SyncSnapshot } from '@weir/core/inspect'
+import type {
+  BlockedKey,
+  ClusterNode,
+  KeyRefusals,
+  KeyUsage,
+  PolicySnapshot,
+  RequestRefusal,
+  RulesVersion,
+  SyncSnapshot,
+  WaitingKey,
+} from '@weir/core/inspect'
 
 /** One policy of the cluster. What is not a rate is as the answering node knows it. */
 export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'refused' | 'blocks' | 'share'>> {
@@ -9,21 +19,30 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   readonly algorithm: string
   /** Units that a key may take at once after rest: the limit, or what a bucket holds. */
   readonly capacity: number
+  /** Keys that are blocked; of a policy in a dry run those that would be. */
   readonly blocked: number
+  /** Units of requests in flight, of all nodes. */
+  readonly inFlight: number
+  /** Requests of all nodes that wait for it, and for how many milliseconds the one has that came first. */
+  readonly waiting: number
+  readonly longestWait: number
   /** Units of all nodes that their store does not know of yet. */
   readonly unsynced: number
   /** Units that nodes hold ahead of requests, all together. */
   readonly held: number
   readonly overshoot: number
-  /** Units and requests per second, of all nodes. */
+  /** Units and refusals per second, of all nodes. */
   readonly admittedRate: number
   readonly refusedRate: number
 }
 
 export interface NodeView
-  extends Pick<ClusterNode, 'node' | 'label' | 'self' | 'state' | 'age' | 'uptime' | 'roundTrip' | 'failures' | 'clockOffset'> {
+  extends Pick<ClusterNode, 'node' | 'label' | 'self' | 'state' | 'age' | 'uptime' | 'roundTrip' | 'failures' | 'clockOffset' | 'rules'> {
+  /** Requests per second. */
   readonly admittedRate: number
   readonly refusedRate: number
+  /** Whether it has not told of itself for so long that its figures are old. */
+  readonly stale: boolean
   readonly unsynced: number
   /** This node's part of what the cluster admits just now. */
   readonly share: number
@@ -32,12 +51,19 @@ export interface NodeView
 /** One of the most used keys, with what the nodes have admitted of it together. */
 export type TopKey = Omit<KeyUsage, 'own'>
 
-/** A moment of the charts: milliseconds since the Unix epoch, units and requests per second, milliseconds. */
-export type Point = readonly [time: number, admitted: number, refused: number, roundTrip: number]
+/** A moment of the charts: milliseconds since the Unix epoch, requests per second and milliseconds, null where they are not known. */
+export type Point = readonly [time: number, admitted: number | null, refused: number | null, roundTrip: number | null]
+
+/** Why requests are refused: how many per second, and how many since the live nodes began. */
+export interface ReasonView {
+  readonly reason: RequestRefusal
+  readonly rate: number
+  readonly total: number
+}
 
 export interface LogEntry {
   readonly time: number
-  readonly kind: 'blocked' | 'unblocked' | 'degraded' | 'recovered' | 'overflow' | 'nodes' | 'warning'
+  readonly kind: 'blocked' | 'unblocked' | 'degraded' | 'recovered' | 'overflow' | 'nodes' | 'rules' | 'warning'
   readonly text: string
 }
 
@@ -51,12 +77,24 @@ export interface View {
   readonly nodeCount: number
   readonly actions: boolean
   readonly point: Point
+  /** Those that there were. */
+  readonly reasons: readonly ReasonView[]
   readonly policies: readonly PolicyView[]
   readonly nodes: readonly NodeView[]
   readonly top: readonly TopKey[]
+  /** The keys that requests of all nodes wait for, those first that have waited longest. */
+  readonly waiting: readonly WaitingKey[]
   readonly blocked: readonly BlockedKey[]
   readonly sync: SyncSnapshot
   readonly log: readonly LogEntry[]
+  /** What rules to come would have done at the nodes that judge by them: units admitted and requests refused since they began. */
+  readonly judged: {
+    readonly policies: readonly { readonly name: string; readonly admitted: number; readonly refused: number }[]
+    /** Most often refused first. */
+    readonly keys: readonly KeyRefusals[]
+  }
+  /** Of the keys in the lists. */
+  readonly notes: Readonly<Record<string, string>>
 }
 
 /** What a stream begins with. */
@@ -64,6 +102,8 @@ export interface Hello {
   /** Changes with the page: an older one loads itself again. */
   readonly build: string
   readonly history: readonly Point[]
+  /** What the nodes remember of the time before; told again when they know more. */
+  readonly earlier: readonly Point[]
   /** Whether the reader has signed in, and so may sign out. */
   readonly signOut: boolean
 }
@@ -79,7 +119,53 @@ export interface Found {
     readonly reason: string
     /** Milliseconds. */
     readonly retryAfter: number
+    /** Whether the policy refuses nothing. */
+    readonly dryRun: boolean
+    /** How much of the limit was used, while a dashboard was open: ten minutes at most, oldest first. */
+    readonly samples: readonly Sample[]
   }[]
+  /** The key as it is counted by: a long one is cut. */
+  readonly key: string
+  /** Its blocks as this process has heard of them, newest first. */
+  readonly events: readonly KeyEvent[]
+  readonly note: string
   /** Blocked keys that hold the text. */
   readonly blocked: readonly BlockedKey[]
+}
+
+/** A moment of a key: milliseconds since the Unix epoch, units used. */
+export type Sample = readonly [time: number, used: number]
+
+/** A block of a key began, or ended. */
+export interface KeyEvent {
+  /** Milliseconds since the Unix epoch. */
+  readonly time: number
+  readonly kind: 'blocked' | 'unblocked'
+  readonly policy: string
+  readonly cause: string
+  /** Milliseconds that the block was to last; 0 for its end. */
+  readonly for: number
+}
+
+/** A policy as it was written, each option as a text. */
+export interface PolicyRule {
+  readonly name: string
+  readonly options: readonly (readonly [option: string, text: string])[]
+}
+
+/** The rules that the answering node follows. */
+export interface RulesFound {
+  /** Undefined where it follows none. */
+  readonly source: string | undefined
+  /** Newest first. */
+  readonly versions: readonly RulesVersion[]
+  readonly policies: readonly PolicyRule[]
+  /** Those that have not ended: how many there are, how many were looked for, and some of these; `until` is null where one stays. */
+  readonly overrides: {
+    readonly total: number
+    readonly found: number
+    readonly from: number
+    readonly rows: readonly { readonly policy: string; readonly key: string; readonly limit: number; readonly until: number | null }[]
+  }
+  readonly next: { readonly policies: readonly PolicyRule[]; readonly overrides: number } | undefined
 }

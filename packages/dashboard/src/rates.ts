@@ -1,69 +1,102 @@
-import type { ClusterNode } from '@weir/core/inspect'
+import type { ClusterNode, RequestRefusal } from '@weir/core/inspect'
 
 export interface Rate {
   readonly admitted: number
   readonly refused: number
 }
 
+type Sums = ReadonlyMap<string, number>
+
 interface Seen {
   /** When the sums were those, milliseconds. */
   readonly at: number
-  readonly sums: ReadonlyMap<string, Rate>
-  readonly rates: ReadonlyMap<string, Rate>
+  readonly sums: Sums
+  readonly rates: Sums
 }
 
 /** Nodes tell at most once a second; sums that are closer together than this are one and the same report. */
 const SAME_REPORT = 250
-const NONE: ReadonlyMap<string, Rate> = new Map()
+/** What a node told longer ago, in milliseconds, says nothing of how much comes in now. */
+export const STALE = 5_000
 
-/** Rates out of sums that only grow: per second, by node and policy. */
+/** Rates out of sums that only grow: per second, by node, policy and reason. Those of nodes that have fallen silent count no more. */
 export class Rates {
   readonly #seen = new Map<string, Seen>()
+  #now = 0
 
   /** Takes the nodes' newest sums in; `now` in milliseconds. Nodes that have gone are forgotten. */
   update(nodes: readonly ClusterNode[], now: number): void {
+    this.#now = now
     const live = new Set<string>()
-    for (const { node, age, policies } of nodes) {
+    for (const told of nodes) {
+      const { node, age } = told
       live.add(node)
       const at = now - age
       const before = this.#seen.get(node)
       if (before !== undefined && at - before.at < SAME_REPORT) continue
-      const sums = new Map(policies.map(({ name, admitted, refused }) => [name, { admitted, refused }]))
-      this.#seen.set(node, { at, sums, rates: before === undefined ? NONE : rates(before, sums, (at - before.at) / 1_000) })
+      const sums = sumsOf(told)
+      this.#seen.set(node, { at, sums, rates: before === undefined ? remembered(told) : rates(before, sums, (at - before.at) / 1_000) })
     }
     for (const node of this.#seen.keys()) if (!live.has(node)) this.#seen.delete(node)
   }
 
-  /** Of one node, all policies together. */
-  ofNode(node: string): Rate {
-    return sum(this.#seen.get(node)?.rates.values() ?? [])
+  /** Whether a node has told enough that it can be said how much comes in there. */
+  knows(node: string): boolean {
+    return (this.#seen.get(node)?.rates.size ?? 0) > 0
   }
 
-  /** Of one policy, all nodes together. */
+  /** Requests at one node. */
+  ofNode(node: string): Rate {
+    const seen = this.#seen.get(node)
+    const read = (name: string): number => (seen === undefined || this.#isStale(seen) ? 0 : (seen.rates.get(name) ?? 0))
+    return { admitted: read('admitted'), refused: read('refused') }
+  }
+
+  /** Units admitted and requests refused by one policy, all nodes together. */
   ofPolicy(policy: string): Rate {
-    return sum([...this.#seen.values()].flatMap(({ rates }) => rates.get(policy) ?? []))
+    return { admitted: this.#sum(`units ${policy}`), refused: this.#sum(`refused ${policy}`) }
+  }
+
+  /** Requests refused for one reason, all nodes together. */
+  ofReason(reason: RequestRefusal): number {
+    return this.#sum(`because ${reason}`)
+  }
+
+  #sum(name: string): number {
+    let sum = 0
+    for (const seen of this.#seen.values()) if (!this.#isStale(seen)) sum += seen.rates.get(name) ?? 0
+    return sum
+  }
+
+  #isStale({ at }: Seen): boolean {
+    return this.#now - at > STALE
   }
 }
 
-function rates({ sums: before }: Seen, sums: ReadonlyMap<string, Rate>, seconds: number): Map<string, Rate> {
-  const found = new Map<string, Rate>()
-  for (const [policy, { admitted, refused }] of sums) {
-    const then = before.get(policy)
-    if (then === undefined) continue
-    found.set(policy, {
-      admitted: Math.max(0, admitted - then.admitted) / seconds,
-      refused: Math.max(0, refused - then.refused) / seconds,
-    })
+/** Of a node that has told once, what came in the last quarter of a minute that it remembers. */
+function remembered({ requests: { history } }: ClusterNode): Sums {
+  if (history.admitted.length === 0) return new Map()
+  const each = (counts: readonly number[]): number => ((counts[0] ?? 0) / history.slot) * 1_000
+  return new Map([
+    ['admitted', each(history.admitted)],
+    ['refused', each(history.refused)],
+  ])
+}
+
+function sumsOf({ requests, policies }: ClusterNode): Sums {
+  const sums = new Map<string, number>()
+  sums.set('admitted', requests.admitted)
+  sums.set('refused', requests.refused)
+  for (const [reason, count] of Object.entries(requests.reasons)) sums.set(`because ${reason}`, count)
+  for (const { name, admitted, refused } of policies) sums.set(`units ${name}`, admitted).set(`refused ${name}`, refused)
+  return sums
+}
+
+function rates({ sums: before }: Seen, sums: Sums, seconds: number): Sums {
+  const found = new Map<string, number>()
+  for (const [name, sum] of sums) {
+    const then = before.get(name)
+    if (then !== undefined) found.set(name, Math.max(0, sum - then) / seconds)
   }
   return found
-}
-
-function sum(list: Iterable<Rate>): Rate {
-  let admitted = 0
-  let refused = 0
-  for (const rate of list) {
-    admitted += rate.admitted
-    refused += rate.refused
-  }
-  return { admitted, refused }
 }

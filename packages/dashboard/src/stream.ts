@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { cluster, snapshot } from '@weir/core/inspect'
+import { earlier } from './earlier.ts'
+import type { KeyMemory } from './key-memory.ts'
 import { Log } from './log.ts'
 import type { Hello, Point, View } from './protocol.ts'
 import { Rates } from './rates.ts'
@@ -7,6 +9,10 @@ import type { DashboardThrottler } from './source.ts'
 import { makeView } from './view.ts'
 
 const EVERY = 1_000
+/** Between two looks at how much came in, while nobody watches. */
+const REMEMBER = 5_000
+/** A node that has not told of itself by then, in milliseconds, may be of another version. */
+const SETTLED = 5_000
 /** Something happened: shown this much later, so that a burst is shown once. */
 const SOON = 150
 /** Points of the charts: ten minutes. */
@@ -33,6 +39,7 @@ interface Reader {
 export class Stream {
   readonly #throttler: DashboardThrottler
   readonly #build: string
+  readonly #keys: KeyMemory
   readonly #rates = new Rates()
   readonly #log: Log
   readonly #clients = new Map<ServerResponse, Reader>()
@@ -40,10 +47,17 @@ export class Stream {
   #timer: NodeJS.Timeout | undefined
   #soon: NodeJS.Timeout | undefined
   #leftAt = 0
+  /** When somebody began to look, milliseconds since the Unix epoch. */
+  #since = 0
+  /** Keeps up what this node remembers of the time before somebody looks, where no heartbeat does. */
+  readonly #remembering: NodeJS.Timeout
+  #told = ''
 
-  constructor(throttler: DashboardThrottler, build: string) {
+  constructor(throttler: DashboardThrottler, build: string, keys: KeyMemory) {
     this.#throttler = throttler
     this.#build = build
+    this.#keys = keys
+    this.#remembering = setInterval(() => this.#remember(), REMEMBER).unref()
     this.#log = new Log(throttler, () => this.changed())
   }
 
@@ -62,9 +76,15 @@ export class Stream {
       'Cross-Origin-Resource-Policy': 'same-origin',
     })
     this.#clients.set(response, { ...reader, until: Math.min(reader.until, Date.now() + LONGEST) })
-    response.on('close', () => this.#forget(response))
-    const hello: Hello = { build: this.#build, history: this.#history, signOut: reader.signOut }
+    const gone = (): void => this.#forget(response)
+    response.on('close', gone)
+    // A response that waits for those before it is told nothing of its connection's end.
+    if (response.socket === null) response.req.socket.once('close', gone)
+    this.#remember()
+    const before = earlier(cluster(this.#throttler), Date.now())
+    const hello: Hello = { build: this.#build, history: this.#history, earlier: before, signOut: reader.signOut }
     response.write(`retry: 1000\nevent: hello\ndata: ${JSON.stringify(hello)}\n\n`)
+    if (this.#timer === undefined) this.#since = Date.now()
     this.#timer ??= setInterval(() => this.#tick(), EVERY).unref()
     this.#send(this.#view())
   }
@@ -85,6 +105,7 @@ export class Stream {
 
   close(): void {
     clearInterval(this.#timer)
+    clearInterval(this.#remembering)
     clearTimeout(this.#soon)
     this.#timer = undefined
     this.#soon = undefined
@@ -116,7 +137,26 @@ export class Stream {
     const view = this.#view()
     this.#history.push(view.point)
     if (this.#history.length > KEPT) this.#history.shift()
+    for (const { policy, key, used } of view.top) this.#keys.follow(policy, key, used, view.time)
     this.#send(view)
+    this.#tellEarlier(view.time)
+  }
+
+  #remember(): void {
+    const { requests, clock } = this.#throttler.inspected
+    requests.tick(clock.monotonic())
+  }
+
+  /** Other nodes tell what they remember some moments after somebody began to look, and each of them more four times a minute. */
+  #tellEarlier(time: number): void {
+    const nodes = cluster(this.#throttler)
+    const known = nodes.map(({ node, requests: { history } }) => `${node} ${history.admitted.length}`).join()
+    const slot = Math.floor(time / (nodes[0]?.requests.history.slot ?? 1))
+    const told = `${slot} ${known}`
+    if (told === this.#told) return
+    this.#told = told
+    const text = `event: earlier\ndata: ${JSON.stringify(earlier(nodes, time))}\n\n`
+    for (const response of this.#clients.keys()) if (response.writableLength <= MOST_BUFFERED) response.write(text)
   }
 
   #view(): View {
@@ -127,6 +167,8 @@ export class Stream {
       time,
       actions: false,
       log: this.#log.entries,
+      note: (key) => this.#keys.note(key),
+      settled: time - this.#since > SETTLED,
     })
   }
 

@@ -1,42 +1,71 @@
-import type { ClusterNode, Snapshot } from '@weir/core/inspect'
-import type { LogEntry, NodeView, PolicyView, TopKey, View } from './protocol.ts'
-import type { Rates } from './rates.ts'
+import type { ClusterNode, KeyRefusals, RequestRefusal, Snapshot, WaitingKey } from '@weir/core/inspect'
+import type { LogEntry, NodeView, PolicyView, ReasonView, TopKey, View } from './protocol.ts'
+import { type Rates, STALE } from './rates.ts'
 
 /** Keys of one policy: a large limit would hide the others. */
 const MOST_TOP = 25
+const MOST_WAITING = 25
+const MOST_REFUSED = 100
+/** Begins the names of policies that are only judged. */
+const NEXT = 'next:'
 
 /** Puts together what this node knows and what the others have told. */
 export function makeView(
   snapshot: Snapshot,
   nodes: readonly ClusterNode[],
   rates: Rates,
-  about: { readonly time: number; readonly actions: boolean; readonly log: readonly LogEntry[] },
+  about: {
+    readonly time: number
+    readonly actions: boolean
+    readonly log: readonly LogEntry[]
+    note(key: string): string
+    readonly settled: boolean
+  },
 ): View {
   const policies = policyViews(snapshot, nodes, rates)
   const nodeList = nodeViews(nodes, rates)
   const admitted = sum(nodeList.map(({ admittedRate }) => admittedRate))
   const refused = sum(nodeList.map(({ refusedRate }) => refusedRate))
+  const { time, actions, log, note, settled } = about
+  // Others tell of themselves some moments after somebody began to look: until then nobody knows how many requests there are.
+  const known = settled || (nodes.length >= snapshot.nodes && nodes.every(({ node }) => rates.knows(node)))
+  const top = topKeys(snapshot, nodes, policies)
   return {
-    ...about,
+    time,
+    actions,
+    log,
     node: snapshot.node,
     state: snapshot.state,
     degradedFor: snapshot.degradedFor,
     nodeCount: Math.max(snapshot.nodes, nodes.length),
-    point: [about.time, admitted, refused, Math.max(...nodes.map(({ roundTrip }) => roundTrip))],
+    point: [time, known ? admitted : null, known ? refused : null, Math.max(...nodes.map(({ roundTrip }) => roundTrip))],
+    reasons: reasonViews(nodes, rates),
     policies,
     nodes: nodeList,
-    top: topKeys(snapshot, nodes, policies),
+    top,
+    waiting: waitingKeys(snapshot, nodes),
     blocked: snapshot.blocked,
     sync: snapshot.sync,
+    judged: judgedBy(nodes),
+    notes: Object.fromEntries([...top, ...snapshot.blocked].flatMap(({ key }) => (note(key) === '' ? [] : [[key, note(key)]]))),
   }
+}
+
+/** Most frequent first. */
+function reasonViews(nodes: readonly ClusterNode[], rates: Rates): ReasonView[] {
+  const reasons = Object.keys(nodes[0]?.requests.reasons ?? {}) as RequestRefusal[]
+  return reasons
+    .map((reason) => ({ reason, rate: rates.ofReason(reason), total: sum(nodes.map(({ requests }) => requests.reasons[reason])) }))
+    .filter(({ total }) => total > 0)
+    .sort((a, b) => b.rate - a.rate || b.total - a.total)
 }
 
 function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: Rates): PolicyView[] {
   const own = new Map(snapshot.policies.map((policy) => [policy.name, policy]))
   const views = new Map<string, PolicyView>()
-  for (const { policies } of nodes) {
+  for (const { policies, self } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, algorithm, capacity, blocked, unsynced, held, overshoot } = policy
+      const { name, limit, interval, algorithm, capacity, blocked, inFlight, waiting, longestWait, unsynced, held, overshoot } = policy
       const before = views.get(name)
       const { admitted, refused } = rates.ofPolicy(name)
       views.set(name, {
@@ -46,7 +75,10 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
         interval,
         algorithm,
         capacity: before?.capacity ?? capacity,
-        blocked: Math.max(before?.blocked ?? 0, blocked),
+        blocked: blockedKeys(own.get(name), before?.blocked, blocked, self),
+        inFlight: (before?.inFlight ?? 0) + inFlight,
+        waiting: (before?.waiting ?? 0) + waiting,
+        longestWait: Math.max(before?.longestWait ?? 0, longestWait),
         unsynced: (before?.unsynced ?? 0) + unsynced,
         held: (before?.held ?? 0) + held,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),
@@ -58,10 +90,19 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   return [...views.values()]
 }
 
+/**
+ * Nodes know each other's blocks, so the node that is asked knows best; what another one told may have ended since. Where each counts
+ * for itself, a key may be blocked at another one alone.
+ */
+function blockedKeys(own: Snapshot['policies'][number] | undefined, before: number | undefined, told: number, self: boolean): number {
+  if (self || own === undefined || own.coordination === 'local') return Math.max(before ?? 0, told)
+  return before ?? own.blocked
+}
+
 function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
   const all = sum(nodes.map(({ node }) => rates.ofNode(node).admitted))
   return nodes
-    .map(({ node, label, self, state, age, uptime, roundTrip, failures, clockOffset, policies }) => {
+    .map(({ node, label, self, state, age, uptime, roundTrip, failures, clockOffset, policies, rules }) => {
       const { admitted, refused } = rates.ofNode(node)
       const unsynced = sum(policies.map((policy) => policy.unsynced))
       const share = all > 0 ? admitted / all : 0
@@ -75,10 +116,12 @@ function nodeViews(nodes: readonly ClusterNode[], rates: Rates): NodeView[] {
         roundTrip,
         failures,
         clockOffset,
+        rules,
         admittedRate: admitted,
         refusedRate: refused,
         unsynced,
         share,
+        stale: !self && age > STALE,
       }
     })
     .sort((a, b) => (a.label < b.label ? -1 : 1))
@@ -109,6 +152,33 @@ function topKeys(snapshot: Snapshot, nodes: readonly ClusterNode[], policies: re
     left.set(policy, count)
     return count <= MOST_TOP
   })
+}
+
+function waitingKeys(snapshot: Snapshot, nodes: readonly ClusterNode[]): WaitingKey[] {
+  const found = new Map<string, WaitingKey>()
+  for (const one of [...snapshot.waiting, ...nodes.filter(({ self }) => !self).flatMap(({ waiting }) => waiting)]) {
+    const id = JSON.stringify([one.policy, one.key])
+    const { requests = 0, longest = 0 } = found.get(id) ?? {}
+    found.set(id, { ...one, requests: requests + one.requests, longest: Math.max(longest, one.longest) })
+  }
+  return [...found.values()].sort((a, b) => b.longest - a.longest).slice(0, MOST_WAITING)
+}
+
+/** What the nodes have told of rules to come. Of a key it is a lower bound: nodes tell of those that they would refuse most often. */
+function judgedBy(nodes: readonly ClusterNode[]): View['judged'] {
+  const policies = new Map<string, { name: string; admitted: number; refused: number }>()
+  for (const { name: whole, admitted, refused } of nodes.flatMap((node) => node.policies)) {
+    if (!whole.startsWith(NEXT)) continue
+    const name = whole.slice(NEXT.length)
+    const before = policies.get(name)
+    policies.set(name, { name, admitted: admitted + (before?.admitted ?? 0), refused: refused + (before?.refused ?? 0) })
+  }
+  const keys = new Map<string, KeyRefusals>()
+  for (const { policy, key, refused } of nodes.flatMap(({ wouldRefuse }) => wouldRefuse)) {
+    const id = JSON.stringify([policy, key])
+    keys.set(id, { policy: policy.slice(NEXT.length), key, refused: refused + (keys.get(id)?.refused ?? 0) })
+  }
+  return { policies: [...policies.values()], keys: [...keys.values()].sort((a, b) => b.refused - a.refused).slice(0, MOST_REFUSED) }
 }
 
 function sum(numbers: readonly number[]): number {

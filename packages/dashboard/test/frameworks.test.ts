@@ -34,7 +34,7 @@ async function asksForAPassword(url: string, throttler: ReturnType<typeof thrott
 async function knowsItsProxy(url: string, trusted: boolean): Promise<void> {
   const page = `${url}/ops/weir/`
   const cookies = (await signIn(page, PASSWORD, PROXY)).headers.getSetCookie()
-  expect(cookies).toEqual([expect.stringMatching(trusted ? /; Secure$/ : /SameSite=Lax$/)])
+  expect(cookies).toEqual([expect.stringMatching(trusted ? /; Secure$/ : /SameSite=Strict$/)])
   while ((await signIn(page, 'wrong wrong wrong', PROXY)).status !== 429);
   const others = await signIn(page, PASSWORD, { ...PROXY, 'x-forwarded-for': '203.0.113.8' })
   expect(others.status).toBe(trusted ? 303 : 429)

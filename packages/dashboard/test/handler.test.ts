@@ -2,28 +2,8 @@ import { systemClock } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import { expect, onTestFinished, test } from 'vitest'
 import { dashboard } from '../src/index.ts'
-import type { Found, Hello, View } from '../src/protocol.ts'
-import { post, serve, throttlerFor } from './servers.ts'
-
-/** Reads a stream of events until one passes. */
-async function waitFor(url: string, passes: (view: View) => boolean): Promise<{ view: View; hello: Hello }> {
-  const response = await fetch(url)
-  expect(response.headers.get('content-type')).toContain('text/event-stream')
-  let text = ''
-  let hello: Hello | undefined
-  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-    text += chunk
-    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
-      const [, name, data] = /event: (\w+)\ndata: (.*)/.exec(text.slice(0, end)) ?? []
-      text = text.slice(end + 2)
-      if (name === 'hello') hello = JSON.parse(data ?? '') as Hello
-      if (name !== 'view') continue
-      const view = JSON.parse(data ?? '') as View
-      if (passes(view)) return { view, hello: hello as Hello }
-    }
-  }
-  throw new Error('The stream ended.')
-}
+import type { Found } from '../src/protocol.ts'
+import { post, serve, throttlerFor, waitFor } from './servers.ts'
 
 const open = { authorize: () => true, actions: true }
 
@@ -93,8 +73,17 @@ test('keys are blocked, found and unblocked by hand', async () => {
   expect(used.parts.map(({ remaining }) => remaining)).toEqual([99, 999])
   const found = (await (await post(`${url}/weir/find`, { key: 'a' })).json()) as Found
   expect(found.parts).toEqual([
-    { policy: 'user', key: 'a', limit: 100, remaining: 100, reason: 'blocked', retryAfter: expect.any(Number) },
-    { policy: 'tenant', key: 'a', limit: 1_000, remaining: 1_000, reason: 'ok', retryAfter: 0 },
+    { policy: 'user', key: 'a', limit: 100, remaining: 0, reason: 'blocked', retryAfter: expect.any(Number), dryRun: false, samples: [] },
+    {
+      policy: 'tenant',
+      key: 'a',
+      limit: 1_000,
+      remaining: 1_000,
+      reason: 'ok',
+      retryAfter: 0,
+      dryRun: false,
+      samples: [[expect.any(Number), 0]],
+    },
   ])
   expect(found.blocked.map(({ key }) => key)).toEqual(['a'])
   expect((await post(`${url}/weir/unblock`, { key: 'a' })).status).toBe(200)

@@ -1,18 +1,22 @@
 import type { Server } from 'node:http'
 import {
+  concurrency,
   createThrottler,
   fixedWindow,
   leakyBucket,
+  memoryStore,
   slidingCounter,
   slidingLog,
   slidingWindow,
+  systemClock,
   type Throttler,
   tokenBucket,
 } from '@weir/core'
+import { Hub } from '@weir/core/memory'
+import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type DashboardOptions, dashboard } from '../src/index.ts'
-import { CHROMIUM, complaints, launch, MISSING } from './browser.ts'
 import { serve, throttlerFor } from './servers.ts'
 
 describe.skipIf(CHROMIUM === undefined)(
@@ -104,50 +108,81 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByText('7 of 100').first().waitFor()
     })
 
-    test('says what each limit means, and how much a key has used of what it may take', async () => {
-      const limit = { limit: 60, interval: '1h', coordination: 'local' } as const
-      const ROWS = [
-        { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
-        {
-          says: /fixed window first request$/,
-          used: '3 of 60',
-          policy: { name: 'first', algorithm: fixedWindow({ start: 'first-request' }) },
-        },
-        { says: /, sliding window$/, used: '3 of 60', policy: { name: 'window', algorithm: slidingWindow() } },
-        { says: /, sliding counter$/, used: '3 of 60', policy: { name: 'counter', algorithm: slidingCounter() } },
-        { says: /, sliding log$/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
-        { says: /, token bucket, 4 at once$/, used: '3 of 4', policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) } },
-        {
-          says: /, token bucket warm up, 100 at once$/,
-          used: '9 of 100',
-          policy: { name: 'warm', algorithm: tokenBucket({ burst: 100, warmUp: '10h' }) },
-        },
-        {
-          says: /, leaky bucket, 5 at once$/,
-          used: '3 of 5',
-          policy: { name: 'leaky', algorithm: leakyBucket({ burst: 4, immediate: 4 }) },
-        },
-      ]
-      const throttler = createThrottler({ policies: ROWS.map(({ policy }) => ({ ...limit, ...policy })) })
+    test.each(['local', 'central'] as const)(
+      'says what each limit means, and how much a key has used of what it may take: %s',
+      async (coordination) => {
+        const limit = { limit: 60, interval: '1h', coordination } as const
+        const ROWS = [
+          { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
+          {
+            says: /fixed window first request$/,
+            used: '3 of 60',
+            policy: { name: 'first', algorithm: fixedWindow({ start: 'first-request' }) },
+          },
+          { says: /, sliding window$/, used: '3 of 60', policy: { name: 'window', algorithm: slidingWindow() } },
+          { says: /, sliding counter$/, used: '3 of 60', policy: { name: 'counter', algorithm: slidingCounter() } },
+          { says: /, sliding log$/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
+          { says: /, token bucket, 4 at once$/, used: '3 of 4', policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) } },
+          {
+            says: /, token bucket warm up, 100 at once$/,
+            used: '9 of 100',
+            policy: { name: 'warm', algorithm: tokenBucket({ burst: 100, warmUp: '10h' }) },
+          },
+          {
+            says: /, leaky bucket, 5 at once$/,
+            used: '3 of 5',
+            policy: { name: 'leaky', algorithm: leakyBucket({ burst: 4, immediate: 4 }) },
+          },
+        ]
+        const throttler = createThrottler({
+          policies: ROWS.map(({ policy }) => ({ ...limit, ...policy })),
+          ...(coordination === 'central' && { store: memoryStore() }),
+        }).start()
+        onTestFinished(() => throttler.close())
+        const { page, heard } = await show(throttler)
+        expect((await throttler.checkAsync('needle', 3)).allowed).toBe(true)
+        await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
+        for (const { says, used, policy } of ROWS) {
+          const row = page
+            .getByRole('region', { name: 'Limits' })
+            .getByRole('row')
+            .filter({ hasText: 'needle' })
+            .filter({ hasText: policy.name })
+          await row.first().waitFor()
+          const rules = await page.getByRole('region', { name: 'Limits' }).getByRole('rowheader').allTextContents()
+          expect(
+            rules.some((text) => text.startsWith(policy.name) && says.test(text)),
+            `${policy.name} in ${rules.join('; ')}`,
+          ).toBe(true)
+          await row.getByText(used).first().waitFor()
+          await page.getByRole('listitem').filter({ hasText: policy.name }).filter({ hasText: used }).first().waitFor()
+        }
+        expect(heard).toEqual([])
+      },
+    )
+
+    test('says how many wait, for how long and for which keys, and who holds how many slots', async () => {
+      const throttler = createThrottler({
+        policies: [
+          { name: 'calls', limit: 2, interval: '1h', coordination: 'local' },
+          { name: 'slots', limit: 8, algorithm: concurrency(), coordination: 'local' },
+        ],
+        queue: { maxWait: '2h' },
+      })
       onTestFinished(() => throttler.close())
       const { page, heard } = await show(throttler)
-      throttler.check('needle', 3)
-      await page.getByRole('searchbox', { name: 'Find a key' }).fill('needle')
-      for (const { says, used, policy } of ROWS) {
-        const row = page
-          .getByRole('region', { name: 'Limits' })
-          .getByRole('row')
-          .filter({ hasText: 'needle' })
-          .filter({ hasText: policy.name })
-        await row.first().waitFor()
-        const rules = await page.getByRole('region', { name: 'Limits' }).getByRole('rowheader').allTextContents()
-        expect(
-          rules.some((text) => text.startsWith(policy.name) && says.test(text)),
-          `${policy.name} in ${rules.join('; ')}`,
-        ).toBe(true)
-        await row.getByText(used).first().waitFor()
-        await page.getByRole('listitem').filter({ hasText: policy.name }).filter({ hasText: used }).first().waitFor()
-      }
+      const controller = new AbortController()
+      const gone = Array.from({ length: 5 }, () => throttler.acquire('api.example.com', { signal: controller.signal }).catch(() => {}))
+      const limits = page.getByRole('region', { name: 'Limits' })
+      const calls = limits.getByRole('row').filter({ hasText: 'calls' })
+      await calls.getByText(/^3 wait, up to \d/).waitFor()
+      await calls.getByText('api.example.com: 3').waitFor()
+      const slots = limits.getByRole('row').filter({ hasText: 'slots' })
+      await slots.getByText('2 in flight', { exact: true }).waitFor()
+      await slots.getByText('2 of 8').waitFor()
+      controller.abort()
+      await Promise.all(gone)
+      await calls.getByText(/wait, up to/).waitFor({ state: 'detached' })
       expect(heard).toEqual([])
     })
 
@@ -168,7 +203,8 @@ describe.skipIf(CHROMIUM === undefined)(
         .getByRole('rowheader', { name: /mallory/ })
         .first()
         .waitFor()
-      expect(await page.getByRole('button').count()).toBe(0)
+      // Those that choose a period only show.
+      expect(await page.getByRole('button').allTextContents()).toEqual(['10 min', '30 min'])
       expect(await page.getByRole('form').count()).toBe(0)
     })
 
@@ -201,6 +237,104 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(await width(page)).toBeLessThanOrEqual(360)
     })
 
+    test('a phone shows every column, each figure with its name', async () => {
+      const { page, throttler } = await open()
+      for (let i = 0; i < 30; i++) throttler.check('alice')
+      const columns = (): Promise<[string, boolean, number][]> =>
+        page.evaluate(
+          `[...document.querySelectorAll('[aria-labelledby="policies"] tbody tr:first-child td')].map((cell) => [
+            getComputedStyle(cell, '::before').content, cell.checkVisibility(), cell.getBoundingClientRect().right])`,
+        )
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await page.getByRole('row', { name: /alice/ }).first().waitFor()
+      const wide = await columns()
+      expect(wide.length).toBe(7)
+      await page.setViewportSize({ width: 390, height: 800 })
+      const narrow = await columns()
+      expect(narrow.map(([name]) => name.replaceAll('"', ''))).toEqual([
+        'Hottest key',
+        'Units / s',
+        'Refusals / s',
+        'Keys',
+        'Blocked',
+        'Unsynced',
+        'Overshoot',
+      ])
+      for (const [, shown, right] of narrow) expect([shown, right <= 390]).toEqual([true, true])
+      expect(await width(page)).toBeLessThanOrEqual(390)
+    })
+
+    test('a key has a page of its own, with what can be done about it', async () => {
+      const { page, throttler, heard } = await open()
+      const evil = '\u202egnp/<b>#key=&'
+      for (let i = 0; i < 7; i++) throttler.check(evil)
+      throttler.block(evil, '1h', { policy: 'user' })
+      await page
+        .getByRole('region', { name: /^Blocked/ })
+        .getByRole('link', { name: '\\u{202e}gnp/<b>#key=&' })
+        .click()
+      await page.getByRole('heading', { name: '\\u{202e}gnp/<b>#key=&' }).waitFor()
+      await page.getByText('blocked by hand, ').waitFor()
+      await page.getByRole('region', { name: 'Its blocks' }).getByText('in user for 1 h, by hand').waitFor()
+      await page.getByRole('button', { name: 'Unblock in user' }).click()
+      await expect.poll(() => throttler.peek(evil).allowed).toBe(true)
+      await page.getByRole('button', { name: 'Reset in user' }).click()
+      await expect.poll(() => throttler.peek(evil).parts.map(({ remaining }) => remaining)).toEqual([100, 993])
+      await page.getByRole('form', { name: 'Block this key' }).getByLabel('Policy').selectOption('tenant')
+      await page.getByRole('button', { name: 'Block', exact: true }).click()
+      await expect.poll(() => throttler.peek(evil).parts.map(({ reason }) => reason)).toEqual(['ok', 'blocked'])
+      await page.getByRole('form', { name: 'Note' }).getByRole('textbox').fill('<i>ours</i>')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('link', { name: 'All keys' }).click()
+      await page
+        .getByRole('region', { name: /^Blocked/ })
+        .getByText('<i>ours</i>')
+        .waitFor()
+      // It has an address, and so survives being loaded again.
+      await page.goBack()
+      await page.reload()
+      await page.getByRole('heading', { name: '\\u{202e}gnp/<b>#key=&' }).waitFor()
+      expect(await page.getByRole('form', { name: 'Note' }).getByRole('textbox').inputValue()).toBe('<i>ours</i>')
+      await page.setViewportSize({ width: 390, height: 800 })
+      expect(await width(page)).toBeLessThanOrEqual(390)
+      expect(heard).toEqual([])
+    })
+
+    test('says why requests are refused, and greys what it can no longer know', async () => {
+      const hub = new FailingHub(systemClock)
+      const throttler = throttlerFor(hub)
+      const { page } = await show(throttler)
+      for (let i = 0; i < 150; i++) throttler.check('mallory')
+      const reasons = page.getByRole('region', { name: 'Why requests are refused' })
+      await reasons.getByRole('row', { name: /In its cooldown/ }).waitFor()
+      const grey = () => page.locator('.stale').count()
+      expect(await grey()).toBe(0)
+      hub.away = true
+      await page.getByText('The store has been away for').waitFor()
+      expect(await page.locator('.figure.stale').allTextContents()).toEqual([
+        expect.stringContaining('Live nodes'),
+        expect.stringContaining('Exchange'),
+        expect.stringContaining('Overshoot'),
+      ])
+      await page.getByText('Of other nodes what was known before the store went away.').waitFor()
+      hub.away = false
+      await expect.poll(grey).toBe(0)
+    })
+
+    test('does not say that somebody is blocked in a dry run', async () => {
+      const throttler = createThrottler({
+        policies: [{ name: 'dry', limit: 1, interval: '1h', cooldown: '1h', coordination: 'local', dryRun: true }],
+      })
+      onTestFinished(() => throttler.close())
+      for (let i = 0; i < 5; i++) throttler.check('alice')
+      const { page } = await show(throttler)
+      await page.getByText('dry, a dry run: not refused').waitFor()
+      await page.getByRole('heading', { name: 'Blocked 0' }).waitFor()
+      await page.getByText('1 would be').waitFor()
+      await page.getByRole('searchbox', { name: 'Find a key' }).fill('alice')
+      await page.getByText('admitted, as this is a dry run').waitFor()
+    })
+
     test('every control has a name, every region a heading', async () => {
       const { page } = await open()
       const nameless = await page.evaluate(
@@ -213,6 +347,16 @@ describe.skipIf(CHROMIUM === undefined)(
     })
   },
 )
+
+/** One that can be away. */
+class FailingHub extends Hub {
+  away = false
+
+  override exchange(...args: Parameters<Hub['exchange']>): ReturnType<Hub['exchange']> {
+    if (this.away) throw new Error('away')
+    return super.exchange(...args)
+  }
+}
 
 function width(page: Page): Promise<number> {
   return page.evaluate('document.documentElement.scrollWidth')

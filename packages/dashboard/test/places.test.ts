@@ -165,3 +165,24 @@ test('nothing is written after a dashboard was closed', async () => {
   await vi.advanceTimersByTimeAsync(5_000)
   expect(failed).not.toHaveBeenCalled()
 })
+
+test('streams that a client has sent at once, behind one that goes on, leave their places when it goes away', async () => {
+  const handler = dashboard(throttlerFor(), { authorize: () => true, maxClients: PLACES })
+  onTestFinished(() => handler.close())
+  const { url } = await serve(handler)
+  const { port, pathname } = new URL(`${url}/events`)
+  const socket = connect(Number(port), '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(PLACES))
+  await new Promise((resolve) => socket.once('data', resolve))
+  const status = async (): Promise<number> => {
+    const aborter = new AbortController()
+    const answer = await fetch(`${url}/events`, { signal: aborter.signal })
+    aborter.abort()
+    return answer.status
+  }
+  await vi.waitFor(async () => expect(await status()).toBe(503), { timeout: 5_000 })
+  socket.destroy()
+  const all = async () => expect(await Promise.all(Array.from({ length: PLACES }, status))).toEqual([200, 200, 200])
+  await vi.waitFor(all, { timeout: 5_000 })
+})

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createThrottler, memoryStore, slidingWindow, systemClock, type Throttler } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import { onTestFinished } from 'vitest'
+import type { Hello, View } from '../src/protocol.ts'
 
 /** A throttler with two policies; with a hub it is a node of a cluster. */
 export function throttlerFor(hub: Hub = new Hub(systemClock)): Throttler {
@@ -73,4 +74,23 @@ export function send(
     sent.on('error', reject)
     sent.end(body)
   })
+}
+
+/** Reads a stream of events until one passes; returns it with what the stream began with. */
+export async function waitFor(url: string, passes: (view: View) => boolean): Promise<{ view: View; hello: Hello }> {
+  const response = await fetch(url)
+  let text = ''
+  let hello: Hello | undefined
+  for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += chunk
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const [, name, data] = /event: (\w+)\ndata: (.*)/.exec(text.slice(0, end)) ?? []
+      text = text.slice(end + 2)
+      if (name === 'hello') hello = JSON.parse(data ?? '') as Hello
+      if (name !== 'view') continue
+      const view = JSON.parse(data ?? '') as View
+      if (passes(view)) return { view, hello: hello as Hello }
+    }
+  }
+  throw new Error('The stream ended.')
 }

@@ -1,7 +1,7 @@
+import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { dashboard, password } from '../src/index.ts'
-import { CHROMIUM, complaints, launch, MISSING } from './browser.ts'
 import { PASSWORD, serve, throttlerFor } from './servers.ts'
 
 /** What Chromium says of each answer 401 and 429; everything else is a fault of the page. */
@@ -46,6 +46,21 @@ describe.skipIf(CHROMIUM === undefined)(
     const limits = (page: Page) => page.getByRole('heading', { name: 'Limits' })
     const field = (page: Page) => page.getByLabel('Password')
 
+    test('whoever comes by a link of another site goes on by one of ours, without signing in again', async () => {
+      const { page, address } = await open()
+      await type(page, PASSWORD)
+      await limits(page).waitFor()
+      const { url } = await serve((_request, response) => {
+        response.setHeader('Content-Type', 'text/html')
+        response.end(`<a href="${address}">to the dashboard</a>`)
+      })
+      // Sites are told apart by their names, not by ports.
+      await page.goto(url.replace('127.0.0.1', 'localhost'))
+      await page.getByRole('link', { name: 'to the dashboard' }).click()
+      await page.getByRole('link', { name: 'Go on to the dashboard' }).click()
+      await limits(page).waitFor()
+    })
+
     test('with the keyboard alone: first wrong, then right, then the dashboard is live', async () => {
       const { page, context, throttler, address, faults } = await open()
       await type(page, 'not the password')
@@ -64,7 +79,7 @@ describe.skipIf(CHROMIUM === undefined)(
       await page.getByRole('button', { name: 'Unblock mallory in user' }).click()
       await expect.poll(() => throttler.peek('mallory').allowed).toBe(true)
       const [session] = await sessions(context)
-      expect(session).toMatchObject({ path: '/deep/mount/weir', httpOnly: true, sameSite: 'Lax', secure: false })
+      expect(session).toMatchObject({ path: '/deep/mount/weir', httpOnly: true, sameSite: 'Strict', secure: false })
       expect(await page.evaluate('document.cookie')).toBe('')
       expect(faults()).toEqual([])
     })

@@ -71,7 +71,7 @@ describe('the right password', () => {
     expect(response.headers.get('location')).toBe('./')
     const [cookie] = response.headers.getSetCookie()
     // No path: a browser then takes the folder of the address that it sees.
-    expect(cookie).toMatch(/^weir-session-\w{8}=[\w.-]{80,110}; HttpOnly; SameSite=Lax$/)
+    expect(cookie).toMatch(/^weir-session-\w{8}=[\w.-]{80,110}; HttpOnly; SameSite=Strict$/)
     const headers = { cookie: cookieOf(response) }
     expect(await (await fetch(url, { headers })).text()).toContain('<title>Weir</title>')
     expect((await send(`${url}events`, { headers })).text).toContain('"signOut":true')
@@ -285,7 +285,7 @@ describe('a session', () => {
     const stays = await fetch(`${url}events`, { headers: { cookie: other } })
     const response = await post(`${url}sign-out`, {}, { cookie })
     expect(response.status).toBe(200)
-    expect(response.headers.getSetCookie()).toEqual([expect.stringMatching(/^weir-session-\w{8}=; HttpOnly; SameSite=Lax; Max-Age=0$/)])
+    expect(response.headers.getSetCookie()).toEqual([expect.stringMatching(/^weir-session-\w{8}=; HttpOnly; SameSite=Strict; Max-Age=0$/)])
     await Promise.all(streams.map(({ ended }) => ended))
     const reader = stays.body?.getReader()
     expect((await reader?.read())?.done).toBe(false)

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Snapshot } from '@weir/core/inspect'
 import { type IpcService, serveIpc } from '@weir/core/ipc'
 import { DemoError } from './errors.ts'
-import { FRAMEWORKS, type Framework, type FromChild, type GatewayConfig, type StateChange } from './processes/messages.ts'
+import { FRAMEWORKS, type Framework, type FromChild, type GatewayConfig, type StateChange, type Timing } from './processes/messages.ts'
 import { Child } from './processes/parent.ts'
-import { type StoreChoice, shownUrl } from './store/choose.ts'
+import { type ServerKind, type StoreChoice, shownUrl } from './store/choose.ts'
 import { CommandCount } from './store/command-count.ts'
 import { sleep } from './traffic/pace.ts'
 
@@ -17,6 +17,8 @@ export interface Gateway {
   port: number
   /** The last one that it sent. */
   snapshot: Snapshot | undefined
+  /** Of its requests since the warm-up. */
+  timing: Timing | undefined
   /** When that was taken, milliseconds since the epoch. */
   snapshotTime: number
   /** The one before the traffic began. */
@@ -24,7 +26,7 @@ export interface Gateway {
   readonly states: StateChange[]
 }
 
-export type Limits = Omit<GatewayConfig, 'framework' | 'backendPort' | 'redis' | 'page'>
+export type Limits = Omit<GatewayConfig, 'framework' | 'backendPort' | 'store' | 'page'>
 
 /** How long gateways may take to find the store and each other. */
 const MEET_DEADLINE = 10_000
@@ -38,6 +40,8 @@ export class Cluster {
   /** What the store is, in words. */
   storeText = ''
   commands: CommandCount | undefined
+  /** Where the Redis server is; undefined without one. */
+  url: string | undefined
   /** Address of the dashboard, if there is one. */
   page: string | undefined
   readonly #withPage: boolean
@@ -63,22 +67,25 @@ export class Cluster {
     const url = await this.#startStore()
     this.#backend = this.#child('the backend', './backend.ts', undefined)
     const { port: backendPort } = await this.#backend.ready
-    // Runs on one Redis at the same time must not share limits.
-    const redis = url === undefined ? undefined : { url, namespace: `weir-demo-${randomUUID().slice(0, 8)}` }
+    const { kind } = this.choice
+    // Runs on one server at the same time must not share limits.
+    const store = url === undefined || kind === 'ipc' ? undefined : { kind, url, namespace: `weir-demo-${randomUUID().slice(0, 8)}` }
     for (const framework of FRAMEWORKS) {
       const page = this.#withPage && framework === FRAMEWORKS[0]
-      const config: GatewayConfig = { framework, backendPort, redis, ...limits, page }
+      const config: GatewayConfig = { framework, backendPort, store, ...limits, page }
       const gateway: Gateway = {
         framework,
         about: framework,
         port: 0,
         snapshot: undefined,
         snapshotTime: 0,
+        timing: undefined,
         baseline: undefined,
         states: [],
         child: this.#child(`the ${framework} gateway`, './gateway.ts', config, (message) => {
           if (message.type === 'demo:report') {
             gateway.snapshot = message.snapshot
+            gateway.timing = message.timing
             gateway.snapshotTime = message.time
           } else if (message.type === 'demo:state') gateway.states.push(message)
         }),
@@ -116,6 +123,7 @@ export class Cluster {
       this.storeText = 'ipcStore: the demo’s own process, no server'
       return undefined
     }
+    if (this.choice.kind !== 'redis') return this.#startServer(this.choice)
     let url: string
     if (this.choice.origin === 'REDIS_URL') {
       url = this.choice.url
@@ -126,8 +134,21 @@ export class Cluster {
       url = `redis://127.0.0.1:${port}`
       this.storeText = `Redis, a private ${about} on port ${port}`
     }
+    this.url = url
     this.commands = new CommandCount(url)
     await this.commands.start(url)
+    return url
+  }
+
+  async #startServer(choice: Extract<StoreChoice, { kind: ServerKind }>): Promise<string | undefined> {
+    const name = { postgres: 'PostgreSQL', etcd: 'etcd' }[choice.kind]
+    if (choice.origin !== 'private') {
+      this.storeText = `${name} at ${shownUrl(choice.url)} (${choice.origin})`
+      return choice.url
+    }
+    this.#keeper = this.#child(name, './server-keeper.ts', choice.kind)
+    const { port, about, url } = await this.#keeper.ready
+    this.storeText = `a private ${about} on port ${port}`
     return url
   }
 

@@ -2,10 +2,10 @@ import { Cluster } from './cluster.ts'
 import type { DemoOptions } from './options.ts'
 import { breakRedis, type Outage } from './outage.ts'
 import { type LiveSummary, liveSummary } from './report/live-summary.ts'
-import { Rates, statusOf } from './status.ts'
+import { type LastLook, Rates, statusOf } from './status.ts'
 import { chooseStore } from './store/choose.ts'
 import { pace, sleep } from './traffic/pace.ts'
-import { globalLimit, type PlannedRequest, planInterval, population } from './traffic/population.ts'
+import { globalLimit, plannedTraffic } from './traffic/population.ts'
 import { Sender } from './traffic/sender.ts'
 import { Tally } from './traffic/tally.ts'
 import { warmUp } from './traffic/warm-up.ts'
@@ -28,7 +28,7 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
   let sender: Sender | undefined
   try {
     screen.animate(() => startFrame(screen.colors))
-    await cluster.start({ limit, globalLimit: everyone, interval, spans, cooldown }, signal)
+    await cluster.start({ limit, globalLimit: everyone, interval, spans, cooldown, coordination: 'background' }, signal)
     screen.line(title(screen.colors))
     screen.line(`store: ${cluster.storeText}`)
     if (cluster.page !== undefined) screen.line(`dashboard: ${cluster.page}`)
@@ -40,13 +40,14 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
     screen.animate(() => liveFrame(view(), screen.colors))
     const lines = new Lines(screen, view, start)
     const breaking = options.killRedis ? breakRedis(cluster, outage, start, total, signal) : undefined
-    await pace(traffic(options, total), start, (request, due) => sender?.send(request, due), signal)
+    await pace(plannedTraffic(options), start, (request, due) => sender?.send(request, due), signal)
     await sleep(start + total - Date.now(), signal)
     end = Math.max(start, Math.min(Date.now(), start + total))
+    const status = statusOf(cluster, end)
     await sender.drain()
     await breaking
     lines.stop()
-    screen.rest(screen.mode === 'live' ? liveFrame(view(), screen.colors) : undefined)
+    screen.rest(liveFrame(view({ end, status }), screen.colors))
   } finally {
     sender?.close()
     screen.rest()
@@ -65,16 +66,6 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
   })
 }
 
-/** The whole run's requests by time, one interval planned after the other. */
-function* traffic({ limit, interval }: DemoOptions, total: number): Generator<PlannedRequest> {
-  const clients = population(limit)
-  for (let ordinal = 0; ordinal * interval < total; ordinal++) {
-    for (const request of planInterval(clients, ordinal, interval)) {
-      if (request.at < total) yield request
-    }
-  }
-}
-
 interface Watched {
   readonly options: DemoOptions
   readonly cluster: Cluster
@@ -85,14 +76,17 @@ interface Watched {
   readonly everyone: number
 }
 
-/** @returns a function that says how things stand */
-function viewer({ options: { limit, interval }, cluster, tally, outage, start, total, everyone }: Watched): () => LiveView {
+/** @returns a function that says how things stand, or stood at the end: then of the last interval that was a whole one */
+function viewer({ options: { limit, interval }, cluster, tally, outage, start, total, everyone }: Watched): (last?: LastLook) => LiveView {
   const rates = new Rates()
-  return () => {
-    const now = Date.now()
-    const status = statusOf(cluster, now)
-    const ordinal = Math.floor(now / interval)
+  return (last) => {
+    const now = last?.end ?? Date.now()
+    const status = last?.status ?? statusOf(cluster, now)
+    const running = Math.floor(now / interval)
+    const whole = last !== undefined && (running - 1) * interval >= start
+    const ordinal = whole ? running - 1 : running
     return {
+      whole,
       storeText: cluster.storeText,
       elapsed: Math.min(total, Math.max(0, now - start)),
       total,

@@ -1,7 +1,9 @@
+import { runCompare } from './compare.ts'
 import { DemoError, UsageError } from './errors.ts'
 import { runLive } from './live.ts'
 import { type DemoOptions, HelpAsked, parseOptions } from './options.ts'
 import { runReplay } from './replay.ts'
+import { compareWords } from './report/compare-words.ts'
 import { liveWords, replayWords } from './report/words.ts'
 import { Screen } from './view/screen.ts'
 
@@ -36,6 +38,12 @@ async function main(argv: readonly string[]): Promise<number> {
 
 async function run(options: DemoOptions, signal: AbortSignal): Promise<boolean> {
   const screen = new Screen(options.json)
+  if (options.compare) {
+    const summary = await runCompare(options, screen, signal)
+    screen.print(`\n${compareWords(summary, screen.colors)}`)
+    if (options.json) process.stdout.write(`${JSON.stringify(summary, null, 2)}\n`)
+    return summary.ok
+  }
   if (options.log === undefined) {
     const summary = await runLive(options, screen, signal)
     screen.print(`\n${liveWords(summary, screen.colors)}`)

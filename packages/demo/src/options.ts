@@ -2,12 +2,17 @@ import { parseDuration, WeirError } from '@weir/core'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { UsageError } from './errors.ts'
 
+const STORES = ['auto', 'redis', 'postgres', 'etcd', 'ipc'] as const
+type StoreOption = (typeof STORES)[number]
+
 /** What the command line asks for. Times are milliseconds. */
 export interface DemoOptions {
   /** How long requests are sent; a replay without it sends all there is. */
   readonly duration: number | undefined
   readonly json: boolean
   readonly killRedis: boolean
+  /** Run twice: as it is, and with a store that decides about each request. */
+  readonly compare: boolean
   /** Units per client and interval. */
   readonly limit: number
   /** In the log's time for a replay. */
@@ -15,7 +20,7 @@ export interface DemoOptions {
   readonly spans: number
   readonly cooldown: number
   /** Which store; `auto`: REDIS_URL, else a private redis-server, else the parent process. */
-  readonly store: 'auto' | 'redis' | 'ipc'
+  readonly store: StoreOption
   /** The log to replay; undefined for the made-up population. */
   readonly log: string | undefined
   readonly window: number
@@ -28,6 +33,8 @@ export class HelpAsked extends Error {
 }
 
 const LIVE = { limit: 60, interval: 2_000, duration: 30_000 }
+/** Enough requests in an interval that the cost of one is seen, and few enough for a small machine. */
+const COMPARE = { limit: 1_000, interval: 20_000, duration: 20_000 }
 const REPLAY = { limit: 60, interval: 60_000 }
 /** Below this, what arrives when is chance: requests take milliseconds. */
 const SHORTEST_INTERVAL = 200
@@ -56,11 +63,12 @@ interface RawOptions {
   duration?: number
   json: boolean
   killRedis: boolean
+  compare: boolean
   limit?: number
   interval?: number
   spans: number
   cooldown: number
-  store: 'auto' | 'redis' | 'ipc'
+  store: StoreOption
   log?: string
   window?: number
   speed?: number
@@ -73,17 +81,18 @@ function definition(): Command {
         'They share one limit per client and one for everyone. A steady population stays within its limits;\n' +
         'one client, mallory, sends five times what it may.',
     )
-    .option('--duration <seconds>', 'how long requests are sent (default: 30; a replay sends all there is)', seconds)
-    .option('--limit <n>', 'requests per client and interval (default: 60)', atLeastOne)
-    .option('--interval <time>', 'length of the interval (default: 2s; with --log 1m, in the log’s time)', duration)
+    .option('--duration <seconds>', 'how long requests are sent (default: 30, with --compare 20; a replay sends all there is)', seconds)
+    .option('--limit <n>', 'requests per client and interval (default: 60, with --compare 1000)', atLeastOne)
+    .option('--interval <time>', 'length of the interval (default: 2s, with --compare 20s; with --log 1m, in the log’s time)', duration)
     .option('--spans <n>', 'parts of the interval; counts are exchanged at the end of each at the latest', wholeSpans, 6)
     .option('--cooldown <time>', 'how long a client that exceeds its limit stays blocked; 0: until the interval ends', duration, 0)
     .addOption(
       new Option('--store <kind>', 'auto: REDIS_URL if set, else a private redis-server if installed, else ipc (no server)')
-        .choices(['auto', 'redis', 'ipc'])
+        .choices(STORES)
         .default('auto'),
     )
     .option('--kill-redis', 'kill the private redis-server after a third of the time, start it again after two thirds', false)
+    .option('--compare', 'run twice, the second time with a store that decides about each request, and compare what it costs', false)
     .option('--log <file>', 'replay an access log (Common or Combined Log Format, plain or .gz) and compare with an exact limiter')
     .option('--window <time>', 'replay the busiest stretch of this length (default: 1h)', duration)
     .option('--speed <factor>', 'replay so many times faster, intervals too (default: 60)', factor)
@@ -93,7 +102,7 @@ function definition(): Command {
     .helpOption('--help', 'show this')
     .addHelpText(
       'after',
-      '\nREDIS_URL     a Redis to use instead of a private one\nREDIS_SERVER  the redis-server program to start (default: the one in PATH)\n\nIt ends by itself, also on Ctrl-C, and leaves no process behind.',
+      '\nREDIS_URL     a Redis to use instead of a private one\nREDIS_SERVER  the redis-server program to start (default: the one in PATH)\nPOSTGRES_URL  a PostgreSQL to use with --store postgres, instead of a private one\nETCD_URL      an etcd to use with --store etcd, instead of a private one\n\nIt ends by itself, also on Ctrl-C, and leaves no process behind.',
     )
 }
 
@@ -105,10 +114,15 @@ function checked(raw: RawOptions, env: NodeJS.ProcessEnv): DemoOptions {
     throw new UsageError('--kill-redis cannot be combined with --log: the exact limiter it is compared with knows no outage')
   if (replay && raw.cooldown > 0)
     throw new UsageError('--cooldown cannot be combined with --log: the exact limiter it is compared with has none')
-  if (raw.killRedis && raw.store === 'ipc') throw new UsageError('--kill-redis cannot be combined with --store ipc')
+  if (raw.compare && replay) throw new UsageError('--compare cannot be combined with --log')
+  if (raw.compare && raw.killRedis) throw new UsageError('--compare cannot be combined with --kill-redis')
+  const other = raw.store !== 'auto' && raw.store !== 'redis'
+  if (raw.compare && other) throw new UsageError(`--compare counts the commands of a Redis server: not with --store ${raw.store}`)
+  if (raw.killRedis && other) throw new UsageError(`--kill-redis cannot be combined with --store ${raw.store}`)
   if (raw.killRedis && env['REDIS_URL']) throw new UsageError('--kill-redis kills only a redis-server of its own: unset REDIS_URL')
   const speed = raw.speed ?? 60
-  const interval = raw.interval ?? (replay ? REPLAY.interval : LIVE.interval)
+  const usual = replay ? { ...REPLAY, duration: undefined } : raw.compare ? COMPARE : LIVE
+  const interval = raw.interval ?? usual.interval
   const real = replay ? interval / speed : interval
   if (real < SHORTEST_INTERVAL) {
     throw new UsageError(
@@ -120,8 +134,9 @@ function checked(raw: RawOptions, env: NodeJS.ProcessEnv): DemoOptions {
   if (window <= 0) throw new UsageError('--window must be longer than 0')
   return {
     ...raw,
-    duration: raw.duration ?? (replay ? undefined : LIVE.duration),
-    limit: raw.limit ?? (replay ? REPLAY.limit : LIVE.limit),
+    store: raw.compare ? 'redis' : raw.store,
+    duration: raw.duration ?? usual.duration,
+    limit: raw.limit ?? usual.limit,
     interval,
     log: raw.log,
     window,

@@ -4,7 +4,7 @@ import { type ScheduledRequest, schedule } from './log/schedule.ts'
 import { busiestWindow, type LogWindow } from './log/window.ts'
 import type { DemoOptions } from './options.ts'
 import { type ReplaySummary, replaySummary } from './report/replay-summary.ts'
-import { Rates, statusOf } from './status.ts'
+import { type LastLook, Rates, statusOf } from './status.ts'
 import { chooseStore } from './store/choose.ts'
 import { pace, sleep } from './traffic/pace.ts'
 import { Sender } from './traffic/sender.ts'
@@ -35,7 +35,7 @@ export async function runReplay(options: DemoOptions, file: string, screen: Scre
   let sender: Sender | undefined
   try {
     screen.animate(() => startFrame(screen.colors))
-    await cluster.start({ limit, globalLimit: undefined, interval, spans, cooldown: 0 }, signal)
+    await cluster.start({ limit, globalLimit: undefined, interval, spans, cooldown: 0, coordination: 'background' }, signal)
     announce(screen, cluster, window, options, total)
     await warmUp(cluster, signal)
     sender = new Sender(cluster.ports, (answer) => {
@@ -58,9 +58,10 @@ export async function runReplay(options: DemoOptions, file: string, screen: Scre
     )
     await sleep(start + total - Date.now(), signal)
     end = Math.max(start, Math.min(Date.now(), start + total))
+    const status = statusOf(cluster, end)
     await sender.drain()
     clearInterval(lines)
-    screen.rest(screen.mode === 'live' ? replayFrame(view(), screen.colors) : undefined)
+    screen.rest(replayFrame(view({ end, status }), screen.colors))
   } finally {
     sender?.close()
     screen.rest()
@@ -103,11 +104,20 @@ function announce(
   )
 }
 
-function viewer(options: DemoOptions, window: LogWindow, cluster: Cluster, tally: Tally, start: number, total: number): () => ReplayView {
+function viewer(
+  options: DemoOptions,
+  window: LogWindow,
+  cluster: Cluster,
+  tally: Tally,
+  start: number,
+  total: number,
+): (last?: LastLook) => ReplayView {
   const rates = new Rates()
-  return () => {
-    const now = Date.now()
-    const status = statusOf(cluster, now)
+  return (last) => {
+    const now = last?.end ?? Date.now()
+    const status = last?.status ?? statusOf(cluster, now)
+    const running = Math.floor(now / tally.interval)
+    const whole = last !== undefined && (running - 1) * tally.interval >= start
     const elapsed = Math.min(total, Math.max(0, now - start))
     return {
       storeText: cluster.storeText,
@@ -119,7 +129,8 @@ function viewer(options: DemoOptions, window: LogWindow, cluster: Cluster, tally
       rates: rates.add(now, status),
       limit: options.limit,
       logInterval: options.interval,
-      current: tally.at(Math.floor(now / tally.interval)),
+      whole,
+      current: tally.at(whole ? running - 1 : running),
       refused: [...tally.clients].filter(([, { refused }]) => refused > 0).sort(([, a], [, b]) => b.refused - a.refused),
     }
   }

@@ -1,4 +1,8 @@
 import type { Cluster } from './cluster.ts'
+import { WARM_UP } from './processes/messages.ts'
+
+/** Less than this is shown as nothing, in milliseconds. */
+const SHOWN = 50
 
 /** A client that is refused at the moment. */
 export interface BlockedClient {
@@ -21,6 +25,13 @@ export interface ClusterStatus {
   readonly blocked: readonly BlockedClient[]
 }
 
+/** How things stood when the traffic ended; answers have come in since. */
+export interface LastLook {
+  /** Milliseconds since the epoch. */
+  readonly end: number
+  readonly status: ClusterStatus
+}
+
 /** @param now milliseconds since the epoch */
 export function statusOf({ gateways, commands }: Cluster, now: number): ClusterStatus {
   const snapshots = gateways.flatMap(({ snapshot }) => (snapshot === undefined ? [] : [snapshot]))
@@ -29,6 +40,8 @@ export function statusOf({ gateways, commands }: Cluster, now: number): ClusterS
   const blocked = new Map<string, BlockedClient>()
   // One gateway may have heard of a block a moment before the others.
   const add = (key: string, policy: string, left: number): void => {
+    // What warmed the gateways up is not of the run.
+    if (left < SHOWN || key === WARM_UP) return
     const id = `${policy} ${key}`
     if (left > (blocked.get(id)?.left ?? 0)) blocked.set(id, { key, policy, left })
   }

@@ -4,6 +4,7 @@ import { Tally } from '../src/traffic/tally.ts'
 import { bar, safeText } from '../src/view/format.ts'
 import { type LiveView, liveFrame } from '../src/view/live-frame.ts'
 import { replayFrame } from '../src/view/replay-frame.ts'
+import { placed } from '../src/view/screen.ts'
 
 const plain = pc.createColors(false)
 
@@ -35,6 +36,7 @@ function view(): LiveView {
     globalLimit: 500,
     interval: 1000,
     current: tally.at(5),
+    whole: false,
     past: [],
     events: ['2.0 s  Redis was killed'],
   }
@@ -59,6 +61,23 @@ describe('the frame', () => {
     expect(text).toContain('evil\\x1b[2J\\x07 1 time')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there
     expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f]/)
+  })
+
+  it('says whether its interval is over', () => {
+    expect(liveFrame(view(), plain)).toContain('this interval of 1 s')
+    expect(liveFrame({ ...view(), whole: true }, plain)).toContain('the last interval of 1 s')
+  })
+
+  it('is drawn whole, and fits a low window by leaving out what says least', () => {
+    const frame = ['', 'title', '', 'table', '', 'last'].join('\n')
+    const lines = (rows: number) =>
+      placed(frame, rows)
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: cursor movements are what it is about
+        .replace(/\x1b\[[?\d]*[a-zA-Z]/g, '')
+        .split('\r\n')
+    expect(lines(24)).toEqual(['', 'title', '', 'table', '', 'last'])
+    expect(lines(5)).toEqual(['title', 'table', 'last'])
+    expect(lines(2)).toEqual(['table', 'last'])
   })
 
   it('has bars that stay in their width', () => {

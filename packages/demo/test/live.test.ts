@@ -1,3 +1,5 @@
+import { findEtcdServer } from '@weir/tooling/etcd-server'
+import { findPostgres } from '@weir/tooling/postgres-server'
 import { describe, expect, it } from 'vitest'
 import { type LiveInterval, type LiveSummary, mostAdmitted } from '../src/report/live-summary.ts'
 import { installedRedis } from '../src/store/redis-server.ts'
@@ -69,6 +71,18 @@ describe('the demo', () => {
         outage ? Math.max(abusive.limit * 1.5, mostOf(interval, summary)) : mostOf(interval, summary),
       )
     }
+    expect(code).toBe(0)
+  })
+
+  it.each([
+    ['postgres', findPostgres()],
+    ['etcd', findEtcdServer()],
+  ])('runs over a private %s', TIMEOUT, async (kind, program) => {
+    if (program === undefined) return
+    const { stdout, code } = await runDemo(['--duration', '2', '--json', '--interval', '1s', '--store', kind])
+    const summary = JSON.parse(stdout) as LiveSummary
+    expectSound(summary)
+    expect(summary.store).toMatchObject({ kind, origin: 'private' })
     expect(code).toBe(0)
   })
 

@@ -26,11 +26,19 @@ describe('the arguments', () => {
     })
   })
 
+  it('have defaults of their own for a comparison, which needs Redis', () => {
+    expect(parse('--compare')).toMatchObject({ compare: true, store: 'redis', limit: 1_000, interval: 20_000, duration: 20_000 })
+    expect(parse('--compare --limit 7 --duration 3')).toMatchObject({ limit: 7, interval: 20_000, duration: 3_000 })
+  })
+
   it('take times with their units and the duration in seconds', () => {
     expect(parse('--duration 2.5 --interval 500ms --cooldown 3s')).toMatchObject({ duration: 2_500, interval: 500, cooldown: 3_000 })
   })
 
   it.each([
+    ['--compare --store ipc', /not with --store ipc/],
+    ['--compare --log x', /cannot be combined with --log/],
+    ['--compare --kill-redis', /cannot be combined with --kill-redis/],
     ['--duration', /--duration <seconds>.*argument missing/],
     ['--duration 0', /'0' is invalid.*seconds from 1 to 86400/],
     ['--duration ten', /'ten' is invalid/],
@@ -48,8 +56,9 @@ describe('the arguments', () => {
     ['--log x --kill-redis', /--kill-redis cannot be combined with --log/],
     ['--speed 2', /--speed needs --log/],
     ['--window 2h', /--window needs --log/],
-    ['--store files', /Allowed choices are auto, redis, ipc/],
+    ['--store files', /Allowed choices are auto, redis, postgres, etcd, ipc/],
     ['--store ipc --kill-redis', /cannot be combined with --store ipc/],
+    ['--store etcd --compare', /counts the commands of a Redis server: not with --store etcd/],
     ['--frobnicate', /unknown option '--frobnicate'/],
     ['surplus', /too many arguments/],
   ])('%s is one clear line', (line, message) => {

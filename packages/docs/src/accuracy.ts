@@ -8,12 +8,14 @@ const SMALL = { limit: 100, interval: 60_000 }
 const MIDDLE = { limit: 1000, interval: 10_000 }
 const LARGE = { limit: 10_000, interval: 60_000 }
 
+type Rule = PolicyOptions & { readonly limit: number }
+
 /** Intervals that are measured: fewer where each holds a million requests. */
-function intervalsOf({ limit }: PolicyOptions, times: number): number {
+function intervalsOf({ limit }: Rule, times: number): number {
   return limit * times >= 1_000_000 ? 8 : 30
 }
 
-function run(policy: PolicyOptions, times: number, more: Partial<Scenario> = {}): Promise<SimulationResult> {
+function run(policy: Rule, times: number, more: Partial<Scenario> = {}): Promise<SimulationResult> {
   return simulate({ policy, nodes: 12, intervals: intervalsOf(policy, times), load: poisson(times), ...more })
 }
 
@@ -55,7 +57,7 @@ export const choices: Figure = {
   makes: ['choices'],
   about: 'what leases, spans and publish/subscribe change',
   async make() {
-    const settings: readonly (readonly [string, PolicyOptions, Partial<Scenario>])[] = [
+    const settings: readonly (readonly [string, Rule, Partial<Scenario>])[] = [
       ['defaults: 6 spans, no cooldown', MIDDLE, {}],
       ['`spans: 2`', { ...MIDDLE, spans: 2 }, {}],
       ['`spans: 12`', { ...MIDDLE, spans: 12 }, {}],
@@ -130,7 +132,7 @@ export const farRegions: Figure = {
   async make() {
     // Nobody is let in by an estimate while the store is merely far.
     const patient = { deadline: '1s', degraded: 'closed' } as const
-    const policies: Readonly<Record<string, readonly [PolicyOptions, Partial<Scenario>]>> = {
+    const policies: Readonly<Record<string, readonly [Rule, Partial<Scenario>]>> = {
       'fixedWindow()': [MIDDLE, {}],
       'tokenBucket()': [{ ...MIDDLE, algorithm: tokenBucket() }, {}],
       'tokenBucket({ soft: true })': [{ ...MIDDLE, algorithm: tokenBucket({ soft: true }) }, { shortcut: false }],

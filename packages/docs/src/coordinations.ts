@@ -2,7 +2,7 @@ import type { PolicyOptions } from '@weir/core'
 import { type FaultPlan, figuresOf, poisson, type Scenario, type SimulationResult, simulate } from '@weir/testing'
 import { type Figure, percent, whole } from './figure.ts'
 
-const RULE: PolicyOptions = { limit: 1000, interval: 10_000 }
+const RULE = { limit: 1000, interval: 10_000 } satisfies PolicyOptions
 const NODES = 12
 
 const SETTINGS: readonly (readonly [name: string, policy: PolicyOptions, more: Partial<Scenario>])[] = [

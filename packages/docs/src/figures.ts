@@ -3,6 +3,7 @@ import { algorithms } from './algorithms.ts'
 import { straddling } from './attack.ts'
 import { coordinations } from './coordinations.ts'
 import type { Figure } from './figure.ts'
+import { scenes } from './scenes.ts'
 import { sizing } from './sizing.ts'
 import { smallLimits } from './small-limits.ts'
 import { windows } from './windows.ts'
@@ -20,4 +21,5 @@ export const FIGURES: readonly Figure[] = [
   straddling,
   sizing,
   smallLimits,
+  scenes,
 ]

@@ -33,7 +33,7 @@ export function bytesPerKey(policy: PolicyOptions, units: number): Promise<numbe
 }
 
 /** The same for keys that take units all the time, in every bucket of a sliding window. */
-export function bytesPerBusyKey(policy: PolicyOptions & { readonly interval: number }): Promise<number> {
+export function bytesPerBusyKey(policy: PolicyOptions & { readonly limit: number; readonly interval: number }): Promise<number> {
   return bytesHeld(policy, BUSY_KEYS, async (throttler, keys, clock) => {
     for (let bucket = 0; bucket <= 30; bucket++) {
       for (const key of keys) throttler.check(key, policy.limit / 40)

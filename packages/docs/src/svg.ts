@@ -46,6 +46,16 @@ export function draw({ label, ...options }: ChartOptions): string {
   return `${chart.outerHTML}\n`
 }
 
+/** An SVG file of parts that were drawn elsewhere. */
+export function framed(label: string, width: number, height: number, parts: string): string {
+  const margin = 8
+  const box = `${-margin} ${-margin} ${width + 2 * margin} ${height + 2 * margin}`
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${box}" width="${width + 2 * margin}" height="${height + 2 * margin}" role="img" aria-label="${label}"><style>${STYLE}</style>
+${parts}
+</svg>
+`
+}
+
 /** Lines of the grid, across the chart. */
 export function grid(options: Plot.GridYOptions = {}): Plot.Markish {
   return Plot.gridY({ stroke: 'var(--grid)', strokeOpacity: 1, ...options })

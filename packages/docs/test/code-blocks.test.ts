@@ -20,7 +20,7 @@ beforeAll(async () => {
   for (const block of checked) writeFileSync(join(directory, fileOf(block)), `${block.code}\n\nexport {}\n`)
   const options = {
     extends: '../../tsconfig.json',
-    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+    compilerOptions: { noUnusedLocals: false, noUnusedParameters: false, experimentalDecorators: true },
     include: ['*.ts'],
   }
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(options))

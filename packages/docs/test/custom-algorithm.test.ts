@@ -31,7 +31,14 @@ await import(join(directory, 'contract.ts'))
 
 describe('the algorithm of the guide', () => {
   test('works in Express over HTTP, with header fields, snapshot and dashboard', async () => {
-    const limit = throttle({ key: 'ip', limit: 1, interval: '1h', coordination: 'local', algorithm: everySecond(), headers: 'both' })
+    const limit = throttle({
+      key: 'ip',
+      limit: 1,
+      interval: '1h',
+      coordination: 'local',
+      algorithm: everySecond(),
+      headers: ['draft-11', 'legacy'],
+    })
     const app = express()
     app.use('/weir', dashboard(limit.throttler, { authorize: () => true }))
     app.use(limit)

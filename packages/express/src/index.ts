@@ -1,3 +1,3 @@
-export { fixedWindow, growing, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+export * from '@weir/core'
 export { addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
 export { type ExpressArgs, type ThrottleMiddleware, type ThrottleOptions, throttle } from './throttle.ts'

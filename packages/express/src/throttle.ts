@@ -1,5 +1,13 @@
 import type { Decision, PlannedName, Throttler } from '@weir/core'
-import { createGuard, type PolicyName, type Refusal, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import {
+  createGuard,
+  isListField,
+  type PolicyName,
+  type Refusal,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { expressReader } from './reader.ts'
 
@@ -84,7 +92,7 @@ const setHeader: SetHeader<Response> = (res, name, value) => {
 
 /** Adds to what another throttler said before, where the field is a list. */
 const addHeader: SetHeader<Response> = (res, name, value) => {
-  const before = name.startsWith('RateLimit') ? res.getHeader(name) : undefined
+  const before = isListField(name, value) ? res.getHeader(name) : undefined
   res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 

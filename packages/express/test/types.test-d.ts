@@ -1,7 +1,7 @@
 import { createThrottler, type Decision } from '@weir/core'
 import express, { type Request, type Response } from 'express'
 import { expectTypeOf, test } from 'vitest'
-import { header, throttle } from '../src/index.ts'
+import { concurrency, header, throttle } from '../src/index.ts'
 
 const one = { limit: 1, interval: '1m' } as const
 
@@ -25,6 +25,24 @@ test('functions of the options get the request of Express', () => {
     skipFailedRequests: true,
   })
   throttle({ policies: [{ name: 'a', ...one, key: ['ip', header('x-key'), (req) => req.hostname] }] })
+})
+
+test('a delay is a duration, or a function of the units above the limit and the request; with slots only a duration', () => {
+  throttle({ ...one, delay: '2s' })
+  throttle({
+    ...one,
+    delay: (over, req) => {
+      expectTypeOf(over).toEqualTypeOf<number>()
+      expectTypeOf(req).toEqualTypeOf<Request>()
+      return over > 5 ? Infinity : 100
+    },
+  })
+  throttle({ ...one, delay: async () => '1s' as const })
+  throttle({ limit: 1, algorithm: concurrency(), delay: '5s' })
+  // @ts-expect-error a function has nothing to go by
+  throttle({ limit: 1, algorithm: concurrency(), delay: () => 100 })
+  // @ts-expect-error no duration
+  throttle({ ...one, delay: () => true })
 })
 
 test('names of policies are a union in decisions', () => {

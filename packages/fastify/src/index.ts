@@ -1,4 +1,4 @@
-export { fixedWindow, growing, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+export * from '@weir/core'
 export { addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
-export type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
+export type { FastifyArgs, NamedThrottleOptions, RouteThrottleOptions, ThrottleFunction, ThrottleHook, ThrottleOptions } from './options.ts'
 export { weir as default, weir } from './plugin.ts'

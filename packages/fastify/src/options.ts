@@ -1,6 +1,6 @@
-import type { Decision, PolicyOptions, Throttler, ThrottlerOptions } from '@weir/core'
-import type { AdapterOptions, PolicyName, ThrottleInput } from '@weir/core/http'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Decision, Throttler } from '@weir/core'
+import type { PlaceOptions, PolicyName, ThrottleInput } from '@weir/core/http'
+import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 
 /** What Fastify calls a handler with, as far as options such as `handler` see it. */
 export type FastifyArgs = readonly [request: FastifyRequest, reply: FastifyReply]
@@ -10,24 +10,46 @@ export type ThrottleHook = 'onRequest' | 'preValidation' | 'preHandler'
 
 /** What the plugin takes. */
 export type ThrottleOptions<Name extends string = string> = ThrottleInput<FastifyRequest, FastifyArgs, Name> & {
-  /** When requests are throttled. Default `'onRequest'`; `'preHandler'` for keys that need authentication. */
+  /**
+   * When requests are throttled. Default `'onRequest'`: before all hooks that are added later. `'preValidation'` and `'preHandler'`:
+   * after all other hooks of that name, those of routes included, e.g. for keys that need authentication.
+   */
   readonly hook?: ThrottleHook
 }
 
-/** Limits by plan: `limits: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
-interface PlannedLimits {
-  readonly limits: Readonly<Record<string, number>>
-  readonly plan: (request: FastifyRequest) => string
+type RouteOptions = PlaceOptions<FastifyRequest, FastifyArgs> & {
+  /** When requests of this route are throttled. Default: as the plugin says. */
+  readonly hook?: ThrottleHook
 }
+
+/**
+ * At least one option that there is. A route's `config` is of the type of whatever stands in it, so that the compiler finds no
+ * property of an object there to be one too many; but it finds that one is missing.
+ */
+type Given<Options> = { readonly [Option in KeysOf<Options>]: { readonly [_ in Option]: unknown } }[KeysOf<Options>]
+type KeysOf<Options> = Options extends unknown ? keyof Options : never
 
 /**
  * What a route takes as `config.throttle`. Its own limits replace those of the plugin. Without `policies`, options of the
  * plugin's single policy (but not its `name` and `match`) hold where the route gives none.
  */
-export type RouteThrottleOptions =
-  | (AdapterOptions<FastifyRequest, FastifyArgs> & Partial<PolicyOptions<FastifyRequest> & PlannedLimits>)
-  | (AdapterOptions<FastifyRequest, FastifyArgs> & Pick<ThrottlerOptions<FastifyRequest>, 'policies'>)
-  | (AdapterOptions<FastifyRequest, FastifyArgs> & { readonly throttler: Throttler<string, FastifyRequest> })
+export type RouteThrottleOptions = RouteOptions & Given<RouteOptions>
+
+/** What `app.throttle` takes: as a route's `config.throttle`, but with the name of the policy, which no route gives it. */
+export type NamedThrottleOptions = PlaceOptions<FastifyRequest, FastifyArgs> &
+  ({ readonly name: string } | { readonly policies: unknown } | { readonly throttler: unknown })
+
+/** Throttles requests where it stands: a hook `onRequest`, `preValidation` or `preHandler`, of a route, an instance, or a 404 handler. */
+export interface ThrottleFunction {
+  (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction): void
+  /**
+   * Counts a request and tells what was decided, without an answer or header fields: for limits that a handler asks for itself. Each
+   * call counts. Slots of `concurrency()` are held until `app.throttler.release(decision)`.
+   *
+   * @returns undefined when the request passes uncounted; the promise is never rejected
+   */
+  check(request: FastifyRequest): Promise<Decision | undefined>
+}
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,6 +59,14 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The throttler of the plugin. */
     throttler: Throttler<PolicyName, FastifyRequest>
+    /**
+     * Throttles in a place of your own: `{ preHandler: app.throttle({ name: 'login', limit: 5, interval: '1m' }) }` limits a route
+     * beside the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits what has no route.
+     *
+     * @param options limits of its own. Default: those of the plugin
+     * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name
+     */
+    throttle(options?: NamedThrottleOptions): ThrottleFunction
   }
   interface FastifyContextConfig {
     /** Limits of this route in place of the plugin's, or `false` for none. */

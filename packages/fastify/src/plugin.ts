@@ -1,18 +1,24 @@
 import { type Decision, type Throttler, WeirError } from '@weir/core'
-import { LIMIT_FIELDS, type PolicyName, type Refusal, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import {
+  isListField,
+  LIMIT_FIELDS,
+  type PolicyName,
+  type Refusal,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
-import type { FastifyArgs, RouteThrottleOptions, ThrottleHook, ThrottleOptions } from './options.ts'
-import { fastifyReader } from './reader.ts'
-import { type RouteGuard, RouteLimits } from './route-limits.ts'
-
-const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandler']
+import type { FastifyArgs, NamedThrottleOptions, ThrottleFunction, ThrottleHook, ThrottleOptions } from './options.ts'
+import { fastifyReader, type RouteConfig } from './reader.ts'
+import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
 
 // Asynchronous, since Fastify catches what such a plugin throws; of others it is an uncaught exception.
 const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
   const { hook, input } = withoutFastify(options)
   const reader = fastifyReader()
-  const routes = new RouteLimits(input, reader)
+  const routes = new RouteLimits(input, hook, reader)
 
   const go = (
     guard: RouteGuard,
@@ -69,24 +75,38 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
       .catch(next)
   }
 
-  const throttleRequest = (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
-    const guard = routes.guard(reader.config(request))
-    if (guard === false) return next()
-    const decision = guard.check(request, request.throttle, reply.raw)
-    reader.release()
-    if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
-    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
-    decision.then((decided) => decided === null || reply.sent || go(guard, request, reply, decided, next)).catch(next)
+  /** A hook that throttles by the guard of a request's route. */
+  const throttleBy =
+    (guardOf: (config: RouteConfig) => RouteGuard | false) =>
+    (request: FastifyRequest, reply: FastifyReply, next: HookHandlerDoneFunction) => {
+      const guard = guardOf(reader.config(request))
+      if (guard === false) return next()
+      const decision = guard.check(request, request.throttle, reply.raw)
+      reader.release()
+      if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
+      // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
+      decision.then((decided) => decided === null || reply.sent || go(guard, request, reply, decided, next)).catch(next)
+    }
+
+  const throttle = (options?: NamedThrottleOptions): ThrottleFunction => {
+    const guardOf = routes.place(options)
+    return Object.assign(throttleBy(guardOf), { check: async (request: FastifyRequest) => guardOf().check(request) })
   }
 
+  const atRoute = throttleBy((config) => routes.atRoute(config))
+
   if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)
-  if (!app.hasDecorator('throttler')) app.decorate('throttler', routes.throttler as Throttler<never, FastifyRequest>)
-  app.addHook('onRoute', ({ config, method, url }) => {
-    const own = (config as { throttle?: RouteThrottleOptions | false } | undefined)?.throttle
-    if (typeof own === 'object' && own !== null) routes.add(own, method, url)
+  if (!Object.hasOwn(app, 'throttler')) app.decorate('throttler', routes.throttler as Throttler<never, FastifyRequest>)
+  if (!Object.hasOwn(app, 'throttle')) app.decorate('throttle', throttle)
+  app.addHook('onRoute', (options) => {
+    // Of each kind of hook, but all have what is used here.
+    const own = routes.declare(options) as 'onRequest' | undefined
+    if (own !== undefined) options[own] = [options[own] ?? [], atRoute].flat()
   })
-  // Each hook is of its own type, but all have what is used here.
-  app.addHook(hook as 'onRequest', throttleRequest)
+  app.addHook(
+    hook as 'onRequest',
+    throttleBy((config) => routes.atInstance(config)),
+  )
   app.addHook('onReady', (ready) => {
     routes.start()
     ready()
@@ -111,16 +131,11 @@ function withoutFastify(options: ThrottleOptions): { hook: ThrottleHook; input: 
   const { hook = 'onRequest', ...input } = options as ThrottleOptions & Record<string, unknown>
   // Fastify's own: where and how the plugin is registered.
   for (const own of ['prefix', 'logLevel', 'logSerializers']) delete input[own]
-  // Of a throttler Fastify passes on a copy, which has none of its methods; `names` is a throttler's and no option.
-  if (Object.hasOwn(input, 'clock') && Object.hasOwn(input, 'names')) {
+  // Of a throttler Fastify passes on a copy, which has none of its methods, but its clock; options of a clock alone limit nothing.
+  if (Object.keys(input).join() === 'clock') {
     throw new WeirError('WEIR_INVALID_OPTION', 'The plugin was given a throttler; give it as an option: app.register(weir, { throttler }).')
   }
-  if (!HOOKS.includes(hook)) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.map((one) => JSON.stringify(one)).join(' or ')}.`,
-    )
-  }
+  checkHook(hook)
   return { hook, input: input as ThrottleInput<FastifyRequest, FastifyArgs> }
 }
 
@@ -133,16 +148,17 @@ const setHeader: SetHeader<FastifyReply> = (reply, name, value) => {
 
 /** Adds to what another throttler said before, where the field is a list. */
 const addHeader: SetHeader<FastifyReply> = (reply, name, value) => {
-  const before = name.startsWith('RateLimit') ? reply.getHeader(name) : undefined
+  const before = isListField(name, value) ? reply.getHeader(name) : undefined
   reply.header(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 
 /**
  * Throttles the requests of Fastify 4 and 5: all routes of the instance that it is registered on and of its children, whether
- * they were declared before or after, and what has no route.
+ * they were declared before or after. What has no route is limited where it is asked for:
+ * `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)`.
  *
  * `request.throttle` holds the decision and `app.throttler` the throttler, which is closed with the application unless it was
- * given. A route's `config.throttle` replaces the limits, or turns them off with `false`.
+ * given. A route's `config.throttle` replaces the limits, or turns them off with `false`; `app.throttle` adds limits where it stands.
  *
  * @throws WeirError (from `register` or `ready`) for options that can't be used: its `code` and message name the option
  *

@@ -10,7 +10,7 @@ const NOT_FOUND = '(not found)'
 export interface RouteConfig {
   readonly url?: string
   readonly method?: string | readonly string[]
-  readonly throttle?: RouteThrottleOptions | false | null
+  readonly throttle?: RouteThrottleOptions | false
 }
 
 /** Reads requests of Fastify 4 and 5. */

@@ -1,160 +1,241 @@
 import { createHash } from 'node:crypto'
-import { createThrottler, type PolicyOptions, type Throttler, WeirError } from '@weir/core'
-import { Guard, type ThrottleInput } from '@weir/core/http'
-import type { FastifyRequest } from 'fastify'
-import type { FastifyArgs, RouteThrottleOptions } from './options.ts'
+import { type Throttler, WeirError } from '@weir/core'
+import { type Guard, type PlaceLimit, PlaceLimits, type PlaceOptions, type ThrottleInput } from '@weir/core/http'
+import type { FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyArgs, NamedThrottleOptions, ThrottleHook } from './options.ts'
 import type { FastifyReader, RouteConfig } from './reader.ts'
 
 /** Guards the requests of one route, or of all without options of their own. */
 export type RouteGuard = Guard<FastifyRequest, FastifyArgs>
 
-/** An adapter's own options, and those that its throttler is made from. */
-type SplitOptions = ReturnType<typeof Guard.split<FastifyRequest, FastifyArgs, string>>
+type Options = PlaceOptions<FastifyRequest, FastifyArgs>
+type Limit = PlaceLimit<FastifyRequest, FastifyArgs>
 
 /** A policy's name goes into a header field and into keys of the store. */
 const LONGEST_NAME = 64
 
-/** The options of one route, completed by those of the plugin. */
-interface RouteLimit {
-  readonly split: SplitOptions
-  guard: RouteGuard | undefined
+const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandler']
+
+/** A route as it was declared. */
+interface Declared {
+  readonly name: string
+  /** Its own limits; undefined for those of the plugin, false for none. */
+  readonly limit: Limit | false | undefined
+  readonly hook: ThrottleHook
+  /** What its `config.throttle` was. */
+  readonly given: unknown
+}
+
+/** What is used of a route's options; of one that was declared before the plugin was loaded less is known. */
+type Route = Pick<RouteOptions, 'config' | 'constraints' | 'method' | 'url'> & { readonly handler?: object }
+
+/** What the `config` of a route says about it. */
+interface Mark extends Declared {
+  /** Whether the route has the hook itself. */
+  readonly own: boolean
 }
 
 /**
- * The limits that routes have of their own: further policies of the plugin's throttler, each for one route only. They are added
- * when the application is ready. A route that was declared before the plugin was loaded is known only when its first
- * request comes, and is added then.
+ * The limits that routes have of their own. They are added when the application is ready. A route that was declared before the
+ * plugin was loaded is known only when its first request comes, and is added then.
  */
 export class RouteLimits {
-  /** Guards the routes without options of their own. */
-  readonly #general: RouteGuard
-  readonly #plugin: SplitOptions
-  readonly #reader: FastifyReader
-  readonly #limits = new Map<RouteThrottleOptions, Map<string, RouteLimit>>()
-  readonly #policies = new Map<string, PolicyOptions<FastifyRequest>>()
+  /** Marks the `config` of routes that this plugin has seen; Fastify makes a copy of it for each route. */
+  readonly #mark = Symbol('weir')
+  readonly #places: PlaceLimits<FastifyRequest, FastifyArgs>
+  readonly #hook: ThrottleHook
+  readonly #declared = new Map<RouteOptions, Declared>()
+  /** By handler: the HEAD route that Fastify adds to a GET route has the same one. */
+  readonly #gets = new WeakMap<object, { readonly url: string; readonly limit: Declared['limit'] }>()
+  /** Limits that other `onRoute` hooks gave to routes after they had been declared, by their options, method and URL. */
+  readonly #late = new WeakMap<object, Map<string, Limit>>()
   readonly #guards = new WeakMap<RouteConfig, RouteGuard | false>()
-  #version = 0
+  readonly #early = new WeakMap<RouteConfig, RouteGuard | false>()
 
-  constructor(input: ThrottleInput<FastifyRequest, FastifyArgs>, reader: FastifyReader) {
-    this.#plugin = Guard.split<FastifyRequest, FastifyArgs, string>(input)
-    this.#reader = reader
-    this.#general = new Guard(input, reader, (policy) => !this.#policies.has(policy))
+  constructor(input: ThrottleInput<FastifyRequest, FastifyArgs>, hook: ThrottleHook, reader: FastifyReader) {
+    this.#places = new PlaceLimits(input, reader, { place: 'Route', whole: 'the plugin' })
+    this.#hook = hook
   }
 
   get throttler(): Throttler<string, FastifyRequest> {
-    return this.#general.throttler
+    return this.#places.throttler
   }
 
   /** Whether the throttler was made here, and so has to be closed. */
   get owned(): boolean {
-    return this.#general.owned
+    return this.#places.general.owned
   }
 
   /**
-   * Takes note of a route's options.
+   * Takes note of a route that is being declared.
    *
-   * @throws WeirError as `createThrottler`
+   * @returns the hook that the route itself has to be given; undefined where the one of the whole instance sees to it
+   * @throws WeirError as `createThrottler`, naming the route
    */
-  add(options: RouteThrottleOptions, methods: string | readonly string[], url: string): RouteLimit {
-    const name = nameOf(methods, url)
-    const known = this.#limits.get(options)?.get(name)
-    if (known !== undefined) return known
-    const split = this.#complete(options, name)
-    const limit: RouteLimit = { split, guard: undefined }
-    if (split.throttler === undefined) {
-      // Made only to be checked; it connects to nothing before its start.
-      const general = this.throttler.rules.filter(({ name }) => !this.#policies.has(name ?? ''))
-      createThrottler<string, FastifyRequest>({ policies: [...general, ...this.#policies.values(), ...split.make.policies] })
-      for (const policy of split.make.policies) this.#policies.set(policy.name as string, policy)
-    }
-    const limits = this.#limits.get(options) ?? new Map<string, RouteLimit>()
-    this.#limits.set(options, limits.set(name, limit))
-    return limit
+  declare(options: RouteOptions): ThrottleHook | undefined {
+    const declared = this.#read(options)
+    this.#declared.set(options, declared)
+    // After all other hooks of that name; but requests should be refused as early as can be.
+    const own = declared.limit !== false && (declared.hook !== 'onRequest' || this.#hook !== 'onRequest')
+    const mark: Mark = { ...declared, own }
+    options.config = { ...options.config, [this.#mark]: mark } as NonNullable<RouteOptions['config']>
+    return own ? declared.hook : undefined
   }
 
-  /** Connects, and makes the limits of the routes that are known. */
+  /**
+   * Connects, and makes the limits of the routes that are known.
+   *
+   * @throws WeirError as `declare`, for limits that another `onRoute` hook has given a route since
+   */
   start(): void {
-    for (const limits of this.#limits.values()) for (const limit of limits.values()) this.#make(limit)
-    this.throttler.start()
+    for (const [options, before] of this.#declared) {
+      const given = options.config?.throttle
+      if (given === before.given) continue
+      const { limit, hook } = this.#read(options)
+      if (hook !== before.hook) throw tooLate(before.name)
+      if (limit === undefined || limit === false) continue
+      const limits = this.#late.get(given as object) ?? new Map<string, Limit>()
+      this.#late.set(given as object, limits.set(placeOf(options), limit))
+    }
+    this.#declared.clear()
+    this.#places.start()
   }
 
-  /** The guard of a route; false when it is not throttled. */
-  guard(config: RouteConfig): RouteGuard | false {
-    let guard = this.#guards.get(config)
-    if (guard === undefined) this.#guards.set(config, (guard = this.#find(config)))
-    if (this.#version !== this.throttler.version) this.#adopt()
+  /**
+   * Takes limits that belong to no route.
+   *
+   * @returns what gives their guard
+   * @throws WeirError as `createThrottler`, and for limits without a name
+   */
+  place(options: NamedThrottleOptions | undefined): () => RouteGuard {
+    const { general } = this.#places
+    if (options === undefined) return () => general
+    if (!isObject(options))
+      throw new WeirError('WEIR_INVALID_OPTION', 'app.throttle() takes an object such as { name: "login", limit: 5 }.')
+    if (!('name' in options || 'policies' in options || 'throttler' in options)) {
+      throw new WeirError('WEIR_MISSING_OPTION', 'app.throttle() needs a "name" for its policy, e.g. { name: "login", limit: 5 }.')
+    }
+    const limit = this.#places.add(options, String('name' in options ? options.name : 'app.throttle()'))
+    return () => this.#guardOf(limit)
+  }
+
+  /** The guard of requests at the hook of the whole instance; false where they pass. */
+  atInstance(config: RouteConfig): RouteGuard | false {
+    let guard = this.#early.get(config)
+    if (guard === undefined) {
+      // What has no route takes nothing from those who use the application.
+      const elsewhere = config.url === undefined || this.#marked(config)?.own === true
+      this.#early.set(config, (guard = elsewhere ? false : this.atRoute(config)))
+    }
+    this.#places.follow()
     return guard
   }
 
+  /** The guard of a route; false when it is not throttled. */
+  atRoute(config: RouteConfig): RouteGuard | false {
+    let guard = this.#guards.get(config)
+    if (guard === undefined) this.#guards.set(config, (guard = this.#find(config)))
+    this.#places.follow()
+    return guard
+  }
+
+  #guardOf(limit: Limit): RouteGuard {
+    const guard = this.#places.guard(limit)
+    this.#places.follow()
+    return guard
+  }
+
+  #marked(config: RouteConfig): Mark | undefined {
+    return (config as { readonly [mark: symbol]: Mark | undefined })[this.#mark]
+  }
+
+  #read(route: Route): Declared {
+    const { method, url, handler } = route
+    const given: unknown = route.config?.throttle
+    const twin = method === 'HEAD' && handler !== undefined ? this.#gets.get(handler) : undefined
+    const name = nameOf(route, handler === undefined || twin?.url === url)
+    let limit: Declared['limit']
+    let hook: ThrottleHook = this.#hook
+    if (given === false) limit = false
+    else if (given !== undefined) {
+      const named = `Option "config.throttle" of route ${name}`
+      if (!isObject(given)) throw new WeirError('WEIR_INVALID_OPTION', `${named} must be false, or an object such as { limit: 20 }.`)
+      const { hook: own = this.#hook, ...options } = given as Options & { readonly hook?: ThrottleHook }
+      try {
+        checkHook((hook = own))
+        limit = twin?.url === url && twin.limit ? twin.limit : this.#places.add(options as Options, name)
+      } catch (error) {
+        if (error instanceof WeirError) error.message = `${named}: ${error.message}`
+        throw error
+      }
+    }
+    if (method === 'GET' && handler !== undefined) this.#gets.set(handler, { url, limit })
+    return { name, limit, hook, given }
+  }
+
   #find(config: RouteConfig): RouteGuard | false {
-    const options = config.throttle
-    if (options === false) return false
-    if (options === undefined || options === null) return this.#general
+    const { general } = this.#places
+    const given = config.throttle
+    if (given === false) return false
+    if (given === undefined) return general
     try {
-      return this.#make(this.add(options, config.method ?? '', String(config.url)))
+      const limit = this.#known(config) ?? this.#readEarly(config)
+      return limit ? this.#guardOf(limit) : general
     } catch (error) {
       // Too late to refuse the start: the plugin's own limits hold.
-      this.#general.report(String(config.url), `Option "config.throttle" of route ${String(config.url)}`, error)
-      return this.#general
+      general.report(String(config.url), 'A route is limited as the plugin says', error)
+      return general
     }
   }
 
-  #make(limit: RouteLimit): RouteGuard {
-    const { own, throttler, make } = limit.split
-    if (limit.guard !== undefined) return limit.guard
-    if (throttler === undefined) this.#adopt()
-    const names = new Set(make.policies.map(({ name }) => name))
-    limit.guard = new Guard(
-      { ...own, throttler: throttler ?? this.throttler },
-      this.#reader,
-      throttler === undefined ? (policy) => names.has(policy) : undefined,
-    )
-    return limit.guard
+  #known(config: RouteConfig): Limit | false | undefined {
+    const marked = this.#marked(config)
+    if (marked?.given === config.throttle) return marked?.limit
+    return this.#late.get(config.throttle as object)?.get(placeOf(config))
   }
 
-  /** Adds the routes' policies to the throttler; again when an `update` by the application left them out. */
-  #adopt(): void {
-    const present = new Set(this.throttler.policies.map(({ name }) => name))
-    const missing = [...this.#policies.values()].filter(({ name }) => !present.has(name as string))
-    if (missing.length > 0) this.throttler.update([...this.throttler.rules, ...missing])
-    this.#version = this.throttler.version
-  }
-
-  /** A route's options with those of the plugin where it gives none. */
-  #complete(options: RouteThrottleOptions, name: string): SplitOptions {
-    const { own, make, throttler } = this.#plugin
-    const levels = 'policies' in options || 'throttler' in options
-    const split = Guard.split<FastifyRequest, FastifyArgs, string>(
-      (levels ? options : { name, ...options }) as ThrottleInput<FastifyRequest, FastifyArgs>,
-    )
-    if (split.throttler !== undefined) return { ...split, own: { ...own, ...split.own } }
-    if (throttler !== undefined) {
-      throw new WeirError(
-        'WEIR_MISSING_OPTION',
-        `Route ${name} has limits of its own, but the plugin was given a throttler: give the route a "throttler" too, or give the plugin "policies" and a "store".`,
-      )
-    }
-    const base = levels || make.policies.length > 1 ? undefined : make.policies[0]
-    const policies = split.make.policies.map((policy, place) => ({
-      ...inherited(base),
-      ...policy,
-      name: policy.name ?? `${name}#${place}`,
-    }))
-    return { own: { ...own, ...split.own }, throttler: undefined, make: { ...make, policies } }
+  /** Reads what a route was given before the plugin was loaded. */
+  #readEarly(config: RouteConfig): Limit | false | undefined {
+    const { name, limit, hook } = this.#read({ method: config.method, url: config.url, config } as Route)
+    if (hook !== this.#hook) throw tooLate(name)
+    return limit
   }
 }
 
-function inherited(policy: PolicyOptions<FastifyRequest> | undefined): Partial<PolicyOptions<FastifyRequest>> {
-  if (policy === undefined) return {}
-  const { name: _name, match: _match, ...rest } = policy
-  return rest
+/** @throws WeirError `WEIR_INVALID_OPTION` */
+export function checkHook(hook: ThrottleHook): void {
+  if (HOOKS.includes(hook)) return
+  throw new WeirError(
+    'WEIR_INVALID_OPTION',
+    `Option "hook" is ${JSON.stringify(hook)}; it must be ${HOOKS.map((one) => JSON.stringify(one)).join(' or ')}.`,
+  )
 }
 
-/** A route's name as a policy. All nodes must come to the same, so it is made from the route alone. */
-function nameOf(methods: string | readonly string[], url: string): string {
-  // Fastify adds a HEAD route to each GET route; both share one limit.
-  const list = (typeof methods === 'string' ? [methods] : [...methods]).map((method) => (method === 'HEAD' ? 'GET' : method))
-  const name = `${[...new Set(list)].sort().join(',')} ${encodeURI(url)}`
+function tooLate(name: string): WeirError {
+  return new WeirError(
+    'WEIR_INVALID_OPTION',
+    `Option "config.throttle.hook" of route ${name} came too late to be followed; await the registration of the plugin before the route is declared, and register it after plugins whose onRoute hooks give limits.`,
+  )
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function placeOf({ method, url }: { readonly method?: unknown; readonly url?: string }): string {
+  return `${String(method)} ${url}`
+}
+
+/**
+ * A route's name as a policy. All nodes must come to the same, so it is made from the route alone.
+ *
+ * @param withGet whether a HEAD route shares the limit of the GET route that Fastify made it for
+ */
+function nameOf({ method, url, constraints }: Route, withGet: boolean): string {
+  const list = typeof method === 'string' ? [method] : [...(method ?? [])]
+  const methods = list.map((one) => (one === 'HEAD' && (withGet || list.length > 1) ? 'GET' : one))
+  const narrowed = Object.entries(constraints ?? {}).map(([by, value]) => ` ${encodeURI(`${by}=${String(value)}`)}`)
+  const name = `${[...new Set(methods)].sort().join(',')} ${encodeURI(url)}${narrowed.sort().join('')}`
   if (name.length <= LONGEST_NAME) return name
   const hash = createHash('sha256').update(name).digest('base64url').slice(0, 16)
   return `${name.slice(0, LONGEST_NAME - 17)}~${hash}`

@@ -53,6 +53,7 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
       app.get('/throw', () => {
         throw Object.assign(new Error('teapot'), { statusCode: 418 })
       })
+      app.setNotFoundHandler({ preHandler: app.throttle() }, (_request, reply) => reply.code(404).send('not found'))
       await app.listen({ port: 0, host: '127.0.0.1' })
       return {
         server: app.server,

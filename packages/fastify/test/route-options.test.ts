@@ -116,13 +116,21 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     expect(await statuses(app, '/expensive', 3)).toContain(429)
   })
 
-  test('what can not be used is rejected where the route is declared', async () => {
+  test.each<[given: unknown, code: string]>([
+    [{ limit: 0 }, 'WEIR_INVALID_OPTION'],
+    [{ limt: 5 }, 'WEIR_UNKNOWN_OPTION'],
+    [{ key: 'user' }, 'WEIR_INVALID_OPTION'],
+    [{ limit: 5, hook: 'onSend' }, 'WEIR_INVALID_OPTION'],
+    [true, 'WEIR_INVALID_OPTION'],
+    [null, 'WEIR_INVALID_OPTION'],
+    [[], 'WEIR_INVALID_OPTION'],
+    [() => 5, 'WEIR_INVALID_OPTION'],
+  ])('%j is rejected where the route is declared, which is named', async (given, code) => {
     const app = fastify()
     await app.register(weir, PLUGIN)
-    const declare = (throttle: object) => () => app.get(`/bad-${Math.random()}`, { config: { throttle } }, () => '')
-    expect(declare({ limit: 0 })).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
-    expect(declare({ limt: 5 })).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
-    expect(declare({ key: 'user' })).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+    expect(() => app.get('/bad', { config: { throttle: given as false } }, () => '')).toThrow(
+      expect.objectContaining({ code, message: expect.stringContaining('"config.throttle" of route GET /bad') }),
+    )
   })
 
   test('what can not be used in a route that was declared before leaves the limits of the plugin, with a warning', async () => {

@@ -2,6 +2,7 @@ import { type Decision, type PlannedName, type Throttler, WeirError } from '@wei
 import type { Handled } from '@weir/core/http'
 import {
   createGuard,
+  isListField,
   LIMIT_FIELDS,
   type PolicyName,
   type Refusal,
@@ -110,7 +111,7 @@ const setHeader: SetHeader<Context> = (ctx, name, value) => {
 
 /** Adds to what another throttler said before, where the field is a list. */
 const addHeader: SetHeader<Context> = (ctx, name, value) => {
-  const before = name.startsWith('RateLimit') ? ctx.res.getHeader(name) : undefined
+  const before = isListField(name, value) ? ctx.res.getHeader(name) : undefined
   ctx.res.setHeader(name, before === undefined ? value : `${String(before)}, ${value}`)
 }
 

@@ -62,6 +62,18 @@ export const SYNC_BATCH: Metric = {
   read: undefined,
 }
 
+export const WAIT_DURATION: Metric = {
+  name: 'weir.wait.duration',
+  prometheus: 'weir_wait_duration_seconds',
+  kind: 'histogram',
+  unit: 's',
+  description: 'Time that requests waited which went then, with acquire or as they were held',
+  labels: ['policy'],
+  read: undefined,
+}
+
+/** Upper bounds of the buckets of `weir.wait.duration`, in seconds. */
+export const WAIT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 /** Upper bounds of the buckets of `weir.sync.duration`, in seconds. */
 export const DURATION_BUCKETS: readonly number[] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 /** Upper bounds of the buckets of `weir.sync.batch.size`, in keys. */
@@ -158,7 +170,7 @@ export const METRICS: readonly Metric[] = Object.freeze([
     prometheus: 'weir_policy_interval_seconds',
     kind: 'gauge',
     unit: 's',
-    description: 'Length of the interval',
+    description: 'Length of the interval; 0 where requests in flight are limited',
     labels: ['policy'],
     read: perPolicy(({ interval }) => interval / SECOND),
   },
@@ -170,6 +182,43 @@ export const METRICS: readonly Metric[] = Object.freeze([
     description: 'Counts of keys sent to the store, by reason; all but span-end are early',
     labels: ['policy', 'reason'],
     read: ({ policies }) => policies.flatMap(({ name, exchanges }) => byCause(name, exchanges, 'reason')),
+  },
+  {
+    name: 'weir.in_flight',
+    prometheus: 'weir_in_flight_units',
+    kind: 'updown',
+    unit: '{unit}',
+    description: 'Cost units of requests in flight at this node, where slots are limited',
+    labels: ['policy'],
+    read: perPolicy(({ inFlight }) => inFlight),
+  },
+  {
+    name: 'weir.waiting',
+    prometheus: 'weir_waiting_requests',
+    kind: 'updown',
+    unit: '{request}',
+    description: 'Requests that wait at this node, with acquire or as they are held',
+    labels: ['policy'],
+    read: perPolicy(({ waiting }) => waiting),
+  },
+  {
+    name: 'weir.waiting.longest',
+    prometheus: 'weir_longest_wait_seconds',
+    kind: 'gauge',
+    unit: 's',
+    description: 'Time for which the one of them has waited that came first',
+    labels: ['policy'],
+    read: perPolicy(({ longestWait }) => longestWait / SECOND),
+  },
+  WAIT_DURATION,
+  {
+    name: 'weir.wait.failures',
+    prometheus: 'weir_wait_failures_total',
+    kind: 'counter',
+    unit: '{request}',
+    description: 'Requests that were to wait and did not go, by reason',
+    labels: ['reason'],
+    read: ({ waitFailures }) => Object.entries(waitFailures).map(([reason, value]) => ({ labels: { reason }, value })),
   },
   {
     name: 'weir.unsynced.units',
@@ -242,6 +291,33 @@ export const METRICS: readonly Metric[] = Object.freeze([
     description: '1 while the store is away',
     labels: [],
     read: single(({ state }) => Number(state === 'degraded')),
+  },
+  {
+    name: 'weir.rules.version',
+    prometheus: 'weir_rules_version',
+    kind: 'gauge',
+    unit: '1',
+    description: 'Version of the rules that hold at this node; none where it follows no source, or policies of the code hold',
+    labels: [],
+    read: single(({ rules }) => rules?.version),
+  },
+  {
+    name: 'weir.rules.refused',
+    prometheus: 'weir_rules_refused',
+    kind: 'gauge',
+    unit: '1',
+    description: '1 while the source holds rules that this node has refused; none where it follows no source',
+    labels: [],
+    read: single(({ rules }) => (rules === undefined ? undefined : Number(rules.refused !== undefined))),
+  },
+  {
+    name: 'weir.rules.away',
+    prometheus: 'weir_rules_away',
+    kind: 'gauge',
+    unit: '1',
+    description: '1 while the source of the rules can not be read; none where it follows no source',
+    labels: [],
+    read: single(({ rules }) => (rules === undefined ? undefined : Number(rules.away !== undefined))),
   },
   {
     name: 'weir.sync.failures',

@@ -1,5 +1,14 @@
 import { type Meter, metrics, type Observable } from '@opentelemetry/api'
-import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
+import {
+  BATCH_BUCKETS,
+  DURATION_BUCKETS,
+  METRICS,
+  type Metric,
+  SYNC_BATCH,
+  SYNC_DURATION,
+  WAIT_BUCKETS,
+  WAIT_DURATION,
+} from './catalogue.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
@@ -11,8 +20,8 @@ export interface OpenTelemetryOptions {
 }
 
 /**
- * Reports a throttler's metrics to OpenTelemetry. They are read when the SDK collects them; the histograms are fed by one
- * listener that is called once for each exchange with the store.
+ * Reports a throttler's metrics to OpenTelemetry. They are read when the SDK collects them; the histograms are fed by
+ * listeners, called once for each exchange with the store and for each request that has waited.
  *
  * @returns a function that ends it
  *
@@ -35,12 +44,15 @@ export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTele
 
   const duration = histogram(meter, SYNC_DURATION, DURATION_BUCKETS)
   const batch = histogram(meter, SYNC_BATCH, BATCH_BUCKETS)
+  const wait = histogram(meter, WAIT_DURATION, WAIT_BUCKETS)
+  const offWaited = throttler.on('waited', ({ policy, for: time }) => wait.record(time / 1_000, { ...attributes, ...named({ policy }) }))
   const off = throttler.on('sync', (event) => {
     duration.record(event.duration / 1_000, attributes)
     batch.record(event.entries, attributes)
   })
   return () => {
     off()
+    offWaited()
     meter.removeBatchObservableCallback(collect, instruments)
   }
 }

@@ -1,5 +1,14 @@
 import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from 'prom-client'
-import { BATCH_BUCKETS, DURATION_BUCKETS, METRICS, type Metric, SYNC_BATCH, SYNC_DURATION } from './catalogue.ts'
+import {
+  BATCH_BUCKETS,
+  DURATION_BUCKETS,
+  METRICS,
+  type Metric,
+  SYNC_BATCH,
+  SYNC_DURATION,
+  WAIT_BUCKETS,
+  WAIT_DURATION,
+} from './catalogue.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
@@ -19,6 +28,7 @@ class Bundle {
   readonly #sources = new Map<MetricsSource, Labels>()
   readonly #duration: Histogram
   readonly #batch: Histogram
+  readonly #wait: Histogram
   #snapshots: Map<MetricsSource, Snapshot> | undefined
 
   constructor(register: Registry, labelNames: readonly string[]) {
@@ -26,16 +36,19 @@ class Bundle {
     for (const metric of METRICS) if (metric.read !== undefined) this.#make(register, metric)
     this.#duration = this.#histogram(register, SYNC_DURATION, DURATION_BUCKETS)
     this.#batch = this.#histogram(register, SYNC_BATCH, BATCH_BUCKETS)
+    this.#wait = this.#histogram(register, WAIT_DURATION, WAIT_BUCKETS)
   }
 
   add(source: MetricsSource, labels: Labels): () => void {
     this.#sources.set(source, labels)
+    const offWaited = source.on('waited', ({ policy, for: time }) => this.#wait.observe({ ...labels, policy }, time / 1_000))
     const off = source.on('sync', ({ duration, entries }) => {
       this.#duration.observe(labels, duration / 1_000)
       this.#batch.observe(labels, entries)
     })
     return () => {
       off()
+      offWaited()
       this.#sources.delete(source)
     }
   }
@@ -73,8 +86,8 @@ class Bundle {
     })
   }
 
-  #histogram(register: Registry, { prometheus: name, description: help }: Metric, buckets: readonly number[]): Histogram {
-    return new Histogram({ name, help, labelNames: [...this.labelNames], buckets: [...buckets], registers: [register] })
+  #histogram(register: Registry, { prometheus: name, description: help, labels }: Metric, buckets: readonly number[]): Histogram {
+    return new Histogram({ name, help, labelNames: [...this.labelNames, ...labels], buckets: [...buckets], registers: [register] })
   }
 
   #values({ read }: Metric): { labels: Labels; value: number }[] {
@@ -102,8 +115,8 @@ class Bundle {
 const bundles = new WeakMap<Registry, Bundle>()
 
 /**
- * Adds a throttler's metrics to a registry of `prom-client`. They are read at each scrape; the histograms are fed by one
- * listener that is called once for each exchange with the store.
+ * Adds a throttler's metrics to a registry of `prom-client`. They are read at each scrape; the histograms are fed by
+ * listeners, called once for each exchange with the store and for each request that has waited.
  *
  * @returns a function that takes the throttler out
  * @throws Error when the registry holds another throttler with other label names

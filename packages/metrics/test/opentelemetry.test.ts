@@ -1,5 +1,6 @@
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
-import type { Throttler } from '@weir/core'
+import { createThrottler, leakyBucket, type Throttler } from '@weir/core'
+import { follow } from '@weir/core/rules'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { METRICS } from '../src/index.ts'
 import { openTelemetryMetrics } from '../src/opentelemetry.ts'
@@ -28,6 +29,17 @@ test('a reader collects every metric, with unit, description, attributes and val
   const { meter, collect } = collector()
   const throttler = await busyThrottler()
   openTelemetryMetrics(throttler, { meter })
+  const paced = createThrottler({
+    policies: [{ name: 'pace', limit: 100, interval: '1s', algorithm: leakyBucket(), coordination: 'local' }],
+  })
+  onTestFinished(() => paced.close())
+  openTelemetryMetrics(paced, { meter })
+  const policies = [{ name: 'pace', limit: 100, interval: '1s', algorithm: 'leakyBucket', coordination: 'local' }]
+  const source = { name: 'the test', interval: 60_000, read: async () => JSON.stringify({ version: 7, policies }) }
+  const rules = follow(paced, source, { algorithms: { leakyBucket } })
+  onTestFinished(() => rules.close())
+  await rules.ready
+  await Promise.all([1, 2, 3].map(() => paced.acquire('secret-key')))
   await expect.poll(async () => (await collect()).size, { timeout: 5_000 }).toBe(METRICS.length)
   const collected = await collect()
   for (const { name, unit, description, labels } of METRICS) {
@@ -43,6 +55,10 @@ test('a reader collects every metric, with unit, description, attributes and val
   expect(value('weir.refused', { 'weir.policy': 'user', 'weir.reason': 'limit', 'weir.source': 'local' })).toBe(15)
   expect(value('weir.keys.blocked', { 'weir.policy': 'user' })).toBe(1)
   expect(value('weir.degraded', {})).toBe(0)
+  expect(value('weir.rules.version', {})).toBe(7)
+  expect(value('weir.rules.refused', {})).toBe(0)
+  // The first of three had not to wait.
+  expect(value('weir.wait.duration', { 'weir.policy': 'pace' })).toMatchObject({ count: 2 })
   expect(JSON.stringify([...collected.values()].map(({ dataPoints }) => dataPoints))).not.toContain('secret-key')
 })
 

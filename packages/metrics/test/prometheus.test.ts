@@ -1,5 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { createThrottler } from '@weir/core'
+import { manualClock } from '@weir/testing'
 import parse from 'parse-prometheus-text-format'
 import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -79,6 +81,36 @@ test('a store that is away', async () => {
   expect(sample(families, 'weir_degraded', {})).toBe('1')
   expect(Number(sample(families, 'weir_sync_failures_total', { cause: 'refused' }))).toBeGreaterThan(0)
   expect(families.get('weir_sync_since_success_seconds')?.metrics).toEqual([{ value: expect.stringMatching(/^nan$/i) }])
+})
+
+test('requests that wait, how long those waited that went, and how many did not go', async () => {
+  const register = new Registry()
+  const clock = manualClock()
+  const throttler = createThrottler({ policies: [{ name: 'calls', limit: 2, interval: '1s', coordination: 'local' }], clock })
+  onTestFinished(() => throttler.close())
+  await clock.advance(1_000 - (clock.now() % 1_000))
+  const stop = prometheusMetrics(throttler, { register })
+  const all = Array.from({ length: 5 }, () => throttler.acquire('secret-key'))
+  const late = await throttler.acquire('secret-key', { timeout: 1 }).catch(({ reason }) => reason)
+  expect(late).toBe('timeout')
+  await clock.advance(100)
+  expect(sample(await scrape(register), 'weir_waiting_requests', { policy: 'calls' })).toBe('3')
+  expect(Number(sample(await scrape(register), 'weir_longest_wait_seconds', { policy: 'calls' }))).toBeGreaterThan(0)
+  await clock.advance(2_000)
+  await Promise.all(all)
+  const families = await scrape(register)
+  expect(sample(families, 'weir_waiting_requests', { policy: 'calls' })).toBe('0')
+  expect(sample(families, 'weir_wait_failures_total', { reason: 'timeout' })).toBe('1')
+  expect(sample(families, 'weir_wait_failures_total', { reason: 'queue-full' })).toBe('0')
+  const waited = async (what: 'count' | 'sum') =>
+    Number(new RegExp(`weir_wait_duration_seconds_${what}\\{policy="calls"\\} (.*)`).exec(await register.metrics())?.[1])
+  expect(await waited('count')).toBe(3)
+  expect(await waited('sum')).toBeGreaterThan(0.1)
+  stop()
+  const others = Promise.all([1, 2, 3].map(() => throttler.acquire('other')))
+  await clock.advance(1_000)
+  await others
+  expect(await waited('count')).toBe(3)
 })
 
 test('several throttlers of a process, told apart by a label', async () => {

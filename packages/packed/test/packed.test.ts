@@ -1,7 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
 import { type Packed, packPublicPackages } from '@weir/tooling/pack'
+import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { mustRun, run } from '@weir/tooling/run'
 import { publicPackages, ROOT } from '@weir/tooling/workspace'
@@ -12,11 +14,17 @@ const names = publicPackages().map(({ manifest }) => manifest.name)
 const scratch = mkdtempSync(join(tmpdir(), 'weir-packed-'))
 let packed: Packed[]
 let redis: RedisServer
+/** Undefined where etcd is not installed: then its program counts alone. */
+let etcd: EtcdServer | undefined
+/** The same of PostgreSQL. */
+let postgres: PostgresServer | undefined
 
 const projectOf = (flavour: Flavour): string => join(scratch, `${flavour.module}-${flavour.language}`)
 
 beforeAll(async () => {
   redis = await RedisServer.start()
+  if (NO_ETCD === undefined) etcd = await EtcdServer.start()
+  if (findPostgres() !== undefined) postgres = await PostgresServer.start()
   packed = await packPublicPackages(join(scratch, 'tarballs'))
   await Promise.all(
     flavours.map(async (flavour) => {
@@ -27,6 +35,8 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await redis?.stop()
+  await etcd?.stop()
+  await postgres?.stop()
   rmSync(scratch, { recursive: true, force: true })
 })
 
@@ -39,7 +49,8 @@ const find = (name: string): Packed => {
 describe.each(names)('the tarball of %s', (name) => {
   it('holds the build, the licence, a README and nothing else', async () => {
     const foreign = find(name).files.filter(
-      (file) => !/^(dist\/(esm|cjs)\/.+|grafana\/.+\.(json|yaml)|LICENSE|README\.md|package\.json)$/.test(file),
+      (file) =>
+        !/^(dist\/(esm|cjs)\/.+|docs\/.+\.md|grafana\/.+\.(json|yaml)|rules\.schema\.json|LICENSE|README\.md|package\.json)$/.test(file),
     )
     expect(foreign).toEqual([])
     expect(find(name).files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']))
@@ -68,6 +79,16 @@ describe.each(names)('the tarball of %s', (name) => {
   })
 })
 
+describe('the pages that errors and warnings name', () => {
+  // Which these are, and that each code has a section, is tested where the codes are.
+  it('are in the tarball of the package that they name', async () => {
+    const { files, tarball } = find('@weir/core')
+    expect(files).toEqual(expect.arrayContaining(['docs/reference/errors.md', 'docs/guides/windows.md', 'docs/guides/small-limits.md']))
+    const shipped = await mustRun('tar', ['-xOzf', tarball, 'package/docs/reference/errors.md'])
+    expect(shipped).toBe(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8'))
+  })
+})
+
 describe.each(flavours)('in an empty project ($name)', (flavour) => {
   const directory = projectOf(flavour)
 
@@ -76,7 +97,13 @@ describe.each(flavours)('in an empty project ($name)', (flavour) => {
   })
 
   it.each(names)('%s does its work', async (name) => {
-    expect(await runProgram(directory, flavour, find(name), redis.url)).toBe(snippetOf(find(name)).prints)
+    const servers = { REDIS_URL: redis.url, ...(etcd && { ETCD_ENDPOINT: etcd.url }), ...(postgres && { POSTGRES_URL: postgres.url }) }
+    expect(await runProgram(directory, flavour, find(name), servers)).toBe(snippetOf(find(name)).prints)
+  })
+
+  it('has the command weir', async () => {
+    const said = await mustRun(join(directory, 'node_modules', '.bin', 'weir'), ['--help'], { cwd: directory })
+    expect(said).toContain('Usage: weir')
   })
 
   it('resolves to the build even with the private condition', async () => {

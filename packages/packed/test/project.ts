@@ -97,9 +97,14 @@ export async function compile(directory: string): Promise<void> {
   await mustRun(join(directory, 'node_modules', '.bin', 'tsc'), ['-p', '.'], { cwd: directory })
 }
 
-/** Runs the program of one package in its project and gives what it printed. `redis` is the address of a server for it. */
-export async function runProgram(directory: string, flavour: Flavour, one: Packed, redis: string): Promise<string> {
+/** Runs the program of one package in its project and gives what it printed. `servers` are addresses for it, by the names of variables. */
+export async function runProgram(
+  directory: string,
+  flavour: Flavour,
+  one: Packed,
+  servers: Readonly<Record<string, string>>,
+): Promise<string> {
   const folder = flavour.language === 'ts' ? 'out' : 'src'
-  const env = { PATH: process.env['PATH'], REDIS_URL: redis }
+  const env = { PATH: process.env['PATH'], ...servers }
   return (await mustRun(process.execPath, [join(folder, `${stem(one)}.js`)], { cwd: directory, env })).trim()
 }

@@ -1,3 +1,5 @@
 export type { RedisStoreOptions } from './connection/options.ts'
-export type { ClusterTarget, IoredisInstance, RedisTarget } from './connection/template.ts'
+export type { ClusterTarget, IoredisInstance, RedisTarget } from './ioredis/template.ts'
+export { redisRules } from './redis-rules.ts'
 export { redisStore } from './redis-store.ts'
+export type { RedisRules, RedisRulesOptions } from './rules/rules.ts'

@@ -1,12 +1,8 @@
-import { backgroundStore, type Store } from '@weir/core/sync'
-import { decides } from './central/decides.ts'
+import type { Store } from '@weir/core/sync'
 import { checkOptions, type RedisStoreOptions } from './connection/options.ts'
-import { type RedisTarget, templateOf } from './connection/template.ts'
-import { RedisConnection } from './exchange/store-connection.ts'
-import { Keys } from './keys/keys.ts'
-
-/** Hash tags in a Cluster: enough for a dozen primaries, few enough for a heartbeat to visit all each second. */
-const CLUSTER_BUCKETS = 16
+import { storeAt } from './exchange/store.ts'
+import { IoredisLink } from './ioredis/ioredis-link.ts'
+import { type RedisTarget, templateOf } from './ioredis/template.ts'
 
 /**
  * A store in Redis 5 or newer (or Valkey): one server, Sentinels, or a Cluster.
@@ -27,11 +23,6 @@ const CLUSTER_BUCKETS = 16
 export function redisStore(target: RedisTarget, storeOptions: RedisStoreOptions = {}): Store {
   const options = checkOptions(storeOptions)
   const template = templateOf(target)
-  const keys = new Keys(options.namespace, options.buckets ?? (template.isCluster ? CLUSTER_BUCKETS : 1))
-  return backgroundStore({
-    kind: 'redis',
-    address: `${template.address} ${options.namespace}`,
-    decides,
-    open: (node) => new RedisConnection(node, template, keys, options),
-  })
+  const { isCluster, db, address } = template
+  return storeAt({ isCluster, db, address, open: (link) => new IoredisLink(template, link) }, options)
 }

@@ -1,21 +1,13 @@
 import type { Ordinal, StorePolicy, SyncEntry } from '@weir/core/sync'
-import { RedisServer, until } from '@weir/tooling/redis-servers'
+import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { MOST_HOT } from '../src/keys/keys.ts'
-import { POLICY, TestNode } from './test-node.ts'
+import { ownServer } from './own-server.ts'
 
-let server: RedisServer
-let admin: Redis
-beforeAll(async () => {
-  server = await RedisServer.start()
-  admin = new Redis(server.port)
-})
-afterAll(async () => {
-  admin.disconnect()
-  await server.stop()
-})
+const here = ownServer()
 
 const HOT: StorePolicy = { ...POLICY, id: 'hot', hot: 10 }
 
@@ -35,13 +27,13 @@ async function totals(node: TestNode, entries: readonly SyncEntry[]): Promise<(n
 
 /** Two nodes of a store, and all messages that its scripts publish. */
 async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; messages: string[] }> {
-  const store = redisStore(server.url, { namespace })
+  const store = redisStore(here.server.url, { namespace })
   const [a, b] = [new TestNode(store), new TestNode(store)]
   const messages: string[] = []
-  const listener = new Redis(server.port)
+  const listener = new Redis(here.server.port)
   await listener.subscribe(`${namespace}:1:0`)
   listener.on('message', (_, message: string) => messages.push(message))
-  await until(async () => Object.values(await admin.pubsub('NUMSUB', `${namespace}:1:0`))[1] === 3, 'all listen')
+  await until(async () => Object.values(await here.admin.pubsub('NUMSUB', `${namespace}:1:0`))[1] === 3, 'all listen')
   return { a, b, messages }
 }
 
@@ -83,7 +75,7 @@ test('counts of many nodes in one cell add up, whoever writes in whatever order'
   expect(await totals(a, [entry('k', 8, ordinal)])).toEqual([69])
   expect(await totals(b, [entry('k', 100, ordinal, { given: 39.5 })])).toEqual([69])
   expect(await totals(b, [entry('k', 0, ordinal)])).toEqual([69])
-  expect(await admin.get(`many:{1.0.0}:c:hot:k:${ordinal}`)).toBe('69')
+  expect(await here.admin.get(`many:{1.0.0}:c:hot:k:${ordinal}`)).toBe('69')
   await Promise.all([a.close(), b.close()])
 })
 
@@ -104,19 +96,19 @@ test('what somebody else wrote into a cell counts as nothing', async () => {
   const { ordinal } = a
   const cell = `foreign:{1.0.0}:n:hot:k:${ordinal}`
   for (const nonsense of ['', ' ', 'x', '5', 'a b:c', ':: :', `1e400 ${a.id}:x`, '7:8:9 ::', 'nan nan:nan']) {
-    await admin.set(cell, nonsense, 'PX', 60_000)
-    await admin.set(`foreign:{1.0.0}:c:hot:k:${ordinal}`, nonsense, 'PX', 60_000)
+    await here.admin.set(cell, nonsense, 'PX', 60_000)
+    await here.admin.set(`foreign:{1.0.0}:c:hot:k:${ordinal}`, nonsense, 'PX', 60_000)
     for (const taken of [3, 4]) {
       const [total] = await totals(a, [entry('k', taken, ordinal)])
       expect(typeof total, nonsense).toBe('number')
     }
-    await admin.del(cell)
+    await here.admin.del(cell)
     expect(await totals(a, [entry('k', 5, ordinal)])).toEqual([5])
   }
-  await admin.del(cell)
-  await admin.hset(cell, 'field', 'of another type')
+  await here.admin.del(cell)
+  await here.admin.hset(cell, 'field', 'of another type')
   expect(await totals(a, [entry('k', 6, ordinal)])).toEqual([6])
-  expect(await admin.pttl(cell)).toBeGreaterThan(0)
+  expect(await here.admin.pttl(cell)).toBeGreaterThan(0)
   await Promise.all([a.close(), b.close()])
 })
 
@@ -130,7 +122,7 @@ test('all keys that become hot are announced, and as many are remembered as a no
     )
   }
   await until(() => b.announcements.length === count, 'all are announced')
-  const kept = await admin.zcard('flood:{1.0.0}:hot')
+  const kept = await here.admin.zcard('flood:{1.0.0}:hot')
   expect(kept).toBeGreaterThanOrEqual(MOST_HOT)
   expect(kept).toBeLessThan(count)
   await Promise.all([a.close(), b.close()])

@@ -1,12 +1,20 @@
 import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, systemClock, tokenBucket } from '@weir/core'
-import type { Decide, DecidedPolicy, Decider, Question, StoreConnection, Verdict } from '@weir/core/sync'
+import {
+  CALENDAR_STEP,
+  type Decide,
+  type DecidedPolicy,
+  type Decider,
+  type Question,
+  type StoreConnection,
+  type Verdict,
+} from '@weir/core/sync'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RedisTarget } from '../src/connection/template.ts'
 import { redisStore } from '../src/index.ts'
+import type { RedisTarget } from '../src/ioredis/template.ts'
 import { documentedUser, freshNamespace, SEED } from './fixtures.ts'
 
 /**
@@ -17,6 +25,14 @@ import { documentedUser, freshNamespace, SEED } from './fixtures.ts'
 const INTERVAL = 1_000_000
 const SUBJECTS: readonly { readonly algorithm: Algorithm; readonly by?: 'ttl' }[] = [
   { algorithm: fixedWindow() },
+  // One interval that the whole run lies in: the node tells which it is.
+  {
+    algorithm: {
+      ...fixedWindow(),
+      name: 'fixedWindow() in intervals of a calendar',
+      step: { ...CALENDAR_STEP, parameters: () => [1_900_000_000_000, 1_700_000_000_000] },
+    },
+  },
   // It goes by how long its key lives, so time passes by shortening that.
   { algorithm: fixedWindow({ start: 'first-request' }), by: 'ttl' },
   { algorithm: slidingWindow({ buckets: 6 }) },

@@ -1,11 +1,12 @@
+import { TestNode } from '@weir/store-tests/test-node'
 import { storeContract } from '@weir/testing'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster } from 'ioredis'
 import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
+import { flushed, hanging } from './faults.ts'
 import { documentedUser, redisFixture } from './fixtures.ts'
-import { TestNode } from './test-node.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -21,15 +22,8 @@ storeContract(
   'redisStore over a Cluster',
   () =>
     redisFixture((namespace) => redisStore({ cluster: startupNodes() }, { namespace }), primaries(), {
-      lose: async () => {
-        for (const server of primaries()) await server.cli('flushall')
-      },
-      goAway: async () => {
-        for (const server of cluster.servers) server.pause()
-        return () => {
-          for (const server of cluster.servers) server.resume()
-        }
-      },
+      lose: flushed(primaries),
+      goAway: hanging(() => cluster.servers),
     }),
   { describe, test },
 )
@@ -39,9 +33,7 @@ storeContract(
   () => {
     const client = new Cluster5(startupNodes(), { lazyConnect: true })
     return redisFixture((namespace) => redisStore(client, { namespace }), primaries(), {
-      lose: async () => {
-        for (const server of primaries()) await server.cli('flushall')
-      },
+      lose: flushed(primaries),
       close: () => client.disconnect(),
     })
   },

@@ -1,24 +1,14 @@
-import { createThrottler, type Throttler, type WeirError } from '@weir/core'
+import { calendar, createThrottler, type Throttler, type WeirError } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import type { Ordinal, StorePolicy } from '@weir/core/sync'
-import { RedisServer } from '@weir/tooling/redis-servers'
+import { TestNode } from '@weir/store-tests/test-node'
 import fc from 'fast-check'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace, SEED } from './fixtures.ts'
-import { TestNode } from './test-node.ts'
+import { ownServer } from './own-server.ts'
 
-let server: RedisServer
-let admin: Redis
-beforeAll(async () => {
-  server = await RedisServer.start()
-  admin = new Redis(server.port)
-})
-afterAll(async () => {
-  admin.disconnect()
-  await server.stop()
-})
+const here = ownServer()
 
 const WIDTH = 86_400_000_000
 const RUNNING = Math.floor(Date.now() / WIDTH)
@@ -43,26 +33,26 @@ type Corruption = typeof corruption extends fc.Arbitrary<infer T> ? T : never
 
 /** Gives the name of the key that was corrupted. */
 async function corrupt(namespace: string, { which, how, text, score }: Corruption): Promise<string | undefined> {
-  const keys = (await admin.keys(`${namespace}:*`)).sort()
+  const keys = (await here.admin.keys(`${namespace}:*`)).sort()
   const key = keys[which % keys.length]
   if (key === undefined) return undefined
-  if (how === 'for ever') await admin.persist(key)
-  else if (how !== 'member') await admin.del(key)
-  if (how === 'string') await admin.set(key, text)
-  else if (how === 'hash') await admin.hset(key, 'field', text)
-  else if (how === 'list') await admin.rpush(key, text)
-  else if (how === 'set') await admin.sadd(key, text)
-  else if (how === 'sorted set') await admin.zadd(key, score, text)
-  else if (how === 'stream') await admin.xadd(key, '*', 'field', text)
+  if (how === 'for ever') await here.admin.persist(key)
+  else if (how !== 'member') await here.admin.del(key)
+  if (how === 'string') await here.admin.set(key, text)
+  else if (how === 'hash') await here.admin.hset(key, 'field', text)
+  else if (how === 'list') await here.admin.rpush(key, text)
+  else if (how === 'set') await here.admin.sadd(key, text)
+  else if (how === 'sorted set') await here.admin.zadd(key, score, text)
+  else if (how === 'stream') await here.admin.xadd(key, '*', 'field', text)
   else if (how === 'member') {
-    const type = await admin.type(key)
+    const type = await here.admin.type(key)
     if (type === 'zset') {
-      const members = await admin.zrangebyscore(key, '-inf', '+inf')
-      await admin.zadd(key, score, text, score, members[which % members.length] ?? text)
+      const members = await here.admin.zrangebyscore(key, '-inf', '+inf')
+      await here.admin.zadd(key, score, text, score, members[which % members.length] ?? text)
     } else if (type === 'hash') {
-      const fields = await admin.hkeys(key)
-      await admin.hset(key, text, text, fields[which % fields.length] ?? text, text)
-    } else await admin.set(key, text)
+      const fields = await here.admin.hkeys(key)
+      await here.admin.hset(key, text, text, fields[which % fields.length] ?? text, text)
+    } else await here.admin.set(key, text)
   }
   return key
 }
@@ -86,7 +76,7 @@ test(`random values of a live store are corrupted while three nodes count: none 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const namespace = freshNamespace()
-      const store = redisStore(server.url, { namespace })
+      const store = redisStore(here.server.url, { namespace })
       const nodes = [new TestNode(store), new TestNode(store), new TestNode(store)]
       const corrupted = new Map<string, number>()
       const taken = nodes.map(() => POLICIES.map(() => KEYS.map(() => 0)))
@@ -166,8 +156,8 @@ test(`random values of a live store are corrupted while three nodes count: none 
 
 function start(namespace: string, warnings: WeirError[], degraded: unknown[]): Throttler {
   const throttler = createThrottler({
-    store: redisStore(server.url, { namespace }),
-    policies: [{ name: 'fixed', limit: 100, interval: '1w' }],
+    store: redisStore(here.server.url, { namespace }),
+    policies: [{ name: 'fixed', limit: 100, interval: calendar('week') }],
     heartbeat: 100,
   })
   throttler.on('warning', ({ error }) => warnings.push(error))
@@ -187,18 +177,18 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   const take = (node: Throttler, units: number): void => {
     for (let i = 0; i < units; i++) if (node.check('key').allowed) admitted++
   }
-  const shown = async (): Promise<number> => Number(await admin.get((await admin.keys(`${namespace}:*:c:*`))[0] ?? ''))
+  const shown = async (): Promise<number> => Number(await here.admin.get((await here.admin.keys(`${namespace}:*:c:*`))[0] ?? ''))
   take(a, 30)
   take(b, 30)
   await expect.poll(shown, { timeout: 10_000 }).toBe(60)
-  const [cell = ''] = await admin.keys(`${namespace}:*:n:*`)
-  await admin.set(cell, 'junk')
+  const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
+  await here.admin.set(cell, 'junk')
   // What is left is so little that a few units are told at once; and who hears that its own are missing sends them again.
   take(c, 20)
   await expect.poll(shown, { timeout: 10_000 }).toBe(80)
-  for (const key of await admin.keys(`${namespace}:*`)) {
-    await admin.del(key)
-    await admin.rpush(key, 'junk')
+  for (const key of await here.admin.keys(`${namespace}:*`)) {
+    await here.admin.del(key)
+    await here.admin.rpush(key, 'junk')
   }
   for (let round = 0; nodes.some((node) => node.check('key').allowed && ++admitted > 0); round++) {
     if (round === 200) throw new Error('The limit is never reached.')

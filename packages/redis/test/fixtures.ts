@@ -1,7 +1,10 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Store } from '@weir/core'
 import type { StoreContractFixture } from '@weir/testing'
 import type { RedisServer } from '@weir/tooling/redis-servers'
+import { expect } from 'vitest'
 
 const README = new URL('../README.md', import.meta.url)
 let count = 0
@@ -56,5 +59,18 @@ export function redisFixture(
   }
 }
 
-/** Of random tests: printed by the reporter of fast-check when one fails, and replayed by `FC_SEED=<seed>`. */
-export const SEED: number = Number(process.env['FC_SEED'] ?? Date.now() % 0x7fffffff)
+export { SEED } from '@weir/store-tests/seed'
+
+/** What a process of its own prints that runs this program and ends by itself. */
+export async function outputOf(program: string): Promise<string> {
+  const child = spawn(process.execPath, ['--import', 'tsx', '--conditions=@weir/source', '--input-type=module', '-e', program], {
+    cwd: new URL('..', import.meta.url).pathname,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  child.stdout?.on('data', (data) => {
+    output += String(data)
+  })
+  expect(await once(child, 'close')).toEqual([0, null])
+  return output
+}

@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { TestNode } from '@weir/store-tests/test-node'
 import { until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { TestNode } from './test-node.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
 

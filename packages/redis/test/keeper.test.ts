@@ -1,7 +1,7 @@
 import { manualClock } from '@weir/testing'
 import { expect, test } from 'vitest'
-import { Keeper } from '../src/connection/keeper.ts'
-import type { Client } from '../src/connection/template.ts'
+import { Keeper } from '../src/ioredis/keeper.ts'
+import type { Client } from '../src/ioredis/template.ts'
 
 const PATIENCE = 500
 

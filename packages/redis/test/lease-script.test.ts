@@ -1,14 +1,8 @@
-import { systemClock } from '@weir/core'
-import { grantLease, type LeaseRecord, newLeaseRecord } from '@weir/core/leases'
-import type { LeaseAsk, Ordinal, StorePolicy, SyncEntry } from '@weir/core/sync'
+import { grantsAsTheModel } from '@weir/store-tests/leases'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace } from './fixtures.ts'
-
-const INTERVAL = 86_400_000
-const policy: StorePolicy = { id: 'p', width: INTERVAL, cells: 1, limit: 20, hot: Number.POSITIVE_INFINITY, ttl: 2 * INTERVAL }
 
 let server: RedisServer
 beforeAll(async () => {
@@ -16,61 +10,6 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** Whatever numbers a node may send, in any order: late, doubled, contradicting each other. */
-const asks = fc.array(
-  fc.record({
-    node: fc.nat(2),
-    incarnation: fc.nat(1),
-    seq: fc.nat(12),
-    granted: fc.nat(12),
-    returned: fc.nat(8),
-    taken: fc.oneof(fc.nat(12), fc.constant(2.5)),
-    given: fc.nat(3),
-    cleared: fc.nat(4),
-    epoch: fc.constantFrom(0, 0, 0, 5, 9),
-    first: fc.nat(4),
-    waiting: fc.nat(6),
-    ahead: fc.nat(15),
-    limit: fc.constantFrom(20, 20, 20, 8),
-    nodes: fc.integer({ min: 1, max: 3 }),
-    later: fc.nat(300),
-  }),
-  { minLength: 1, maxLength: 25 },
+test.each(['interval', 'none'] as const)('the script does what the model does, step by step, of %s', { timeout: 60_000 }, (of) =>
+  grantsAsTheModel(redisStore(server.url, { namespace: freshNamespace() }), of, { runs: 60 }),
 )
-
-test('the script does what the model does, step by step', async () => {
-  await fc.assert(
-    fc.asyncProperty(asks, async (steps) => {
-      const store = redisStore(server.url, { namespace: freshNamespace() })
-      const nodes = [0, 1, 2].map((i) => store.open({ id: `node-${i}`, clock: systemClock, announced: () => {} }))
-      const record: LeaseRecord = newLeaseRecord()
-      const start = Math.floor(Date.now() / INTERVAL) * INTERVAL + 1_000_000
-      let time = start
-      try {
-        for (const { node, first, waiting, ahead, later, ...counts } of steps) {
-          time += later
-          const all = counts.granted + Math.max(waiting, 0)
-          const ask: LeaseAsk = {
-            ...counts,
-            ordinal: Math.floor(start / INTERVAL) as Ordinal,
-            least: waiting > 0 ? counts.granted + Math.min(first, waiting) : counts.granted,
-            waiting: all,
-            upTo: all + ahead,
-            early: 1_000,
-            lifetime: 400,
-          }
-          const entry: SyncEntry = { policy, key: 'k', cells: [], lease: ask }
-          const reply = await nodes[node]?.sync({ entries: [entry], blocks: [], time })
-          const told = reply?.results[0]?.lease
-          if (told === undefined) throw new Error('no answer')
-          // The time goes on while the call is on its way.
-          const { reply: expected } = grantLease(record, `node-${node} ${ask.incarnation}`, ask, told.now)
-          expect(told).toEqual(expected)
-        }
-      } finally {
-        await Promise.all(nodes.map((connection) => connection.close()))
-      }
-    }),
-    { numRuns: 60 },
-  )
-}, 60_000)

@@ -1,26 +1,21 @@
 import { storeContract } from '@weir/testing'
-import { RedisServer } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { Redis as Valkey } from 'iovalkey'
+import { describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
+import { flushed, hanging, killed } from './faults.ts'
 import { redisFixture } from './fixtures.ts'
+import { ownServer } from './own-server.ts'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await RedisServer.start()
-})
-afterAll(() => server.stop())
+const here = ownServer()
 
 storeContract(
   'redisStore by URL, restarted empty and killed',
   () =>
-    redisFixture((namespace) => redisStore(server.url, { namespace }), [server], {
-      lose: () => server.restart(),
-      goAway: async () => {
-        await server.kill()
-        return () => server.start()
-      },
+    redisFixture((namespace) => redisStore(here.server.url, { namespace }), [here.server], {
+      lose: () => here.server.restart(),
+      goAway: killed(here),
     }),
   { describe, test },
 )
@@ -28,13 +23,10 @@ storeContract(
 storeContract(
   'redisStore by an instance of ioredis 6 with RESP2, flushed and hanging',
   () => {
-    const client = new Redis({ port: server.port, protocol: 2, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [server], {
-      lose: async () => void (await server.cli('flushall')),
-      goAway: async () => {
-        server.pause()
-        return () => server.resume()
-      },
+    const client = new Redis({ port: here.server.port, protocol: 2, lazyConnect: true })
+    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [here.server], {
+      lose: flushed(() => [here.server]),
+      goAway: hanging(() => [here.server]),
       close: () => client.disconnect(),
     })
   },
@@ -44,9 +36,9 @@ storeContract(
 storeContract(
   'redisStore by an instance of ioredis 5 in several buckets',
   () => {
-    const client = new Redis5({ port: server.port, db: 3, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace, buckets: 4 }), [server], {
-      lose: async () => void (await server.cli('flushall')),
+    const client = new Redis5({ port: here.server.port, db: 3, lazyConnect: true })
+    return redisFixture((namespace) => redisStore(client, { namespace, buckets: 4 }), [here.server], {
+      lose: flushed(() => [here.server]),
       leftovers: () => [],
       close: () => client.disconnect(),
     })
@@ -55,8 +47,21 @@ storeContract(
 )
 
 storeContract(
+  'redisStore by an instance of iovalkey, restarted empty and hanging',
+  () => {
+    const client = new Valkey({ port: here.server.port, lazyConnect: true })
+    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [here.server], {
+      lose: () => here.server.restart(),
+      goAway: hanging(() => [here.server]),
+      close: () => client.disconnect(),
+    })
+  },
+  { describe, test },
+)
+
+storeContract(
   'redisStore by options without announcements',
-  () => redisFixture((namespace) => redisStore({ port: server.port }, { namespace, publish: false }), [server]),
+  () => redisFixture((namespace) => redisStore({ port: here.server.port }, { namespace, publish: false }), [here.server]),
   {
     describe,
     test,

@@ -1,11 +1,10 @@
 import type { BlockChange, Cell, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
-import { RedisServer } from '@weir/tooling/redis-servers'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { TestNode } from '@weir/store-tests/test-node'
+import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { type BucketKeys, intervalKeys, Keys, MOST_HOT, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace } from './fixtures.ts'
-import { TestNode } from './test-node.ts'
+import { ownServer } from './own-server.ts'
 
 // Cells so wide that the running one does not change while the test runs.
 const WIDTH = 86_400_000_000
@@ -13,16 +12,7 @@ const RUNNING = Math.floor(Date.now() / WIDTH) as Ordinal
 const FIXED: StorePolicy = { id: 'fixed', width: WIDTH, cells: 1, limit: 1000, hot: 3, ttl: WIDTH }
 const SLIDING: StorePolicy = { id: 'sliding', width: WIDTH, cells: 4, limit: 1000, hot: 3, ttl: 8 * WIDTH }
 
-let server: RedisServer
-let admin: Redis
-beforeAll(async () => {
-  server = await RedisServer.start()
-  admin = new Redis(server.port)
-})
-afterAll(async () => {
-  admin.disconnect()
-  await server.stop()
-})
+const here = ownServer()
 
 interface Scene {
   readonly bucket: BucketKeys
@@ -33,7 +23,7 @@ function scene(): Scene {
   const namespace = freshNamespace()
   const [bucket] = new Keys(namespace, 1).buckets
   if (bucket === undefined) throw new Error('no bucket')
-  return { bucket, open: () => new TestNode(redisStore(server.url, { namespace })) }
+  return { bucket, open: () => new TestNode(redisStore(here.server.url, { namespace })) }
 }
 
 function count(node: TestNode, policy: StorePolicy, key: string, ...cells: readonly [Ordinal, number][]): Promise<SyncReply> {
@@ -86,14 +76,14 @@ test.each([
   await count(a, FIXED, 'k', [RUNNING, 3])
   expect(nets(await count(b, FIXED, 'k', [RUNNING, 4]))).toEqual([7])
   const { cellPrefix, counterPrefix, suffix } = intervalKeys(bucket, 'fixed', RUNNING)
-  await admin.set(`${cellPrefix}k${suffix}`, text.replace('NODE', a.id).replace('OTHER', b.id))
+  await here.admin.set(`${cellPrefix}k${suffix}`, text.replace('NODE', a.id).replace('OTHER', b.id))
   expect(nets(await count(a, FIXED, 'k', [RUNNING, 5]))).toEqual([5])
   expect(nets(await count(b, FIXED, 'k', [RUNNING, 4]))).toEqual([9])
   expect(nets(await count(a, FIXED, 'k', [RUNNING, 6]))).toEqual([10])
-  expect(await admin.get(`${counterPrefix}k${suffix}`)).toBe('10')
+  expect(await here.admin.get(`${counterPrefix}k${suffix}`)).toBe('10')
   expect(a.warnings.map(({ code }) => code)).toEqual(['WEIR_STORE_VALUE'])
   expect(b.warnings).toEqual([])
-  expect(await admin.pttl(`${cellPrefix}k${suffix}`)).toBeGreaterThan(0)
+  expect(await here.admin.pttl(`${cellPrefix}k${suffix}`)).toBeGreaterThan(0)
   await Promise.all([a.close(), b.close()])
 })
 
@@ -105,8 +95,8 @@ test('nodes whose counts were in what is lost hear of a total that lacks them', 
   await count(a, SLIDING, 'k', [RUNNING, 1])
   await beat(b)
   for (const key of [`${cellPrefix}k${suffix}`, windowKey(bucket, 'sliding', 'k')]) {
-    await admin.del(key)
-    await admin.sadd(key, 'x')
+    await here.admin.del(key)
+    await here.admin.sadd(key, 'x')
   }
   await count(a, FIXED, 'k', [RUNNING, 2])
   await count(a, SLIDING, 'k', [RUNNING, 2])
@@ -149,13 +139,13 @@ test.each(WINDOWS)(
     expect(nets(await count(b, SLIDING, 'k', [RUNNING, 4]))).toEqual([2, 7])
     const hash = windowKey(bucket, 'sliding', 'k')
     const name = field === 'sum' ? ':c' : a.id
-    if (packed) await admin.eval(PACK, 1, hash, name, JSON.stringify(value))
-    else await admin.hset(hash, name, Buffer.from(value as string, 'latin1'))
+    if (packed) await here.admin.eval(PACK, 1, hash, name, JSON.stringify(value))
+    else await here.admin.hset(hash, name, Buffer.from(value as string, 'latin1'))
     expect(nets(await count(a, SLIDING, 'k', [(RUNNING - 1) as Ordinal, 2], [RUNNING, 5]))).toEqual([2, 5])
     expect(nets(await count(b, SLIDING, 'k', [RUNNING, 4]))).toEqual([2, 9])
     expect(a.warnings).toHaveLength(1)
     expect(b.warnings).toEqual([])
-    expect(await admin.pttl(hash)).toBeGreaterThan(0)
+    expect(await here.admin.pttl(hash)).toBeGreaterThan(0)
     await Promise.all([a.close(), b.close()])
   },
 )
@@ -166,11 +156,11 @@ test.each(['nan', 'inf', 'x', '', '1e308'])('a window whose marks say "%s" is an
   const small = { ...SLIDING, limit: 5 }
   await beat(b)
   await count(a, small, 'k', [RUNNING, 1])
-  await admin.hset(windowKey(bucket, 'sliding', 'k'), ':a', text, ':h', text)
+  await here.admin.hset(windowKey(bucket, 'sliding', 'k'), ':a', text, ':h', text)
   await count(a, small, 'k', [RUNNING, 4])
   await count(a, small, 'k', [RUNNING, 6])
   await expect.poll(() => b.announcements.map(({ type }) => type)).toEqual(['total', 'total'])
-  expect(await admin.zcard(bucket.hot)).toBe(1)
+  expect(await here.admin.zcard(bucket.hot)).toBe(1)
   await Promise.all([a.close(), b.close()])
 })
 
@@ -182,7 +172,7 @@ test.each([Infinity, -Infinity, 1e300, -5, 2.5])(
     await block(a)
     const before = await beat(b)
     expect(before.blocks).toMatchObject([{ policyId: 'fixed', key: 'blocked' }])
-    await admin.zadd(bucket.log, version === Infinity ? '+inf' : version === -Infinity ? '-inf' : version, '')
+    await here.admin.zadd(bucket.log, version === Infinity ? '+inf' : version === -Infinity ? '-inf' : version, '')
     const after = await beat(b, before.cursor)
     expect(after.generation).not.toBe(before.generation)
     expect(b.warnings).toHaveLength(1)
@@ -201,7 +191,7 @@ test('a block whose end is none is lost, others are not, and nodes send theirs a
     await block(a, { key: 'other' })
     await block(a)
     const before = await beat(a)
-    await admin.zadd(bucket[set], '+inf', 'fixed\nblocked')
+    await here.admin.zadd(bucket[set], '+inf', 'fixed\nblocked')
     const after = await beat(a)
     expect(after.blocks.every(({ remaining }) => Number.isFinite(remaining) && remaining <= 3_600_000)).toBe(true)
     expect(after.blocks.map(({ key }) => key)).toContain('other')
@@ -212,7 +202,7 @@ test('a block whose end is none is lost, others are not, and nodes send theirs a
     // As a node does that was told so.
     expect(await block(a, { kind: 'restore', remaining: 3_000_000 })).toBeGreaterThan(2_900_000)
     expect((await beat(a)).blocks).toHaveLength(2)
-    const ttls = await Promise.all([bucket.log, bucket.ends, bucket.keep].map((key) => admin.pttl(key)))
+    const ttls = await Promise.all([bucket.log, bucket.ends, bucket.keep].map((key) => here.admin.pttl(key)))
     expect(ttls.every((ttl) => ttl > 0 && ttl <= 7_200_000)).toBe(true)
     await a.close()
   }
@@ -225,15 +215,26 @@ test('what is no block is dropped from the list of blocks, a page at a time', as
   const { cursor } = await beat(a)
   await block(a, { key: 'later' })
   const junk = Array.from({ length: 3_000 }, (_, i) => [i < 1_500 ? 1.5 : 1e300, `junk ${i}`]).flat()
-  await admin.zadd(bucket.log, ...junk, 1.5, 'fixed\nof\nthree', 1.5, '\n', 1.5, 'fixed\nunknown', 1.5, `fixed\n${'x'.repeat(1_000_000)}`)
+  await here.admin.zadd(
+    bucket.log,
+    ...junk,
+    1.5,
+    'fixed\nof\nthree',
+    1.5,
+    '\n',
+    1.5,
+    'fixed\nunknown',
+    1.5,
+    `fixed\n${'x'.repeat(1_000_000)}`,
+  )
   let last = await beat(a, cursor)
   const found = [...last.blocks]
-  for (let i = 0; i < 10 && (await admin.zcard(bucket.log)) > 3; i++) {
+  for (let i = 0; i < 10 && (await here.admin.zcard(bucket.log)) > 3; i++) {
     await block(a, { key: 'later', remaining: 3_600_000 + i })
     last = await beat(a, last.cursor)
     found.push(...last.blocks)
   }
-  expect(await admin.zcard(bucket.log)).toBe(3)
+  expect(await here.admin.zcard(bucket.log)).toBe(3)
   expect([...new Set(found.map(({ key }) => key))]).toEqual(['later'])
   expect(a.warnings).toHaveLength(1)
   const b = open()
@@ -258,14 +259,14 @@ test('what is no hot key is dropped from the list, and a new node hears of those
     'fixed\nk\n1e300',
     `fixed\n${'x'.repeat(600_000)}\n5`,
   ]
-  await admin.zadd(bucket.hot, ...junk.flatMap((member) => [soon, member]), '+inf', 'fixed\nendless\n5')
+  await here.admin.zadd(bucket.hot, ...junk.flatMap((member) => [soon, member]), '+inf', 'fixed\nendless\n5')
   // This can be read; there is nothing of the kind.
-  await admin.zadd(bucket.hot, soon, `fixed\nk\n${'9'.repeat(30)}`)
-  await admin.zadd(bucket.hot, soon, 'no such policy\nk\n5', soon, 'fixed\nno such key\n5')
+  await here.admin.zadd(bucket.hot, soon, `fixed\nk\n${'9'.repeat(30)}`)
+  await here.admin.zadd(bucket.hot, soon, 'no such policy\nk\n5', soon, 'fixed\nno such key\n5')
   for (const node of [b, c]) expect((await beat(node)).hot.map(({ key }) => key)).toEqual(['k'])
   expect(b.warnings).toHaveLength(1)
   expect(c.warnings).toEqual([])
-  expect(await admin.zcard(bucket.hot)).toBe(4)
+  expect(await here.admin.zcard(bucket.hot)).toBe(4)
   await Promise.all([a.close(), b.close(), c.close()])
 })
 
@@ -274,10 +275,10 @@ test('a list of hot keys that others have filled is emptied, and takes new ones'
   const [a, b] = [open(), open()]
   const soon = Date.now() + 60_000
   for (let i = 0; i < 3; i++) {
-    await admin.zadd(bucket.hot, ...Array.from({ length: MOST_HOT }, (_, j) => [soon, `fixed\nkey ${i} ${j}\n5`]).flat())
+    await here.admin.zadd(bucket.hot, ...Array.from({ length: MOST_HOT }, (_, j) => [soon, `fixed\nkey ${i} ${j}\n5`]).flat())
   }
   await count(a, FIXED, 'k', [RUNNING, 5])
-  expect(await admin.zcard(bucket.hot)).toBe(1)
+  expect(await here.admin.zcard(bucket.hot)).toBe(1)
   expect((await beat(b)).hot.map(({ key }) => key)).toEqual(['k'])
   expect([...a.warnings, ...b.warnings]).toHaveLength(1)
   await Promise.all([a.close(), b.close()])
@@ -291,17 +292,17 @@ test('rules that can’t be read are dropped; others are handed out', async () =
   expect(await told(a, 'of a')).toEqual([])
   const later = Date.now() + 30_000
   const values = ['', 'x', 'nan fine', 'inf fine', '1e300 fine', `${later}`, `${later} ${'x'.repeat(10 * 1024 * 1024)}`]
-  await admin.hset(bucket.rules, Object.fromEntries(values.map((value, i) => [`text ${i}`, value])))
-  await admin.hset(bucket.rules, 'x'.repeat(1024 * 1024), `${later} long`, 'over', `${Date.now() - 1} fine`, 'good', `${later} c`)
+  await here.admin.hset(bucket.rules, Object.fromEntries(values.map((value, i) => [`text ${i}`, value])))
+  await here.admin.hset(bucket.rules, 'x'.repeat(1024 * 1024), `${later} long`, 'over', `${Date.now() - 1} fine`, 'good', `${later} c`)
   expect(await told(b, 'of b')).toEqual(
     expect.arrayContaining([
       { node: a.id, rules: 'of a' },
       { node: 'c', rules: 'good' },
     ]),
   )
-  expect((await admin.hkeys(bucket.rules)).sort()).toEqual(['good', 'of a', 'of b'])
+  expect((await here.admin.hkeys(bucket.rules)).sort()).toEqual(['good', 'of a', 'of b'])
   expect(b.warnings.length).toBeGreaterThan(0)
-  await admin.hset(bucket.rules, Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`text ${i}`, `${later} n`])))
+  await here.admin.hset(bucket.rules, Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`text ${i}`, `${later} n`])))
   expect(await told(b, 'of b')).toEqual([])
   await Promise.all([a.close(), b.close()])
 })
@@ -312,20 +313,20 @@ test('statuses that can’t be read, and those of nobody, are dropped; others ar
   await beat(a)
   await beat(b)
   const ids = ['one', 'two', 'three', 'four', 'five']
-  await admin.zadd(bucket.nodes, ...ids.flatMap((id) => [Date.now() + 60_000, id]))
+  await here.admin.zadd(bucket.nodes, ...ids.flatMap((id) => [Date.now() + 60_000, id]))
   const texts = ['', 'x', 'nan fine', 'inf fine', `${Date.now()} ${'x'.repeat(10 * 1024 * 1024)}`]
-  await admin.hset(bucket.status, Object.fromEntries(ids.map((id, i) => [id, texts[i] as string])))
-  await admin.hset(bucket.status, 'nobody', 'x', 'nobody else', `${Date.now()} fine`)
+  await here.admin.hset(bucket.status, Object.fromEntries(ids.map((id, i) => [id, texts[i] as string])))
+  await here.admin.hset(bucket.status, 'nobody', 'x', 'nobody else', `${Date.now()} fine`)
   const { statuses } = await beat(a)
   expect(statuses?.map(({ node }) => node).sort()).toEqual([a.id, b.id].sort())
-  expect(await admin.hlen(bucket.status)).toBe(3)
+  expect(await here.admin.hlen(bucket.status)).toBe(3)
   expect(a.warnings).toHaveLength(ids.length)
   for (const text of ['x', 'nan', 'inf', '1e300']) {
-    await admin.hset(bucket.status, ':until', text)
+    await here.admin.hset(bucket.status, ':until', text)
     expect((await beat(b)).watched, text).toBe(true)
-    expect(Number(await admin.hget(bucket.status, ':until'))).toBeLessThan(Date.now() + 20_000)
+    expect(Number(await here.admin.hget(bucket.status, ':until'))).toBeLessThan(Date.now() + 20_000)
   }
-  await admin.hset(bucket.status, Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`node-${i}`, 'x'])))
+  await here.admin.hset(bucket.status, Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`node-${i}`, 'x'])))
   await beat(b)
   expect((await beat(b)).statuses?.map(({ node }) => node)).toEqual([b.id])
   await Promise.all([a.close(), b.close()])
@@ -335,10 +336,10 @@ test('live nodes that nobody knows count as long as they say they live, and no l
   const { bucket, open } = scene()
   const a = open()
   await beat(a)
-  await admin.zadd(bucket.nodes, ...Array.from({ length: 5_000 }, (_, i) => [i % 2 === 0 ? 1 : 1e300, `node ${i}`]).flat())
-  await admin.zadd(bucket.nodes, '+inf', 'endless', '-inf', 'long ago')
+  await here.admin.zadd(bucket.nodes, ...Array.from({ length: 5_000 }, (_, i) => [i % 2 === 0 ? 1 : 1e300, `node ${i}`]).flat())
+  await here.admin.zadd(bucket.nodes, '+inf', 'endless', '-inf', 'long ago')
   expect((await beat(a)).nodes).toBe(1)
-  await admin.zadd(bucket.nodes, Date.now() + 60_000, 'a lie')
+  await here.admin.zadd(bucket.nodes, Date.now() + 60_000, 'a lie')
   expect((await beat(a)).nodes).toBe(2)
   await a.close()
 })
@@ -350,15 +351,15 @@ test('what lives for ever, or far too long, still counts right', async () => {
   await count(a, SLIDING, 'k', [RUNNING, 3])
   await block(a)
   await beat(a)
-  for (const [i, key] of (await admin.keys(`${bucket.prefix}*`)).entries()) {
-    if (i % 2 === 0) await admin.persist(key)
-    else await admin.pexpire(key, 1e14)
+  for (const [i, key] of (await here.admin.keys(`${bucket.prefix}*`)).entries()) {
+    if (i % 2 === 0) await here.admin.persist(key)
+    else await here.admin.pexpire(key, 1e14)
   }
   for (const policy of [FIXED, SLIDING]) expect(nets(await count(b, policy, 'k', [RUNNING, 4]))).toEqual([7])
   expect((await beat(b)).blocks).toHaveLength(1)
   // Sets that all nodes share end again.
   await block(b, { key: 'later', remaining: 7_200_000 })
-  for (const set of [bucket.nodes, bucket.status]) expect(await admin.pttl(set)).not.toBe(-1)
+  for (const set of [bucket.nodes, bucket.status]) expect(await here.admin.pttl(set)).not.toBe(-1)
   await Promise.all([a.close(), b.close()])
 })
 
@@ -379,7 +380,7 @@ test('a flood of values that can’t be read is told of in part', async () => {
   const a = open()
   const keys = Array.from({ length: 400 }, (_, i) => `key\n\u001b[31m ${i}`)
   const { cellPrefix, suffix } = intervalKeys(bucket, 'fixed', RUNNING)
-  for (let i = 0; i < keys.length; i++) await admin.set(`${cellPrefix}key%0a%1b[31m%20${i}${suffix}`, 'junk')
+  for (let i = 0; i < keys.length; i++) await here.admin.set(`${cellPrefix}key%0a%1b[31m%20${i}${suffix}`, 'junk')
   const { results } = await a.connection.sync({
     entries: keys.map((key) => ({ policy: FIXED, key, cells: [{ ordinal: RUNNING, taken: 1, given: 0 }] })),
     blocks: [],

@@ -1,4 +1,5 @@
 import type { BlockChange, HeartbeatReply, Ordinal, StorePolicy, SyncReply } from '@weir/core/sync'
+import { TestNode } from '@weir/store-tests/test-node'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import { Cluster, Redis } from 'ioredis'
@@ -6,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { escapePolicy, intervalKeys, Keys, offenceKey, sequenceKey, windowKey } from '../src/keys/keys.ts'
 import { freshNamespace } from './fixtures.ts'
-import { TestNode } from './test-node.ts'
 
 // Cells so wide that the running one does not change while the test runs.
 const WIDTH = 86_400_000_000

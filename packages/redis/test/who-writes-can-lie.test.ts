@@ -1,29 +1,19 @@
 import { createThrottler, type ThrottlerOptions } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
-import { RedisServer } from '@weir/tooling/redis-servers'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace } from './fixtures.ts'
+import { ownServer } from './own-server.ts'
 
 /** What can be read is believed. These are the bounds of what somebody gains who can write to Redis, or publish. */
-let server: RedisServer
-let admin: Redis
-beforeAll(async () => {
-  server = await RedisServer.start()
-  admin = new Redis(server.port)
-})
-afterAll(async () => {
-  admin.disconnect()
-  await server.stop()
-})
+const here = ownServer()
 
 const LIMIT = 20
 
 async function start(namespace: string, count: number, options: Partial<ThrottlerOptions> = {}) {
   const nodes = Array.from({ length: count }, () => {
     const throttler = createThrottler({
-      store: redisStore(server.url, { namespace }),
+      store: redisStore(here.server.url, { namespace }),
       policies: [{ name: 'p', limit: LIMIT, interval: '1w' }],
       heartbeat: 100,
       ...options,
@@ -32,20 +22,20 @@ async function start(namespace: string, count: number, options: Partial<Throttle
     return throttler.start()
   })
   await expect.poll(() => nodes.map((node) => snapshot(node).nodes), { timeout: 10_000 }).toEqual(nodes.map(() => count))
-  await expect.poll(async () => Object.values(await admin.pubsub('NUMSUB', `${namespace}:1:0`))[1], { timeout: 10_000 }).toBe(count)
+  await expect.poll(async () => Object.values(await here.admin.pubsub('NUMSUB', `${namespace}:1:0`))[1], { timeout: 10_000 }).toBe(count)
   return nodes
 }
 
 const policyOf = async (namespace: string): Promise<string> =>
-  /:n:(.+):first:/.exec((await admin.keys(`${namespace}:*:n:*:first:*`))[0] ?? '')?.[1] ?? ''
+  /:n:(.+):first:/.exec((await here.admin.keys(`${namespace}:*:n:*:first:*`))[0] ?? '')?.[1] ?? ''
 
 test('a total that is made larger refuses its key, and no other', async () => {
   const namespace = freshNamespace()
   const [node] = await start(namespace, 1)
   for (let i = 0; i < 10; i++) node?.check('key')
-  await expect.poll(() => admin.keys(`${namespace}:*:n:*`)).toHaveLength(1)
-  const [cell = ''] = await admin.keys(`${namespace}:*:n:*`)
-  await admin.set(cell, '1000 liar:1000', 'KEEPTTL')
+  await expect.poll(() => here.admin.keys(`${namespace}:*:n:*`)).toHaveLength(1)
+  const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
+  await here.admin.set(cell, '1000 liar:1000', 'KEEPTTL')
   await expect.poll(() => node?.check('key').allowed, { timeout: 10_000 }).toBe(false)
   expect(node?.check('other').allowed).toBe(true)
 })
@@ -58,8 +48,8 @@ test('whatever is taken away, no node admits more than the limit by itself', asy
     nodes.forEach((node, place) => {
       if (node.check('key').allowed) admitted[place] = (admitted[place] as number) + 1
     })
-    const keys = await admin.keys(`${namespace}:*`)
-    if (keys.length > 0) await admin.del(...keys)
+    const keys = await here.admin.keys(`${namespace}:*`)
+    if (keys.length > 0) await here.admin.del(...keys)
   }
   expect(Math.max(...admitted)).toBeLessThanOrEqual(LIMIT)
   expect(nodes.map(({ state }) => state)).toEqual(nodes.map(() => 'synced'))
@@ -71,7 +61,8 @@ test('who can publish can block keys and lift blocks, and raise totals, of a pol
   for (let i = 0; i < 10; i++) node?.check('first')
   await expect.poll(() => policyOf(namespace)).not.toBe('')
   const policy = (await policyOf(namespace)).replaceAll('%3a', ':')
-  const say = (type: string, key: string, content: string) => admin.publish(`${namespace}:1:0`, `${type}\nx\n${policy}\n${key}\n${content}`)
+  const say = (type: string, key: string, content: string) =>
+    here.admin.publish(`${namespace}:1:0`, `${type}\nx\n${policy}\n${key}\n${content}`)
   await say('b', 'blocked', '60000')
   await expect.poll(() => node?.check('blocked').allowed).toBe(false)
   await say('b', 'blocked', '0')
@@ -91,7 +82,7 @@ test('a flood of announcements fills no more than the table of keys, and what th
   const policy = (await policyOf(namespace)).replaceAll('%3a', ':')
   for (let i = 0; i < 20; i++) {
     const news = Array.from({ length: 400 }, (_, j) => `key ${i} ${j}\n60000`.replaceAll(' ', '%20'))
-    await admin.publish(`${namespace}:1:0`, `b\nx\n${policy}\n${news.join('\n')}`)
+    await here.admin.publish(`${namespace}:1:0`, `b\nx\n${policy}\n${news.join('\n')}`)
   }
   await expect.poll(() => snapshot(node as NonNullable<typeof node>).policies[0]?.keys).toBe(50)
   expect(node?.check('first').allowed).toBe(false)
@@ -101,8 +92,8 @@ test('a flood of announcements fills no more than the table of keys, and what th
 test('nodes that are made up make exchanges more frequent, not limits smaller', async () => {
   const namespace = freshNamespace()
   const [node] = await start(namespace, 1)
-  const [registry = ''] = await admin.keys(`${namespace}:*:nodes`)
-  await admin.zadd(registry, ...Array.from({ length: 500 }, (_, i) => [Date.now() + 60_000, `ghost-${i}`]).flat())
+  const [registry = ''] = await here.admin.keys(`${namespace}:*:nodes`)
+  await here.admin.zadd(registry, ...Array.from({ length: 500 }, (_, i) => [Date.now() + 60_000, `ghost-${i}`]).flat())
   await expect.poll(() => snapshot(node as NonNullable<typeof node>).nodes, { timeout: 10_000 }).toBe(501)
   let admitted = 0
   for (let i = 0; i < 2 * LIMIT; i++) if (node?.check('key').allowed) admitted++

@@ -18,7 +18,7 @@ class IntervalCounter {
 }
 
 function limiter(counter: IntervalCounter, { clock, policy, place }: NodeContext): SimulatedNode {
-  const decide = (cost: number, count: boolean) => counter.decide(clock.now(), Number(policy.interval), policy.limit, cost, count)
+  const decide = (cost: number, count: boolean) => counter.decide(clock.now(), Number(policy.interval), Number(policy.limit), cost, count)
   return {
     nodeId: `node-${place}`,
     check: (_key, cost = 1) => decide(cost, true),

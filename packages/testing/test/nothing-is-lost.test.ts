@@ -82,9 +82,9 @@ async function closed(
   return { admitted: result.admitted, stored: storedOf(result, store) }
 }
 
-/** What the store has of the first interval, whole or bucket by bucket. */
+/** What the store has of the first interval, whole or part by part. */
 function storedOf({ policy }: SimulationResult, store: SimulatedStore | undefined): number {
-  const width = INTERVAL / (policy.algorithm.buckets ?? 1)
+  const width = store?.widthOf(policy.id) ?? INTERVAL
   const first = Math.round((Math.ceil(1_000_800_000 / INTERVAL) * INTERVAL) / width)
   let sum = 0
   for (let index = 0; index < INTERVAL / width; index++) sum += store?.total(policy.id, 'key', (first + index) as Ordinal) ?? 0

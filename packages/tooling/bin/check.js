@@ -1,4 +1,4 @@
-// Everything about the code but its tests: lint, types, boundaries, packaging, manifests, links. Arguments name single steps: `pnpm check lint types`.
+// Everything about the code but its tests: lint, types, boundaries, packaging, manifests, links, the site. Arguments name single steps: `pnpm check lint types`.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -64,6 +64,7 @@ const steps = {
   sherif: () => script('sherif'),
   links: () => script('links'),
   size: () => script('size'),
+  site: () => script('site:check'),
 }
 
 const wanted = process.argv.slice(2)

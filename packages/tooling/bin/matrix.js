@@ -2,6 +2,7 @@
 // Each Node.js comes from the npm package `node`, so nothing has to be installed first.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { ensureEtcdServer } from '../src/etcd-server.js'
 import { ensureRedisServer } from '../src/redis-server.js'
 import { mustRun, run } from '../src/run.js'
 import { ROOT } from '../src/workspace.js'
@@ -18,6 +19,8 @@ if (missing !== undefined) {
   console.error(missing)
   process.exit(1)
 }
+const skipped = await ensureEtcdServer()
+if (skipped !== undefined) console.warn(skipped)
 
 const logs = join(ROOT, 'node_modules', '.weir-matrix')
 mkdirSync(logs, { recursive: true })

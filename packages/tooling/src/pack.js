@@ -13,7 +13,9 @@ import { publicPackages, ROOT } from './workspace.js'
 export async function packPublicPackages(destination) {
   mkdirSync(destination, { recursive: true })
   const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' }
-  await pnpm(['exec', 'turbo', 'run', 'build'], { cwd: ROOT, env })
+  // Nothing but these, and what they need: what others have built may be in use.
+  const filters = publicPackages().map(({ manifest }) => `--filter=${manifest.name}`)
+  await pnpm(['exec', 'turbo', 'run', 'build', ...filters], { cwd: ROOT, env })
   return Promise.all(
     publicPackages().map(async (found) => {
       const report = JSON.parse(await pnpm(['pack', '--json', '--pack-destination', destination], { cwd: found.directory }))

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { guard } from './guard.ts'
 import { findRedisServer } from './redis-server.js'
 
 /** How long a server, a failover or a Cluster may take until it answers as expected, milliseconds. */
@@ -31,33 +32,34 @@ export async function until(condition: () => Promise<boolean> | boolean, what: s
   }
 }
 
-/** A port of the loopback interface that nobody listens to, never the default one of Redis. */
+// Below the ports of outgoing connections (from 32,768 on, on most systems): one of those may be gone before a server listens to it, or
+// while the server is restarted. The bus of a Cluster listens 10,000 above.
+const FIRST_PORT = 10_000
+const PORTS = 10_000
+const BUS = 10_000
+const given = new Set<number>()
+
+/** A port of the loopback interface that nobody listens to, nor to that of its bus, and that this process was not given before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const address = server.address()
-    server.close()
-    await once(server, 'close')
-    // The bus of a Cluster listens 10,000 above; 6379 may be somebody's own Redis.
-    if (typeof address === 'object' && address !== null && address.port < 55_000 && address.port !== 6379) return address.port
-    if (typeof address === 'object' && address !== null && address.port >= 55_000) return await lowPort()
+    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    if (given.has(port)) continue
+    given.add(port)
+    if (given.size === PORTS) given.clear()
+    if ((await isFree(port)) && (await isFree(port + BUS))) return port
   }
 }
 
-async function lowPort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 30_000)
-    const server = createServer()
-    const free = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!free) continue
-    server.close()
-    await once(server, 'close')
-    return port
-  }
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer()
+  const free = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (!free) return false
+  server.close()
+  await once(server, 'close')
+  return true
 }
 
 export interface RedisServerOptions {
@@ -179,25 +181,6 @@ export class RedisServer {
     rmSync(this.directory, { recursive: true, force: true })
     directories.delete(this.directory)
   }
-}
-
-/**
- * Ends a server also when this process is killed and its `exit` handlers do not run: a shell waits for the end of its
- * standard input, which comes when this process is gone, however that happened.
- */
-function guard(server: ChildProcess, directory: string): void {
-  if (server.pid === undefined) return
-  const shell = spawn('sh', ['-c', 'read _; kill -9 "$1"; rm -rf "$2"', 'guard', String(server.pid), directory], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    // Ctrl-C goes to the whole group; the guard is needed after it.
-    detached: true,
-  })
-  shell.on('error', () => {})
-  shell.unref()
-  const input = shell.stdin as (typeof shell.stdin & { unref?(): void }) | null
-  input?.on('error', () => {})
-  input?.unref?.()
-  server.once('exit', () => shell.kill('SIGKILL'))
 }
 
 /** The redis-cli beside the redis-server that is used, or else the one on PATH. */

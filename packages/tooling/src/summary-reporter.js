@@ -1,13 +1,36 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 
 /**
  * @import { Reporter } from 'vitest/reporters'
  * @import { TestModule, Vitest } from 'vitest/node'
  */
 
-/** Where a package's run leaves its counts for the root `test` script. */
-export const SUMMARY_FILE = '.vitest-summary.json'
+/**
+ * Where a package's run leaves its counts for the root `test` script.
+ *
+ * @param {string} script of its manifest: `test`, or `test:` and the name of a further suite
+ */
+export function summaryFile(script) {
+  return `.vitest-${script.replace(':', '-')}.json`
+}
+
+/**
+ * @typedef {{ file?: string, text: string }} Failure `file` within the package, if it is known
+ * @typedef {{ passed: number, failed: number, skipped: number, failures: Failure[] }} Summary
+ */
+
+/** Characters of an error that are told again at the end. */
+const LONGEST_ERROR = 2_000
+
+/**
+ * @param {unknown} error
+ * @returns {string}
+ */
+function told(error) {
+  const { stack, message = String(error), diff = '' } = /** @type {{ stack?: string, message?: string, diff?: string }} */ (error ?? {})
+  return [stack?.includes(message) === true ? stack : `${message}\n${stack ?? ''}`, diff].join('\n').trim().slice(0, LONGEST_ERROR)
+}
 
 /**
  * Counts what passed and failed. A file that can't be loaded and an error outside any test count as failures too, which vitest's own totals leave out.
@@ -27,17 +50,28 @@ export default class SummaryReporter {
    * @param {ReadonlyArray<unknown>} unhandledErrors
    */
   onTestRunEnd(modules, unhandledErrors) {
-    const summary = { passed: 0, failed: unhandledErrors.length, skipped: 0 }
+    /** @type {Summary} */
+    const summary = { passed: 0, failed: 0, skipped: 0, failures: [] }
+    /** @type {(file: string | undefined, title: string, errors: ReadonlyArray<unknown>) => void} */
+    const fail = (file, title, errors) => {
+      summary.failed++
+      // The whole is in the suite's own output, which is long.
+      const text = `${title}\n${errors.map((error) => told(error)).join('\n')}`
+      summary.failures.push(file === undefined ? { text } : { file, text })
+    }
+    for (const error of unhandledErrors) fail(undefined, 'outside any test', [error])
     for (const module of modules) {
+      const name = relative(this.#directory, module.moduleId)
       for (const test of module.children.allTests()) {
-        const { state } = test.result()
+        const { state, errors } = test.result()
         if (state === 'passed') summary.passed++
         else if (state === 'skipped') summary.skipped++
-        else summary.failed++
+        else fail(name, `${name} > ${test.fullName}`, errors ?? [])
       }
-      summary.failed += module.errors().length
-      for (const suite of module.children.allSuites()) summary.failed += suite.errors().length
+      for (const error of module.errors()) fail(name, name, [error])
+      for (const suite of module.children.allSuites())
+        for (const error of suite.errors()) fail(name, `${name} > ${suite.fullName}`, [error])
     }
-    writeFileSync(join(this.#directory, SUMMARY_FILE), `${JSON.stringify(summary)}\n`)
+    writeFileSync(join(this.#directory, summaryFile(process.env['npm_lifecycle_event'] ?? 'test')), `${JSON.stringify(summary)}\n`)
   }
 }

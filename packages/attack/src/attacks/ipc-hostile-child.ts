@@ -5,8 +5,8 @@ import { HOSTILE, mutated, pathsOf, replaced } from '../harness/mutate.ts'
 import { Random } from '../harness/random.ts'
 import { ruleOf } from '../harness/rule.ts'
 
-/** `parent` serves; `honest` and `hostile` have a store; `stranger` has none. */
-export type Role = 'parent' | 'honest' | 'hostile' | 'stranger'
+/** `parent` serves; `honest` and `hostile` have a store; `outsider` has none. */
+export type Role = 'parent' | 'honest' | 'hostile' | 'outsider'
 export interface Args {
   readonly role: Role
   readonly name: string
@@ -36,7 +36,7 @@ export const ipcHostileChild = attack<Args>({
       )
       if (!victim.up) return
     }
-    const heard = await victim.ask<number>('stranger')
+    const heard = await victim.ask<number>('outsider')
     result('a child without a store hears nothing', heard === 0, `${heard} messages`)
   },
 })
@@ -56,8 +56,8 @@ export async function ipcVictim(given: Given<Args>): Promise<{ answer: (question
       return honest()
     case 'hostile':
       return hostile()
-    case 'stranger':
-      return stranger()
+    case 'outsider':
+      return outsider()
   }
 }
 
@@ -65,7 +65,7 @@ async function parent(given: Given<Args>): Promise<{ answer: (question: never) =
   const { serveIpc } = await import('@weir/core/ipc')
   serveIpc()
   const children = new Map<string, ChildProcess>()
-  for (const role of ['honest', 'hostile', 'stranger'] as const) {
+  for (const role of ['honest', 'hostile', 'outsider'] as const) {
     const child = fork(process.argv[1] as string, [given.args.name, JSON.stringify({ ...given, args: { ...given.args, role } })])
     children.set(role, child)
     await answerOf(child, 0)
@@ -77,7 +77,7 @@ async function parent(given: Given<Args>): Promise<{ answer: (question: never) =
     return answerOf(child, asked)
   }
   const answer = (question: string | { order: string }): Promise<unknown> => {
-    if (question === 'honest' || question === 'stranger') return ask(question, null)
+    if (question === 'honest' || question === 'outsider') return ask(question, null)
     return ask('hostile', question)
   }
   return { answer: answer as never }
@@ -118,7 +118,7 @@ async function honest(): Promise<{ answer: () => unknown }> {
   return { answer }
 }
 
-async function stranger(): Promise<{ answer: () => unknown }> {
+async function outsider(): Promise<{ answer: () => unknown }> {
   let heard = 0
   process.on('message', (message: { asked?: number }) => {
     if (message.asked === undefined) heard++

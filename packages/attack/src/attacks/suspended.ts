@@ -44,13 +44,13 @@ export const suspended = attack<null>({
       hanging.every(({ status }) => status === 200 || status === 429),
       `${took.toFixed(1)} ms each`,
     )
-    result('both are in step again', await synced())
+    result('both are synced again', await synced())
 
     process.kill(nodes[0]?.pid as number, 'SIGSTOP')
     replies = [...replies, ...(await send(1, 100))]
     await pause(short ? 1_500 : 5_000)
     process.kill(nodes[0]?.pid as number, 'SIGCONT')
-    result('both are in step again after one was stopped', await synced())
+    result('both are synced again after one was stopped', await synced())
     await pause(300)
     replies = [...replies, ...(await send(0, 200)), ...(await send(1, 200))]
     const admitted = reached(replies)

@@ -21,7 +21,7 @@ export const fuzzHttp = attack<null>({
       { name: 'routes', limit: 1e9, interval: '1h' },
       { name: 'keys', key: ['ip', header('x-key'), header('cookie')], limit: 1e9, interval: '1h', match: paths('/api/:id', '/*rest') },
     ]
-    const options = { policies, maxKeys: 2_000, skipFailedRequests: true, headers: 'both' }
+    const options = { policies, maxKeys: 2_000, skipFailedRequests: true, headers: ['draft-11', 'legacy'] }
     const { port } = await serve(target as never, { options })
     const answer = (): number => {
       globalThis.gc?.()

@@ -17,11 +17,13 @@ export interface GoalCase {
   /** Run with each seed, all results together in `judge`. */
   readonly scenarios: readonly Scenario[]
   judge(results: readonly SimulationResult[]): readonly Figure[]
+  /** Measures by itself, with each seed: what no scenario is. Of several seeds the worst figures count. */
+  measure?(seed: number): Promise<readonly Figure[]>
 }
 
 /** What Weir promises to keep. */
 export interface Goal {
-  /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones, 'N1' to 'N8' for both, 'B2' to 'B19' for buckets, 'L1' to 'L7' for leases. */
+  /** '1' to '22' for fixed windows, 'S1' to 'S15' for sliding ones, 'N1' to 'N8' for both, 'B2' to 'B20' for buckets, 'L1' to 'L7' for leases. */
   readonly id: string
   readonly title: string
   cases(size: Size): readonly GoalCase[]
@@ -37,6 +39,15 @@ export interface Size {
 
 export function holds({ value, most, least }: Figure): boolean {
   return (most === undefined || value <= most) && (least === undefined || value >= least)
+}
+
+/** Of the same figures, measured several times, the worst ones. */
+export function worst(measured: readonly (readonly Figure[])[]): readonly Figure[] {
+  const [first = []] = measured
+  return first.map((figure, at) => {
+    const values = measured.map((figures) => (figures[at] as Figure).value)
+    return { ...figure, value: figure.most === undefined ? Math.min(...values) : Math.max(...values) }
+  })
 }
 
 export function atMost(name: string, value: number, most: number, unit: Figure['unit'] = '%'): Figure {

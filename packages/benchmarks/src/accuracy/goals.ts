@@ -1,6 +1,7 @@
 import { bucketFaultGoals } from './bucket-faults.ts'
 import { bucketSoftGoals } from './bucket-soft.ts'
 import { bucketSteadyGoals } from './bucket-steady.ts'
+import { bucketWaitingGoals } from './bucket-waiting.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
@@ -14,7 +15,7 @@ import { slidingSteadyGoals } from './sliding-steady.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B19, and of leases, L1 to L7. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B20, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -29,6 +30,7 @@ export const GOALS: readonly Goal[] = [
   ...bucketSteadyGoals,
   ...bucketFaultGoals,
   ...bucketSoftGoals,
+  ...bucketWaitingGoals,
   ...leaseGoals,
 ].sort((one, other) => rank(one.id) - rank(other.id))
 

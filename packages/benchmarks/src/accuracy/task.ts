@@ -1,5 +1,5 @@
 import { type SimulationResult, simulate } from '@weir/testing'
-import type { Goal, Size } from './goal.ts'
+import type { Figure, Goal, Size } from './goal.ts'
 import { GOALS } from './goals.ts'
 
 /** One scenario with one seed. Scenarios hold functions, so other processes are told where to find them. */
@@ -14,6 +14,8 @@ export interface Task {
 export interface TaskResult {
   readonly task: Task
   readonly result?: SimulationResult
+  /** Of a case that measures by itself. */
+  readonly figures?: readonly Figure[]
   readonly error?: string
 }
 
@@ -28,8 +30,8 @@ export function tasksOf(goals: readonly Goal[], seeds: number, size: Size): read
   return goals.flatMap((goal) =>
     goal
       .cases(size)
-      .flatMap(({ scenarios }, index) =>
-        scenarios.flatMap((_, scenario) =>
+      .flatMap(({ scenarios, measure }, index) =>
+        (measure === undefined ? scenarios : [undefined]).flatMap((_, scenario) =>
           Array.from({ length: seeds }, (_none, seed) => ({ goal: goal.id, case: index, scenario, seed: seed + 1, size })),
         ),
       ),
@@ -37,9 +39,11 @@ export function tasksOf(goals: readonly Goal[], seeds: number, size: Size): read
 }
 
 export async function perform(task: Task): Promise<TaskResult> {
-  const scenario = goalOf(task.goal).cases(task.size)[task.case]?.scenarios[task.scenario]
-  if (scenario === undefined) return { task, error: 'There is no such scenario' }
+  const goalCase = goalOf(task.goal).cases(task.size)[task.case]
+  const scenario = goalCase?.scenarios[task.scenario]
   try {
+    if (goalCase?.measure !== undefined) return { task, figures: await goalCase.measure(task.seed) }
+    if (scenario === undefined) return { task, error: 'There is no such scenario' }
     return { task, result: await simulate({ ...scenario, seed: task.seed }) }
   } catch (error) {
     return { task, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }

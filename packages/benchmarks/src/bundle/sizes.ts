@@ -28,25 +28,27 @@ export interface Allowed {
 const KB = 1024
 
 export const ALLOWED: readonly Allowed[] = [
-  { name: 'express', goal: 26 * KB, most: 31.25 * KB },
-  { name: 'fastify', goal: 26 * KB, most: 33 * KB },
-  { name: 'koa', goal: 26 * KB, most: 31.5 * KB },
-  { name: 'express + memoryStore()', most: 56 * KB },
-  { name: 'express + redisStore()', goal: 48 * KB, most: 63.5 * KB },
+  { name: 'express', goal: 26 * KB, most: 35.25 * KB },
+  { name: 'fastify', goal: 26 * KB, most: 38 * KB },
+  { name: 'koa', goal: 26 * KB, most: 35.5 * KB },
+  { name: 'express + memoryStore()', most: 60.25 * KB },
+  { name: 'express + redisStore()', goal: 48 * KB, most: 67.75 * KB },
   { name: 'express + redisStore() + slidingWindow()', over: 'express + redisStore()', most: 2 * KB },
   { name: 'express + redisStore() + slidingCounter()', over: 'express + redisStore()', most: 1 * KB },
-  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 2.5 * KB },
-  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', most: 1.25 * KB },
+  { name: 'express + redisStore() + tokenBucket()', over: 'express + redisStore()', most: 2.75 * KB },
+  { name: 'express + redisStore() + leakyBucket()', over: 'express + redisStore()', most: 1.375 * KB },
   // With what the first policy of that kind loads.
-  { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 6.5 * KB },
-  { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 8.25 * KB },
-  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 5.25 * KB },
+  { name: 'express + redisStore() + slidingWindow(), background', over: 'express + redisStore()', most: 7.5 * KB },
+  { name: 'express + redisStore() + tokenBucket(), background', over: 'express + redisStore()', most: 9.875 * KB },
+  { name: 'express + redisStore(), leases', over: 'express + redisStore()', most: 5.75 * KB },
   { name: 'express + slidingWindow()', over: 'express', most: 1.75 * KB },
   { name: 'express + slidingCounter()', over: 'express', most: 1 * KB },
-  { name: 'express + tokenBucket()', over: 'express', most: 2.5 * KB },
-  { name: 'express + leakyBucket()', over: 'express', most: 1.25 * KB },
+  { name: 'express + tokenBucket()', over: 'express', most: 2.625 * KB },
+  { name: 'express + leakyBucket()', over: 'express', most: 1.3125 * KB },
   { name: 'express + slidingLog()', over: 'express', most: 2 * KB },
   { name: 'express + fixedWindow()', over: 'express', most: 1 * KB },
+  { name: 'express + follow()', over: 'express', most: 12 * KB },
+  { name: 'express + concurrency()', over: 'express', most: 1.5 * KB },
 ]
 
 const EXPRESS = `import { throttle } from '@weir/express'; export { throttle };`
@@ -70,6 +72,8 @@ const ENTRIES: readonly (readonly [name: string, code: string])[] = [
   ['express + tokenBucket()', EXPRESS + core('tokenBucket')],
   ['express + leakyBucket()', EXPRESS + core('leakyBucket')],
   ['express + fixedWindow()', EXPRESS + core('fixedWindow')],
+  ['express + follow()', `${EXPRESS}import { fileRules, follow } from '@weir/core/rules'; export { fileRules, follow };`],
+  ['express + concurrency()', EXPRESS + core('concurrency')],
   ['express + redisStore() + slidingWindow()', EXPRESS + REDIS + core('slidingWindow')],
   ['express + redisStore() + slidingCounter()', EXPRESS + REDIS + core('slidingCounter')],
   ['express + redisStore() + tokenBucket()', EXPRESS + REDIS + core('tokenBucket')],

@@ -29,7 +29,7 @@ type Medians = Readonly<Record<keyof CentralResult, number>>
 
 /** What it takes to have Redis decide about each request: of whom asks, and of Redis. */
 export const central: Bench = async ({ rounds, quick }) => {
-  const [single, many] = quick ? [1000, 10_000] : [5000, 50_000]
+  const [single, many] = quick ? [1000, 10_000] : [20_000, 50_000]
   const names = [...new Set([FLOOR, ...Object.values(ALGORITHMS).flatMap(({ ours, peers }) => [ours, ...peers]), ...ALONE])]
   const results = await inTurn(names, rounds, (contender) => measure(contender, single, many))
   const medians = new Map([...results].map(([name, list]) => [name, mediansOf(list)]))

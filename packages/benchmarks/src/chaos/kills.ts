@@ -9,7 +9,7 @@ import type { Leased } from './leased-node.ts'
 
 const SCRIPT = new URL('./leased-node.ts', import.meta.url)
 /** Sources are run as they are, whatever runs this process: a test runner has other arguments. */
-const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
+export const EXEC_ARGV: readonly string[] = ['--conditions=@weir/source', '--import', import.meta.resolve('tsx')]
 
 export interface KillsOptions {
   readonly seed: number
@@ -76,7 +76,7 @@ export async function killsWithLeases(options: KillsOptions): Promise<KillsResul
 }
 
 /** The first unit was admitted. */
-async function written(file: string): Promise<void> {
+export async function written(file: string): Promise<void> {
   for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
     try {
       if (readFileSync(file, 'utf8') !== '') return

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { killFailuresOf, killsWithLeases } from './kills.ts'
+import { killsWithSlots, slotFailuresOf } from './slot-kills.ts'
 import { failuresOf, soak } from './soak.ts'
 
 function positive(text: string): number {
@@ -13,14 +14,24 @@ const program = new Command('chaos')
   .option('--minutes <number>', 'how long', positive, 10)
   .option('--seed <number>', 'which faults; the same seed gives the same ones', Number, Date.now() % 100_000)
   .option('--leases', 'instead, four processes that take quota ahead, of which one is killed in each interval')
+  .option('--slots', 'instead, four processes whose requests hold slots of the cluster, of which one after another is killed')
   .parse()
-const { minutes, seed, leases } = program.opts<{ minutes: number; seed: number; leases?: true }>()
+const { minutes, seed, leases, slots } = program.opts<{ minutes: number; seed: number; leases?: true; slots?: true }>()
 
 console.log(`seed ${seed}`)
 if (leases) {
   const found = await killsWithLeases({ seed, intervals: Math.ceil(minutes * 30) })
   console.log(`${found.kills} processes killed; admitted in each interval, of ${found.limit}: ${found.admitted.join(' ')}`)
   const wrong = killFailuresOf(found)
+  for (const failure of wrong) console.error(`FAILED: ${failure}`)
+  process.exit(wrong.length > 0 ? 1 : 0)
+}
+if (slots) {
+  const found = await killsWithSlots({ seed, kills: Math.ceil(minutes * 40) })
+  console.log(
+    `${found.kills} processes killed; of ${found.requests} requests ${found.most} were in flight at a time at most, of ${found.limit}`,
+  )
+  const wrong = slotFailuresOf(found)
   for (const failure of wrong) console.error(`FAILED: ${failure}`)
   process.exit(wrong.length > 0 ? 1 : 0)
 }

@@ -7,6 +7,7 @@ import { line, page, trialLine } from './report.ts'
 import { type FaultResult, LEASES, runFault } from './run-fault.ts'
 import type { Stage } from './servers.ts'
 import { openStage, type StageName } from './stage.ts'
+import { CLIENT } from './store-of.ts'
 import { runTrial, TRIALS } from './trials.ts'
 
 const PAGE = fileURLToPath(new URL('../../../../docs/reference/faults.md', import.meta.url))
@@ -19,9 +20,10 @@ const program = new Command('faults')
   .option('--bucket', 'the limited policy is a token bucket; what is admitted too much is its debt')
   .option('--trials', 'instead, cases of the accuracy goals with processes that are busy all the time, beside a simulation of each')
   .option('--leases', "with coordination: 'leases' and degraded: 'closed'")
+  .option('--node-redis', 'nodes reach Redis by the package redis, and not by ioredis')
   .option('--write', 'write docs/reference/faults.md')
   .parse()
-const { only, seed, scale, write, trials, bucket, leases } = program.opts<{
+const { only, seed, scale, write, trials, bucket, leases, nodeRedis } = program.opts<{
   only?: string
   seed: number
   scale: number
@@ -29,7 +31,10 @@ const { only, seed, scale, write, trials, bucket, leases } = program.opts<{
   trials?: true
   bucket?: true
   leases?: true
+  nodeRedis?: true
 }>()
+// Nodes take over the environment.
+if (nodeRedis) process.env[CLIENT] = 'node-redis'
 const wanted = ({ name }: { readonly name: string }): boolean => only === undefined || name.toLowerCase().includes(only.toLowerCase())
 
 if (trials) {
@@ -57,5 +62,5 @@ try {
   await Promise.all(nodes.map((node) => node.kill()))
   await open?.stage.stop()
 }
-if (write && !bucket && !leases) writeFileSync(PAGE, page(results))
+if (write && !bucket && !leases && !nodeRedis) writeFileSync(PAGE, page(results))
 process.exitCode = results.some(({ faulty, lost, doubled }) => faulty.serverErrors + lost + doubled > 0) ? 1 : 0

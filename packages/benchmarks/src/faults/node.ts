@@ -5,7 +5,6 @@ import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { createThrottler, type PolicyOptions, type Throttler, tokenBucket } from '@weir/core'
 import { header } from '@weir/core/http'
 import { snapshot } from '@weir/core/inspect'
-import { redisStore } from '@weir/redis'
 import { appOf } from './apps.ts'
 import {
   type Adapter,
@@ -21,6 +20,7 @@ import {
   type Order,
   type Rule,
 } from './protocol.ts'
+import { storeOf } from './store-of.ts'
 
 /**
  * One node: a service behind one of the adapters, in a process or a worker thread of its own, that does what it is told.
@@ -85,7 +85,7 @@ async function renew(wanted: Rule): Promise<void> {
   if (unresolved !== undefined) hideName(unresolved)
   const made = createThrottler({
     policies: policiesOf(wanted),
-    store: redisStore(target as Parameters<typeof redisStore>[0], { namespace }),
+    store: storeOf(target, namespace),
     closeTimeout,
   })
   made.on('degraded', ({ cause }) => tell({ type: 'state', state: 'degraded', at: monotonic(), cause: String(cause) }))

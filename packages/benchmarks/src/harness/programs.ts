@@ -20,13 +20,18 @@ const NAMES = [
   'redis',
   'scale',
   'central',
+  'etcd',
   'away',
   'snapshot',
   'flood',
   'windows',
   'worst',
   'waiting/cost',
+  'waiting/keys',
+  'waiting/slow',
   'waiting/pace',
+  'stores/cost',
+  'stores/node',
 ] as const
 export type ProgramName = (typeof NAMES)[number]
 
@@ -64,6 +69,8 @@ export interface ProgramOptions {
   readonly under?: readonly string[]
   /** Milliseconds after which it is ended. */
   readonly patience?: number
+  /** Whether it has a channel to this process, as children of `fork` have. */
+  readonly channel?: boolean
 }
 
 /** Options of Node.js with which a program measures the sources instead of what was built, for tests. */
@@ -75,7 +82,8 @@ export async function startProgram(name: ProgramName, input: unknown, options: P
   const args = ['--no-warnings', ...(options.execArgv ?? []), `${PROGRAMS}/${name}.mjs`, JSON.stringify(input)]
   const env = { ...process.env, NODE_ENV: 'production' }
   const [command, ...rest] = [...(options.under ?? []), process.execPath, ...args] as [string, ...string[]]
-  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', options.under === undefined ? 'inherit' : 'pipe'], env })
+  const errors = options.under === undefined ? 'inherit' : 'pipe'
+  const child = spawn(command, rest, { stdio: ['pipe', 'pipe', errors, ...(options.channel ? ['ipc' as const] : [])], env })
   const end = () => child.kill('SIGKILL')
   process.once('exit', end)
   child.once('exit', () => process.off('exit', end))

@@ -11,13 +11,10 @@ const { short } = new Command('pnpm model')
   .parse()
   .opts<{ short: boolean }>()
 
-for (const options of short ? SHORT : LONG) {
-  const { name, nodes, limit, messages, crashes, refunds, intervals } = options
-  console.log(
-    `${name}: limit ${limit}, ${nodes} nodes, ${messages} messages under way, ${crashes} crashes, ${refunds} refunds, ${intervals} intervals`,
-  )
+for (const { name, about, model } of short ? SHORT : LONG) {
+  console.log(`${name}: ${about}`)
   const began = performance.now()
-  const found = search(options, Number.POSITIVE_INFINITY, (states) => console.log(`  ${states} states …`))
+  const found = search(model, Number.POSITIVE_INFINITY, (states) => console.log(`  ${states} states …`))
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   console.log(`  ${found.states} states, ${found.steps} steps between them, ${seconds} s: ${found.fault ?? 'nothing wrong'}`)
   for (const step of found.path) console.log(`    ${step}`)

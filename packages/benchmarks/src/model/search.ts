@@ -1,4 +1,19 @@
-import { faultOf, firstWorld, keyOf, type ModelOptions, type Path, successorsOf, type World } from './world.ts'
+/** How a state came to be. */
+export interface Path {
+  readonly before: Path | undefined
+  readonly step: string
+}
+
+/** What is searched: states, and what may happen in each. */
+export interface Model<World extends { readonly path: Path }> {
+  readonly first: World
+  /** All that may happen next. */
+  successors(world: World): readonly World[]
+  /** What is wrong with a state; undefined when nothing is. */
+  fault(world: World): string | undefined
+  /** A state as text, the same for states of which the same can come. */
+  key(world: World): string
+}
 
 /** What a search has found. */
 export interface Found {
@@ -18,20 +33,24 @@ export interface Found {
  *
  * @param most - states after which it ends
  */
-export function search(options: ModelOptions, most: number = Number.POSITIVE_INFINITY, told: (states: number) => void = () => {}): Found {
+export function search<World extends { readonly path: Path }>(
+  model: Model<World>,
+  most: number = Number.POSITIVE_INFINITY,
+  told: (states: number) => void = () => {},
+): Found {
   const seen = new Seen()
-  const first = firstWorld(options)
-  seen.add(keyOf(first, options.ticks))
+  const { first } = model
+  seen.add(model.key(first))
   let open: World[] = [first]
   let steps = 0
   // In breadth: what is found first has the shortest path.
   while (open.length > 0) {
     const later: World[] = []
     for (const world of open) {
-      for (const next of successorsOf(world, options)) {
+      for (const next of model.successors(world)) {
         steps++
-        if (!seen.add(keyOf(next, options.ticks))) continue
-        const fault = faultOf(next, options)
+        if (!seen.add(model.key(next))) continue
+        const fault = model.fault(next)
         if (fault !== undefined) return { states: seen.size, steps, whole: false, fault, path: pathOf(next.path) }
         if (seen.size >= most) return { states: seen.size, steps, whole: false, fault: undefined, path: [] }
         if (seen.size % 1_000_000 === 0) told(seen.size)

@@ -1,33 +1,67 @@
-import type { ModelOptions } from './world.ts'
+import type { Model, Path } from './search.ts'
+import { type SlotOptions, slotModel } from './slots.ts'
+import { leaseModel, type ModelOptions } from './world.ts'
 
 /** One search: what it is about, and how much may happen in it. */
-export interface Search extends ModelOptions {
+export interface Search {
   readonly name: string
+  /** The numbers of its model, for people. */
+  readonly about: string
+  readonly model: Model<{ readonly path: Path }>
+}
+
+function quota(name: string, options: ModelOptions): Search {
+  return search(name, options, leaseModel(options))
+}
+
+function slots(name: string, options: SlotOptions): Search {
+  return search(`slots: ${name}`, options, slotModel(options))
+}
+
+function search<World extends { readonly path: Path }>(name: string, options: object, model: Model<World>): Search {
+  const about = Object.entries(options).map(([what, count]) => `${what} ${count}`)
+  return { name, about: about.join(', '), model: model as unknown as Search['model'] }
 }
 
 const STILL = { crashes: 0, refunds: 0, intervals: 1, ticks: 3 } as const
+const HELD = { crashes: 0, lifetime: 2 } as const
 
 /** Seconds each: in the tests, and for mutations. */
 export const SHORT: readonly Search[] = [
-  { ...STILL, name: 'two nodes', nodes: 2, limit: 2, messages: 2, refunds: 1 },
-  { ...STILL, name: 'a crash', nodes: 2, limit: 2, messages: 2, crashes: 1 },
-  { ...STILL, name: 'a change of the interval', nodes: 1, limit: 1, messages: 2, intervals: 2, ticks: 2 },
+  quota('two nodes', { ...STILL, nodes: 2, limit: 2, messages: 2, refunds: 1 }),
+  quota('a crash', { ...STILL, nodes: 2, limit: 2, messages: 2, crashes: 1 }),
+  quota('a change of the interval', { ...STILL, nodes: 1, limit: 1, messages: 2, intervals: 2, ticks: 2 }),
+  slots('two nodes', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 2, moments: 1 }),
+  slots('silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3, lifetime: 1 }),
+  slots('silence of a busy node', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 4 }),
+  slots('a crash', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 3, crashes: 1 }),
 ]
 
 /** Millions of states. */
 export const LONG: readonly Search[] = [
-  { ...STILL, name: 'three nodes', nodes: 3, limit: 4, messages: 3 },
-  { ...STILL, name: 'three nodes, a crash', nodes: 3, limit: 4, messages: 2, crashes: 1 },
-  { ...STILL, name: 'two nodes, crashes and refunds', nodes: 2, limit: 3, messages: 3, crashes: 1, refunds: 1 },
-  { ...STILL, name: 'two nodes, a change of the interval', nodes: 2, limit: 1, messages: 2, intervals: 2, ticks: 2 },
-  {
+  quota('three nodes', { ...STILL, nodes: 3, limit: 4, messages: 3 }),
+  quota('three nodes, a crash', { ...STILL, nodes: 3, limit: 4, messages: 2, crashes: 1 }),
+  quota('two nodes, crashes and refunds', { ...STILL, nodes: 2, limit: 3, messages: 3, crashes: 1, refunds: 1 }),
+  quota('two nodes, a change of the interval', { ...STILL, nodes: 2, limit: 1, messages: 2, intervals: 2, ticks: 2 }),
+  quota('two nodes, a change of the interval and a crash', {
     ...STILL,
-    name: 'two nodes, a change of the interval and a crash',
     nodes: 2,
     limit: 2,
     messages: 1,
     crashes: 1,
     intervals: 2,
     ticks: 2,
-  },
+  }),
+  quota('three nodes, a change of the interval', { ...STILL, nodes: 3, limit: 2, messages: 1, intervals: 2, ticks: 2 }),
+  quota('three nodes, a change of the interval and a crash', {
+    ...STILL,
+    nodes: 3,
+    limit: 1,
+    messages: 1,
+    crashes: 1,
+    intervals: 2,
+    ticks: 2,
+  }),
+  slots('three nodes', { ...HELD, nodes: 3, limit: 2, messages: 1, starts: 2, moments: 1 }),
+  slots('a longer silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3 }),
 ]

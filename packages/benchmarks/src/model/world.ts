@@ -13,6 +13,7 @@ import {
   takeLease,
 } from '@weir/core/leases'
 import { type LeaseAsk, type LeaseReply, type Ordinal, ordinalAt } from '@weir/core/sync'
+import type { Model, Path } from './search.ts'
 
 /** What is searched: everything that may happen to so many nodes, with so many messages under way at once. */
 export interface ModelOptions {
@@ -28,6 +29,16 @@ export interface ModelOptions {
   readonly intervals: number
   /** Moments in an interval; the last one is its last span. */
   readonly ticks: number
+}
+
+/** Quota of intervals, taken ahead. */
+export function leaseModel(options: ModelOptions): Model<World> {
+  return {
+    first: firstWorld(options),
+    successors: (world) => successorsOf(world, options),
+    fault: (world) => faultOf(world, options),
+    key: (world) => keyOf(world, options.ticks),
+  }
 }
 
 /** Nodes' clocks show anything: the store's time is never compared with them. They run a little fast, so that moments which the allowance for that moves are the same ones. */
@@ -71,13 +82,7 @@ export interface World {
   readonly path: Path
 }
 
-/** How a state came to be. */
-export interface Path {
-  readonly before: Path | undefined
-  readonly step: string
-}
-
-export function firstWorld({ nodes, limit, crashes, refunds, intervals }: ModelOptions): World {
+function firstWorld({ nodes, limit, crashes, refunds, intervals }: ModelOptions): World {
   const world: World = {
     parties: [],
     records: Array.from({ length: intervals }, newLeaseRecord),
@@ -127,7 +132,7 @@ const WISHES = [
 ] as const
 
 /** All that may happen next. */
-export function successorsOf(world: World, options: ModelOptions): World[] {
+function successorsOf(world: World, options: ModelOptions): World[] {
   const next: World[] = []
   const { limit, messages, intervals, ticks } = options
   const underWay = world.parties.reduce((sum, { asks, answers }) => sum + asks.length + answers.length, 0)
@@ -242,7 +247,7 @@ function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): 
 }
 
 /** What is wrong with a state; undefined when nothing is. */
-export function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): string | undefined {
+function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): string | undefined {
   if (world.outside) return 'a unit was admitted outside of its interval'
   for (const [ordinal, record] of world.records.entries()) {
     let used = world.spent[ordinal] as number
@@ -301,13 +306,13 @@ function lostUnits(world: World, ordinal: number, limit: number, ticks: number):
  * A state as text, the same for states of which the same can come: nodes are interchangeable, what only ever grows is counted from
  * where all have got to, and of messages stands what they can still change.
  */
-export function keyOf(world: World, ticks: number): string {
+function keyOf(world: World, ticks: number): string {
   const { time, crashes, refunds, records, spent } = world
   const parties = world.parties.map((party) => partKey(party, world, ticks)).sort()
   return `${time},${crashes},${refunds},${spent},${records.map(({ tail, quietUntil }) => `${tail ? 1 : 0}${quietUntil}`)}|${parties.join('|')}`
 }
 
-const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0 }
+const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY }
 
 function partKey({ id, leases, asks, answers }: Party, { records, time }: World, ticks: number): string {
   const clock = time * PACE + OFFSET

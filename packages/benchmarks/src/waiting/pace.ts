@@ -1,42 +1,76 @@
-import { type Coordination, createThrottler } from '@weir/core'
-import { redisStore } from '@weir/redis'
+import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'
+import { TOGETHER, type TogetherName } from './contenders.ts'
+import { poissonArrivals } from './virtual.ts'
+
+/** What a process asks for. */
+export type Demand =
+  /** Somebody waits at any time, for so many milliseconds. */
+  | { readonly kind: 'always'; readonly during: number }
+  /** So many at once. */
+  | { readonly kind: 'flood'; readonly requests: number }
+  /** So many a second at random, for so many seconds. */
+  | { readonly kind: 'random'; readonly rate: number; readonly seconds: number; readonly seed: number }
 
 /** One of several processes that call somebody who allows `limit` requests a second. */
 export interface PaceInput {
+  readonly contender: TogetherName
   readonly port: number
-  readonly coordination: Coordination
   readonly limit: number
-  /** When all begin, by the wall clock, and for how many milliseconds they go on. */
+  /** When all begin, by the wall clock. */
   readonly from: number
-  readonly during: number
+  readonly demand: Demand
 }
 
 export interface PaceResult {
   /** When requests went, by the wall clock. */
   readonly times: readonly number[]
+  /** Commands that were sent to Redis from the beginning until the last of them. */
+  readonly commands: number
 }
 
 /** Requests of one process that wait at any time. */
 const WAITING = 4
 
-const { port, coordination, limit, from, during } = input<PaceInput>()
-const throttler = createThrottler({
-  store: redisStore({ host: '127.0.0.1', port }),
-  // Never more than the limit, also while a process starts that can't keep up with the others.
-  policies: [{ limit, interval: '1s', coordination, degraded: coordination === 'background' ? 'share' : 'closed' }],
-})
-throttler.start()
+const { contender, port, limit, from, demand } = input<PaceInput>()
+let commands = 0
+const { sendCommand } = Redis.prototype
+Redis.prototype.sendCommand = function (...args) {
+  commands++
+  return sendCommand.apply(this, args)
+}
+// RESP2: one of the peers does not know of the other.
+const redis = new Redis({ host: '127.0.0.1', port, protocol: 2 })
+const wait: () => Promise<unknown> = TOGETHER[contender](redis, limit)
 const times: number[] = []
-const until = from + during
 await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
-await Promise.all(
-  Array.from({ length: WAITING }, async () => {
-    while (Date.now() < until) {
-      const decision = await throttler.acquire('api', { timeout: '20s', refusal: 'return' })
-      if (decision.allowed) times.push(Date.now())
-    }
-  }),
-)
-report({ times: times.filter((time) => time < until) } satisfies PaceResult)
+commands = 0
+await (demand.kind === 'always' ? always(from + demand.during) : demand.kind === 'flood' ? flood(demand.requests) : random(demand))
+report({ times, commands } satisfies PaceResult)
 process.exit(0)
+
+async function always(until: number): Promise<void> {
+  const over = new Promise((resolve) => setTimeout(resolve, until - Date.now()))
+  const loop = async (): Promise<void> => {
+    while (Date.now() < until) await one(until)
+  }
+  await Promise.race([over, Promise.all(Array.from({ length: WAITING }, loop))])
+}
+
+async function flood(requests: number): Promise<void> {
+  await Promise.all(Array.from({ length: requests }, () => one()))
+}
+
+async function random({ rate, seconds, seed }: Extract<Demand, { kind: 'random' }>): Promise<void> {
+  const all = poissonArrivals(rate, seconds, [1], seed).map(async ({ at }) => {
+    await new Promise((resolve) => setTimeout(resolve, from + at - Date.now()))
+    await one()
+  })
+  await Promise.all(all)
+}
+
+async function one(until = Number.POSITIVE_INFINITY): Promise<void> {
+  await wait()
+  const now = Date.now()
+  if (now < until) times.push(now)
+}

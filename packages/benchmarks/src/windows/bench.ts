@@ -26,6 +26,12 @@ export const windows: Bench = async ({ rounds }) => {
     row('fixed window, something to send', 'fixed'),
     row('sliding window, 30 of 30 buckets in use, something to send', 'sliding'),
     row('the same, only asking', 'asking'),
+    row('token bucket, twelve nodes, something to send', 'bucket'),
   ]
-  return [{ title: 'What an exchange takes Redis, 500 keys in a batch, 3 nodes', rows }]
+  const bytes = median(results.map(({ bucketBytes }) => bucketBytes))
+  const goals = [
+    { what: 'token bucket: Redis CPU for each key, µs', value: median(results.map(({ bucket }) => bucket)), most: 40 },
+    { what: 'token bucket: bytes of a key in Redis', value: bytes, most: 700 },
+  ]
+  return [{ title: 'What an exchange takes Redis, 500 keys in a batch, 3 nodes', rows, goals }]
 }

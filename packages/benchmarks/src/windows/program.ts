@@ -19,6 +19,10 @@ export interface WindowsResult {
   readonly sliding: number
   /** The same without: only asking. */
   readonly asking: number
+  /** A key of a token bucket to which twelve nodes have brought units all the time, each bringing those of two moments. */
+  readonly bucket: number
+  /** Bytes of such a key in Redis. */
+  readonly bucketBytes: number
 }
 
 const { port, keys } = input<WindowsInput>()
@@ -88,6 +92,37 @@ const fixed = await per((connection, round) => exchange(connection, entries(fixe
 const sliding = await per((connection, round) => exchange(connection, entries(slidingPolicy, cell(now, round))))
 const asking = await per((connection) => exchange(connection, entries(slidingPolicy, cell(now, 0))))
 
-const result: WindowsResult = { plain, fixed, sliding, asking }
+// 1000 units per 10 s, told of in thousandths. It is half full, and as much comes as runs out: then a node tells its units as of an
+// eighth of the time, so that it has some ten counts in the store, of which the last one grows.
+const BUCKET_NODES = 12
+const bucketPolicy: StorePolicy = { id: 'bucket', width: 10, cells: 1000, limit: 1000, hot: 1e6, ttl: 20_000, drain: 1 }
+const EIGHTH = bucketPolicy.cells / 8
+const many = Array.from({ length: BUCKET_NODES }, (_, i) => {
+  return store.open({ id: (0xabcdef0123456780n + BigInt(i)).toString(16), clock: systemClock, announced: () => {} })
+})
+const cellNow = (): number => Math.floor(Date.now() / bucketPolicy.width)
+const begun = cellNow()
+/** Each node brings what it has admitted since the last time. */
+async function bring(): Promise<void> {
+  for (const [i, connection] of many.entries()) {
+    const part = Math.floor(i * (EIGHTH / BUCKET_NODES))
+    const now = cellNow()
+    const ordinal = now - ((now - begun + part) % EIGHTH)
+    const taken = Math.round((now - ordinal + 27) / BUCKET_NODES)
+    await exchange(connection, entries(bucketPolicy, [{ ordinal: ordinal as Ordinal, taken, given: 0 }]))
+  }
+}
+await new Promise((resolve) => setTimeout(resolve, 500))
+await exchange(many[0] as StoreConnection, entries(bucketPolicy, [{ ordinal: cellNow() as Ordinal, taken: 500, given: 0 }]))
+for (const end = Date.now() + 12_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 400))) await bring()
+const bucket =
+  (await measure(ROUNDS, async () => {
+    await bring()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+  })) / BUCKET_NODES
+const [, names] = (await admin.scan(0, 'MATCH', '*bucket*user:7*', 'COUNT', 1_000_000)) as [string, string[]]
+const bucketBytes = Number(await admin.memory('USAGE', names[0] as string))
+
+const result: WindowsResult = { plain, fixed, sliding, asking, bucket, bucketBytes }
 report(result)
 process.exit(0)

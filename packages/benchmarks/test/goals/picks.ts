@@ -60,7 +60,7 @@ export const SLIDING_STEADY: readonly Pick[] = [
   { goal: 'S11', cases: /x0\.9, 12 nodes, 100 per/, intervals: 16, seed: 5 },
   { goal: 'S11', cases: /x100, (12|50) nodes, 1000 per/, intervals: 6 },
   { goal: 'S12', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
-  { goal: 'S12', cases: LARGE, intervals: 1 },
+  { goal: 'S12', cases: LARGE, intervals: 3 },
   { goal: 'S13', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
 ]
 
@@ -92,8 +92,8 @@ export const HARDEST: readonly Pick[] = [
 export const BOTH: readonly Pick[] = [
   { goal: 'N1', intervals: 30 },
   { goal: 'N2', intervals: 20 },
-  // Honest bursts are refused too often yet.
   { goal: 'N4', cases: /zipf/, intervals: 10 },
+  { goal: 'N4', cases: /requests/, intervals: 40 },
   { goal: 'N10', intervals: 12 },
   { goal: 'N5', cases: /^(1|5|100) per 10 s, (3|12) nodes/, intervals: 6 },
   { goal: 'N3', cases: /^fixed/, intervals: 2 },
@@ -124,7 +124,7 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B10', cases: NO_FLOOD_OF_LARGE, intervals: 8 },
   { goal: 'B11', cases: /x(2|100), 1000 per 10 s/, intervals: 13 },
   { goal: 'B11', cases: /zipf, 1000 per 10 s/, intervals: 13 },
-  { goal: 'B12', cases: /of (50|250) ms/, intervals: 30 },
+  { goal: 'B12', cases: /of (50|250) ms|three of/, intervals: 30 },
   { goal: 'B13', cases: /1000 per 10 s/, intervals: 4 },
   { goal: 'B14', intervals: 6 },
   { goal: 'B15', intervals: 8 },
@@ -132,4 +132,5 @@ export const BUCKETS: readonly Pick[] = [
   { goal: 'B17', intervals: 14 },
   { goal: 'B18', cases: /x2, a round trip of (1|250) ms|x100, 100 per/, intervals: 8 },
   { goal: 'B19', intervals: 4 },
+  { goal: 'B20', cases: /3 nodes, 20 ms|(flood|x2).*12 nodes, 1 ms/, intervals: 10 },
 ]

@@ -1,10 +1,13 @@
 import type { Mutation } from './mutant.ts'
 
+const TELLING = 'algorithms/bucket/telling.ts'
 const METER = 'algorithms/bucket/background.ts'
 const PACE = 'algorithms/bucket/pace.ts'
 const ALONE = 'algorithms/bucket/alone.ts'
 const OWN = 'algorithms/bucket/own-cells.ts'
 const SOFT = 'algorithms/bucket/soft-drop.ts'
+const PLACES = 'algorithms/bucket/places.ts'
+const BOOKINGS = 'algorithms/bucket/bookings.ts'
 const HUB = 'hub/bucket-counts.ts'
 
 /** The rules of buckets in a cluster, each switched off or got wrong. */
@@ -46,7 +49,7 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'nothing is sent early',
-    file: METER,
+    file: TELLING,
     find: 'if (unsent + cost >= due || key.hello)',
     replace: 'if (key.hello)',
     check: 'bucket: twice the limit',
@@ -60,12 +63,12 @@ export const BUCKETS: readonly Mutation[] = [
   },
   {
     name: 'what is held back is sent at each end of a span',
-    file: METER,
+    file: TELLING,
     find: 'OLD * span * width) return true',
     replace: '0) return true',
     also: {
-      file: METER,
-      find: 'return unsent * this.exchange.nodes < LEAST_PART * most && this.#levels.at(slot, now) < most / 4',
+      file: TELLING,
+      find: 'return unsent * nodes < LEAST_PART * most && this.#records.levels.at(slot, now) < most / 4',
       replace: 'return unsent === 0 || most < 0 || soon && since < 0 && width + interval + spans < 0',
     },
     check: 'bucket: operations of a quiet key',
@@ -113,6 +116,27 @@ export const BUCKETS: readonly Mutation[] = [
     find: 'bucket.floor = { ordinal, level }',
     replace: 'groupAt(bucket, running, policy).taken += level',
     check: 'bucket: lost data',
+  },
+  {
+    name: 'waiting: a place is the next one after the own ones',
+    file: BOOKINGS,
+    find: '(cell.level - places.asked - ',
+    replace: '(0 * cell.level + this.#records.most(slot) - ',
+    check: 'bucket: a flood that waits',
+  },
+  {
+    name: 'waiting: what is asked for is not counted ahead',
+    file: BOOKINGS,
+    find: 'key.cells.add(this.#meter.ordinal, units, level,',
+    replace: 'key.cells.add(this.#meter.ordinal, 0, level,',
+    check: 'bucket: a flood that waits',
+  },
+  {
+    name: 'waiting: a node asks for all that waits with it',
+    file: PLACES,
+    find: 'const PART = 1 / 8',
+    replace: 'const PART = 1',
+    check: 'bucket: a flood that waits',
   },
   {
     name: 'soft: what others admit meanwhile is not expected',

@@ -21,7 +21,8 @@ function goal(id: string, name: string, intervals: number, seed = 1, most = Numb
     if (one === undefined) throw new Error(`Goal ${id} has no case ${name}`)
     const results = []
     for (const scenario of one.scenarios.slice(0, most)) results.push(await simulate({ ...scenario, seed }))
-    return linesOf(goal, one, one.judge(results))
+    const figures = one.measure === undefined ? one.judge(results) : await one.measure(seed)
+    return linesOf(goal, one, figures)
       .filter((line) => !line.holds)
       .map((line) => format(line).replace(/ +/g, ' '))
   }
@@ -81,13 +82,17 @@ const VOLLEYS = 'bursts of 200 every 0.03333333333333333 intervals, phase 0.0326
 
 /** All that may happen to leases in one of the short searches. */
 function leases(name: string): () => Promise<readonly string[]> {
-  return () => Promise.resolve(SHORT.filter((options) => options.name === name).flatMap((options) => search(options).fault ?? []))
+  return () => Promise.resolve(SHORT.filter((options) => options.name === name).flatMap((options) => search(options.model).fault ?? []))
 }
 
 export const checks = {
   'resets hold': resetsHold,
   'leases: two nodes': leases('two nodes'),
   'leases: a change of the interval': leases('a change of the interval'),
+  'slots: two nodes': leases('slots: two nodes'),
+  'slots: silence': leases('slots: silence'),
+  'slots: silence of a busy node': leases('slots: silence of a busy node'),
+  'slots: a crash': leases('slots: a crash'),
   'falsely refused': goal('2', 'zipf', 1),
   'a little over the limit, 100': goal('3', 'x1.1, uniform, 100 per 60 s', 20),
   flood: goal('5', 'x100, uniform, 1000 per 10 s', 8, 3),
@@ -111,7 +116,7 @@ export const checks = {
   'sliding: flood': goal('S5', 'x100, uniform, 1000 per 10 s', 6),
   'sliding: a little over': goal('S4', 'x1.1, uniform, 100 per 60 s', 20),
   'sliding: twice the limit': goal('S4', 'x2, uniform, 100 per 60 s', 20),
-  'sliding: tuned': goal('S8', 'square wave x0 to x100, period 1, duty 0.03333333333333333, phase 0, 1000 per 10 s', 6),
+  'sliding: honest bursts': goal('N4', '90 requests within a second, once a minute, 100 per 60 s', 40),
   'sliding: volleys': goal('S8', VOLLEYS, 6),
   'sliding: flood on an idle key': goal('S7', 'x100, straddling, zipf 1, 1000 per 10 s', 8),
   'sliding: room, zipf': goal('S1', 'zipf', 2),
@@ -134,6 +139,7 @@ export const checks = {
   'bucket: operations below a small burst': goal('B13', 'x0.9, 1000 per 10 s', 6),
   'bucket: lost answers': goal('B16', 'a tenth of the exchanges lost, x2, 1000 per 10 s', 10),
   'bucket: lost data': neverTooMuch('data lost'),
+  'bucket: a flood that waits': goal('B20', 'a flood of 600, 12 nodes, 1 ms', 4),
   'bucket, soft: far away': goal('B18', 'x2, a round trip of 250 ms, 1000 per 10 s', 8),
 } as const
 

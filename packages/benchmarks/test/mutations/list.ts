@@ -114,7 +114,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '8: shares of an outage go on in an interval that began with the store',
     file: 'algorithms/fixed-window/background.ts',
-    find: 'if (active !== undefined && exchange.foundAt < meter.rollAt - policy.interval + TOGETHER) active.capped = false',
+    find: 'if (active !== undefined && exchange.foundAt < meter.begunAt + TOGETHER) active.capped = false',
     replace: '',
     check: 'the store is back, x100',
   },
@@ -214,11 +214,11 @@ export const SLIDING: readonly Mutation[] = [
     check: 'sliding: room',
   },
   {
-    name: 'the oldest bucket is released linearly',
-    file: 'algorithms/sliding-window/cells.ts',
-    find: 'const EARLY_RELEASE = 0.02',
-    replace: 'const EARLY_RELEASE = 1',
-    check: 'sliding: tuned',
+    name: 'units leave with their whole bucket',
+    file: 'algorithms/sliding-window/parts.ts',
+    find: 'const MOST_PARTS = 32',
+    replace: 'const MOST_PARTS = 1',
+    check: 'sliding: honest bursts',
   },
   {
     name: 'a key does not close when it reaches its limit',

@@ -1,3 +1,4 @@
+import type { Answering } from '../report/when-ended.ts'
 import type { Meter } from './meter.ts'
 import type { Exchange, SharedForm, SharedSite } from './shared/site.ts'
 import type { Step } from './step.ts'
@@ -12,17 +13,32 @@ import type { Step } from './step.ts'
  */
 export type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
 
-/**
- * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
- * coordination; one that it can't make is absent, and a policy that asks for it is refused.
- */
-export interface Algorithm {
+/** What is special about units that a request holds until it ends, in place of an interval. It brings all that only they need. */
+export interface Slots {
+  /** Milliseconds after which one that was not released is freed. */
+  readonly lease: number
+  /** What `RateLimit-Policy` calls them. */
+  readonly unit: string
+  /** What a client is told that finds none. */
+  readonly busy: string
+  /** Options of a policy that make no sense with it. */
+  readonly without: readonly string[]
+  /** Why a policy's slot was freed, and what to do. */
+  expired(policy: string): string
+  /** Calls a function once, as soon as an answer has been sent or nobody is left to get it. */
+  whenEnded(answering: Answering, then: () => void): void
+}
+
+/** What all algorithms have. */
+export interface AnyAlgorithm {
   /** As users write it, for messages. */
   readonly name: string
   /** Part of a policy's id in the store: counts that were kept under another id are of no use. */
   readonly id: string
   /** Parts that the counts of an interval are kept in; a policy's interval must have room for them. Default 1. */
   readonly buckets?: number
+  /** Whether its intervals may be those of a calendar. */
+  readonly calendar?: true
   /** Numbers that a local meter keeps for each key, at least 1. Default 5. */
   readonly fields?: number
   readonly local?: (site: SharedSite, exchange: Exchange) => Meter
@@ -43,6 +59,27 @@ export interface Algorithm {
    * @param remaining units left after it
    */
   readonly delay?: (remaining: number, limit: number, interval: number) => number
+  /**
+   * What shapes traffic in the background, where all nodes keep the pace together: it counts what need not wait, and holds the rest
+   * (`holds`). Default: the algorithm itself.
+   */
+  readonly together?: AnyAlgorithm
+  /** How long a request for which there is no room is held at most until there is, in milliseconds. Default: not at all. */
+  readonly holds?: (limit: number, interval: number) => number
   /** What a store does for each request of `'central'` policies, and the model of its scripts. They need `local` too. */
   readonly step?: Step
+  readonly slots?: Slots | undefined
+}
+
+/**
+ * A way to limit, chosen by importing it: a frozen value without state. It makes a meter for each policy, by the policy's
+ * coordination; one that it can't make is absent, and a policy that asks for it is refused.
+ */
+export interface Algorithm extends AnyAlgorithm {
+  readonly slots?: undefined
+}
+
+/** A way to limit how many requests are in flight, so that there is no interval: `concurrency()`. */
+export interface SlotAlgorithm extends AnyAlgorithm {
+  readonly slots: Slots
 }

@@ -5,7 +5,7 @@ import type { Meter, MeterSite, Refusal } from './meter.ts'
 import { RoomSearch } from './room-search.ts'
 
 /** Slots that one step of a walk looks at, so that a step takes about a millisecond. */
-const STEP = 20_000
+export const SWEEP_STEP = 20_000
 
 /**
  * Counts the keys of one policy in this process: the base of an algorithm of your own. It knows blocks, cooldowns, refusals and
@@ -101,6 +101,11 @@ export abstract class LocalMeter implements Meter {
     this.rollAt = now + this.site.policy.interval
   }
 
+  /** When it moved on last, or earlier. */
+  protected get begunAt(): number {
+    return this.rollAt - this.site.policy.interval
+  }
+
   adopt(now: number): void {
     this.adoptLimit()
     this.roll(now)
@@ -193,13 +198,13 @@ export abstract class LocalMeter implements Meter {
   forgotten(_slot: number): void {}
 
   makeRoom(): boolean {
-    const at = this.rollAt - this.site.policy.interval
-    return this.#search.step(this.site.table, this.rollAt, (from, to) => this.#forgetIdle(from, to, at))
+    const { begunAt } = this
+    return this.#search.step(this.site.table, this.rollAt, (from, to) => this.#forgetIdle(from, to, begunAt))
   }
 
   sweep(from: number, now: number): number {
     const { end } = this.site.table
-    const to = Math.min(end, from + STEP)
+    const to = Math.min(end, from + SWEEP_STEP)
     this.#forgetIdle(from, to, now)
     return to < end ? to : -1
   }

@@ -1,6 +1,7 @@
 import type { KeyBlocks } from '../keys/blocks.ts'
 import type { KeyTable } from '../keys/key-table.ts'
 import type { RefusalReason, SourceIndex, Stats } from '../report/stats.ts'
+import type { Calendar } from '../time/calendar.ts'
 import type { CooldownGrowth } from '../time/cooldown-growth.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
@@ -15,9 +16,14 @@ export interface MeterPolicy {
   readonly name: string
   /** Tells policies apart in the store. */
   readonly id: string
-  /** Cost units per interval for each key. */
+  /** Cost units per interval for each key; of slots those in flight. */
   readonly limit: number
+  /** 0 where requests hold slots; the usual length where they are a calendar's. */
   readonly interval: number
+  /** Whose intervals these are; undefined where all are of one length. */
+  readonly calendar?: Calendar | undefined
+  /** How long a request holds its slot at most; 0 where it holds none. */
+  readonly lease: number
   /** Parts of the interval. */
   readonly spans: number
   /** The first block, where cooldowns grow; 0 for none. */
@@ -56,6 +62,27 @@ export interface Reserving {
   heldOf(slot: number): number
 }
 
+/**
+ * How requests that wait get places ahead: when each of them may go, in the order in which all nodes have asked. The places of a key are the
+ * node's: its requests take them one after another.
+ */
+export interface Booking {
+  /** Whether those are being looked at, or let in, that wait: only to them the places belong. */
+  serving: boolean
+  /**
+   * Tells how many units of a key wait now. Places are asked for, and those given back that are too many.
+   *
+   * @param first of those units, what the request takes that is to go next
+   */
+  want(slot: number, units: number, first: number, now: number): void
+  /** Whether places of a key can be asked for now: there are other nodes, and the store is there. */
+  asks(slot: number): boolean
+  /** Units of a key that have a place, or whose place is being asked for. */
+  bookedOf(slot: number): number
+  /** Milliseconds until so many units can have gone at the soonest, beside those of `bookedOf`; undefined where the level does not say. */
+  soonest(slot: number, units: number, now: number): number | undefined
+}
+
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */
 export interface Syncing {
   /** Live nodes. */
@@ -81,6 +108,8 @@ export interface MeterSite {
   readonly table: KeyTable
   readonly blocks: KeyBlocks
   readonly stats: Stats
+  /** The slot of the counter that keys without room share; less than 0 while there is none. */
+  readonly sharedSlot: number
   /** Whether all keys that found no room share the slot. */
   isShared(slot: number): boolean
   keyOf(slot: number): string
@@ -90,6 +119,10 @@ export interface MeterSite {
   forget(slot: number): void
   /** The interval or bucket that is counted in has changed. */
   movedTo(ordinal: Ordinal): void
+  /** Slots of a key were freed because nobody has released them within the lease. */
+  expired(slot: number, units: number): void
+  /** Other nodes may have made room for a key: whoever waits for it goes on. */
+  freed(slot: number): void
 }
 
 /**
@@ -153,6 +186,11 @@ export interface Meter {
    * @returns the new one, later than `known`
    */
   tellReset?(id: string, known: number, now: number): number
+  /**
+   * Somebody who knows says how many units of a key are used. Of those whose units are not simply added up, as they cost more the
+   * colder a key is; absent: what is missing is added.
+   */
+  agree?(slot: number, used: number, now: number): void
   /** Something outside of the meter changed for a key: its gate must not decide about the next request. */
   recheck(slot: number): void
   /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */
@@ -161,6 +199,8 @@ export interface Meter {
   makeRoom(): boolean
   /** Makes requests wait for units of the store, where quota is taken ahead. */
   readonly reserving?: Reserving | undefined
+  /** Gives requests that wait their places, where the store keeps a pace. */
+  readonly booking?: Booking | undefined
   /** Absent where counts stay in this process. */
   readonly syncing?: Syncing | undefined
   /** Forgets idle keys of the slots from `from` on, for about a millisecond; returns where to go on, or -1 at the end. */
@@ -174,8 +214,12 @@ export interface Meter {
   tellBlock?(id: string, kind: 'exceeded' | 'set' | 'lift', remaining: number, until: number): void
   /** Slots that a survey may look at in about a millisecond. */
   readonly surveyed: number
+  /** Units of requests in flight at this node, of all keys; absent where no slots are held. */
+  readonly inFlight?: number
   /** Units of a key now, as far as known. */
   usedOf(slot: number, now: number): number
+  /** Units above the limit, or above what a bucket holds: those of charges. Where it is absent nobody knows. */
+  over?(slot: number, now: number): number
   /** Own units among them. */
   ownOf(slot: number, now: number): number
 }

@@ -261,7 +261,7 @@ export class CentralDecisions implements Asking {
 
 /** What the store is to be asked of a request. */
 function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
-  const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.time.at(now))
+  const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
   meter.begin(now)
   return { limiter, meter, key, slot, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
 }

@@ -1,3 +1,4 @@
+import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import type { Meter, Refusal } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
@@ -5,6 +6,7 @@ import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
 import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
+import type { Calendar } from '../time/calendar.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
 /** The way to the store, as meters see it. */
@@ -44,7 +46,8 @@ const ROUNDING = 1e-9
  */
 export class CentralMeter extends GatedMeter {
   readonly jitter: boolean = false
-  readonly decided: DecidedPolicy
+  #decided: DecidedPolicy
+  readonly #calendar: Calendar | undefined
   readonly #algorithm: CentralAlgorithm
   readonly #store: CentralStore
   #inner: Meter
@@ -64,12 +67,13 @@ export class CentralMeter extends GatedMeter {
     this.#inner = before ?? this.#make()
     this.rollAt = this.#inner.rollAt
     const { step = EPOCH_STEP } = algorithm
-    this.decided = Object.freeze({ id, step: step, parameters: step.parameters(site.policy) })
-    this.#width = step.width?.(this.decided.parameters)
+    this.#calendar = site.policy.calendar
+    this.#decided = Object.freeze({ id, step, parameters: step.parameters(site.policy) })
+    this.#width = step.width?.(this.#decided.parameters)
   }
 
   #make(): Meter {
-    return this.#algorithm.local(this.site, Object.create(this.exchange, { localTime: { value: this.time } }) as Exchange)
+    return this.#algorithm.local(this.site, Object.create(this.exchange, { localTime: { value: this.exchange.time } }) as Exchange)
   }
 
   /** Whether the key is known to have no room for such a request, so that the store need not be asked. */
@@ -84,12 +88,18 @@ export class CentralMeter extends GatedMeter {
    *
    * @param left units that are left to the key, once it is known whether the request was counted
    */
-  follow(slot: number, { units: cost, limit }: Question, { allowed, retryAfter }: Verdict, left: number, now: number): void {
+  follow(slot: number, { units: cost, limit }: Question, { allowed, remaining, retryAfter }: Verdict, left: number, now: number): void {
     if (allowed) this.#closed.delete(slot)
     else this.#closed.set(slot, { cost, left, until: now + retryAfter, trusted: now + Math.min(retryAfter, TRUST) })
     const most = this.site.most(limit)
     if (most === Number.POSITIVE_INFINITY) return
     const used = most - left
+    if (this.#inner.agree !== undefined) {
+      // What another policy refused comes back: it warms nothing. A debt beyond the bucket the store's answer does not show.
+      if (allowed && left <= remaining) this.#inner.add(slot, cost, now)
+      if (Math.abs(used - this.#inner.usedOf(slot, now)) > ROUNDING * most) this.#inner.agree(slot, used, now)
+      return
+    }
     const more = used - this.#inner.usedOf(slot, now)
     if (more < -ROUNDING * most) {
       this.#inner.reset(this.site.keyOf(slot), slot, now)
@@ -104,7 +114,17 @@ export class CentralMeter extends GatedMeter {
 
   /** A question about a key of this policy. */
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question {
-    return { policy: this.decided, key, kind, units, limit: slot < 0 ? this.policy.limit : this.site.limitOf(slot), at }
+    return { policy: this.#decidedAt(at), key, kind, units, limit: slot < 0 ? this.policy.limit : this.site.limitOf(slot), at }
+  }
+
+  /** What the store is asked by. It knows no calendar: it is told of the interval that the question is of. */
+  #decidedAt(at: number): DecidedPolicy {
+    if (this.#calendar === undefined) return this.#decided
+    const { start, end } = this.#calendar.at(at)
+    if (this.#decided.parameters[1] !== start) {
+      this.#decided = Object.freeze({ id: this.policy.id, step: CALENDAR_STEP, parameters: [end, start] })
+    }
+    return this.#decided
   }
 
   /** What a unit of this node counts for while the store is away. */
@@ -152,7 +172,7 @@ export class CentralMeter extends GatedMeter {
       return
     }
     this.#inner.add(slot, cost, now)
-    this.#store.tell(this.ask('add', id, slot, cost, this.time.at(now)))
+    this.#store.tell(this.ask('add', id, slot, cost, this.exchange.time.at(now)))
   }
 
   /** Counts here what the store is told of by somebody else. */
@@ -225,9 +245,9 @@ export class CentralMeter extends GatedMeter {
 
   /** When units were taken, by the store's time: no later than they were, or no earlier where the step wants to know that. */
   #timeOf(ordinal: Ordinal, now: number): number {
-    if (this.#width !== undefined) return ordinal * this.#width
+    if (this.#width !== undefined) return this.#calendar?.of(ordinal).start ?? ordinal * this.#width
     const off = this.time.uncertainty(now)
-    return this.time.at(ordinal) + (this.decided.step.sinceStart === true ? off + LATE : -off)
+    return this.time.at(ordinal) + (this.#decided.step.sinceStart === true ? off + LATE : -off)
   }
 
   override reset(key: string, slot: number, now: number): void {
@@ -242,7 +262,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override tellReset(id: string, known: number, now: number): number {
-    this.#store.tell(this.ask('reset', id, -1, 0, this.time.at(now)))
+    this.#store.tell(this.ask('reset', id, -1, 0, this.exchange.time.at(now)))
     return super.tellReset(id, known, now)
   }
 
@@ -262,7 +282,7 @@ export class CentralMeter extends GatedMeter {
       const counts = Math.min(units, this.#stillUsed(slot, now))
       if (counts <= 0) continue
       told++
-      this.#store.tell(this.ask('add', id, slot, counts, this.time.at(now)))
+      this.#store.tell(this.ask('add', id, slot, counts, this.exchange.time.at(now)))
     }
     return told
   }
@@ -276,7 +296,7 @@ export class CentralMeter extends GatedMeter {
 
   async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {
     const slot = this.site.findId(id)
-    const question = this.ask('take', id, slot, 0, this.time.at(this.rollAt))
+    const question = this.ask('take', id, slot, 0, this.exchange.time.at(this.rollAt - 1))
     const verdict = await this.#store.look(question, deadline)
     if (verdict === undefined) return undefined
     const most = this.site.most(question.limit)

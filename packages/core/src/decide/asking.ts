@@ -5,6 +5,9 @@ import type { Outcome } from './outcome.ts'
 
 export type Keys = readonly (string | undefined)[]
 
+/** For each policy the limit of its key in this decision; undefined for the policy's own. */
+export type Limits = readonly (number | undefined)[]
+
 /** What decisions that may wait need of the throttler that they are made for. */
 export interface AskingHost {
   readonly clock: Clock

@@ -55,14 +55,14 @@ export class ByGates {
       const cost = costs[i] as number
       const key = typeof keys !== 'string' ? keys[i] : shared[i] === true ? ALL_KEY : keys
       const { meter } = limiter
-      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#takeBack(costs, places, counted)
+      if (key === undefined || now >= meter.rollAt || (!checked && !isCost(cost))) return this.#untake(costs, places, counted)
       const slot = shared[i] === true ? limiter.findAgain(key) : limiter.table.find(key)
-      if (slot < 0) return this.#takeBack(costs, places, counted)
+      if (slot < 0) return this.#untake(costs, places, counted)
       found[at] = slot
       before[at] = meter.mark(slot)
       if (refused === 0 && meter.take(slot, cost, now)) counted++
       else if (refused === 0 || !meter.fits(slot, cost, now)) {
-        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#takeBack(costs, places, counted)
+        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#untake(costs, places, counted)
         refused |= 1 << at
       }
       numbers[3 * at] = meter.remaining(slot, now)
@@ -76,7 +76,7 @@ export class ByGates {
   }
 
   /** Puts right what `decide` has counted at the first `counted` policies. */
-  #takeBack(costs: readonly number[], places: readonly number[], counted: number): undefined {
+  #untake(costs: readonly number[], places: readonly number[], counted: number): undefined {
     for (let at = counted - 1; at >= 0; at--) {
       const i = places[at] as number
       const limiter = this.#limiters[i] as Limiter
@@ -87,7 +87,7 @@ export class ByGates {
 
   /** Makes the numbers those of a refusal: nothing was taken, and what refused it counts that. */
   #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
-    this.#takeBack(costs, places, counted)
+    this.#untake(costs, places, counted)
     for (let at = 0; 3 * at < numbers.length; at++) {
       const i = places[at] as number
       const limiter = this.#limiters[i] as Limiter

@@ -1,8 +1,9 @@
-import type { Algorithm, Coordination } from '../algorithms/algorithm.ts'
+import type { AnyAlgorithm, Coordination } from '../algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import type { Degraded } from '../algorithms/meter.ts'
 import { MOST_UNITS } from '../keys/units.ts'
 import { parseDuration } from '../options/duration.ts'
+import { parseInterval } from '../options/interval.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { GrowingCooldown } from './growing.ts'
@@ -17,6 +18,8 @@ const MOST_SPANS = 1000
 /** How long a request waits for the store, and may be told to, in milliseconds. */
 const USUAL_DEADLINE = 50
 const LONGEST_DEADLINE = 60_000
+/** What timers of Node.js hold, in milliseconds. */
+const LONGEST_DELAY = 2 ** 31 - 1
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -32,6 +35,8 @@ export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
   'key',
   'match',
   'cost',
+  'fallbackLimit',
+  'delay',
   'dryRun',
 ])
 
@@ -59,31 +64,36 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
   }
   checkNames('A policy', options, POLICY_OPTIONS, undefined, at)
+  const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
+  const { slots } = algorithm
   const need = (option: 'limit' | 'interval', example: string) => {
     if (options[option] === undefined) {
       throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}${option}" is missing; give e.g. ${option}: ${example}.`)
     }
   }
   need('limit', '100')
-  need('interval', '"1m"')
+  if (slots === undefined) need('interval', '"1m"')
+  else checkWithout(options, slots.without, algorithm.name, at)
 
   const { name = 'default' as Name } = options
   // Names go into header fields as structured strings and into keys of the store.
   if (typeof name !== 'string' || !/^[\x21-\x7e][\x20-\x7e]{0,63}$/.test(name)) {
     throw invalidOption(`${at}name`, name, 'a string of 1 to 64 printable ASCII characters')
   }
-  const limit = options.limit
-  if (typeof limit !== 'number' || !(limit >= 1 && limit <= MOST_UNITS)) {
-    throw invalidOption(`${at}limit`, limit, `a number from 1 to ${MOST_UNITS}`)
+  const limit = parseLimit(options, at)
+  const intervals =
+    slots === undefined ? parseInterval(options.interval, `${at}interval`, 2 * SHORTEST_SPAN) : { interval: 0, calendar: undefined }
+  const { interval, calendar } = intervals
+  if (calendar !== undefined && algorithm.calendar !== true) {
+    const allowed = `a duration such as "30d" with ${algorithm.name}; those of a calendar are for fixedWindow()`
+    throw invalidOption(`${at}interval`, calendar.id, allowed)
   }
-  const interval = parseDuration(options.interval, `${at}interval`, 2 * SHORTEST_SPAN)
   const { spans = defaultSpans(interval) } = options
   if (!Number.isInteger(spans) || spans < 2 || spans > MOST_SPANS) {
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
-  const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { buckets = 1 } = algorithm
-  if (interval / buckets < SHORTEST_SPAN) {
+  if (slots === undefined && interval / buckets < SHORTEST_SPAN) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
       `Option "${at}interval" is ${show(options.interval)}, which is too short for ${buckets} buckets; ` +
@@ -91,8 +101,17 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
+  // A dry run holds nothing: it refuses what there is no room for.
+  const counting = (coordination === 'background' && !options.dryRun && algorithm.together) || algorithm
+  if (counting.holds !== undefined && options.cooldown !== undefined && options.cooldown !== 0) {
+    throw invalidOption(
+      `${at}cooldown`,
+      options.cooldown,
+      `left out with ${algorithm.name} in the background: who is to be held would be blocked`,
+    )
+  }
   // Where each request is decided by itself spans mean nothing.
-  if (coordination !== 'local' && coordination !== 'central' && interval / spans < SHORTEST_SPAN) {
+  if (slots === undefined && coordination !== 'local' && coordination !== 'central' && interval / spans < SHORTEST_SPAN) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
       `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
@@ -107,8 +126,8 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   const cost = options.cost
   if (typeof cost === 'number') {
     if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
-    const most = algorithm.most?.(limit) ?? limit
-    const what = most === limit ? 'the limit' : `what ${algorithm.name} holds`
+    const most = counting.most?.(limit) ?? limit
+    const what = counting.holds !== undefined ? 'what need not wait' : most === limit ? 'the limit' : `what ${algorithm.name} holds`
     if (cost > most) throw invalidOption(`${at}cost`, cost, `at most ${what}, ${most}; with it every request would be refused`)
   } else if (cost !== undefined && typeof cost !== 'function') {
     throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
@@ -116,16 +135,70 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   return Object.freeze({
     name,
     limit,
-    interval,
+    ...intervals,
+    lease: slots?.lease ?? 0,
     spans,
     ...parseCooldown(options.cooldown, `${at}cooldown`),
-    algorithm,
+    algorithm: counting,
     coordination,
     degraded: oneOf<Degraded>(`${at}degraded`, options.degraded, words),
     deadline: waits ? parseDuration(options.deadline ?? USUAL_DEADLINE, `${at}deadline`, 1, LONGEST_DEADLINE) : 0,
-    dryRun: bool(`${at}dryRun`, options.dryRun),
-    id: `v${LAYOUT}:${algorithm.id}:${coordination}:${interval}:${name}`,
+    delay:
+      options.delay === undefined ? longestHold(counting, limit, interval) : parseDelay(options, algorithm, coordination, `${at}delay`),
+    dryRun: dryRun(`${at}dryRun`, options.dryRun),
+    next: options.dryRun === 'next',
+    id: policyId(algorithm.id, coordination, calendar?.id ?? interval, name),
   })
+}
+
+/** What tells a policy apart in a store: counts that were kept under another id are of no use. */
+export function policyId(algorithm: string, coordination: string, interval: number | string, name: string): string {
+  return `v${LAYOUT}:${algorithm}:${coordination}:${interval}:${name}`
+}
+
+function parseDelay(
+  { delay, cooldown }: PolicyOptions<never>,
+  algorithm: AnyAlgorithm,
+  coordination: Coordination,
+  option: string,
+): Policy['delay'] {
+  // Who is to be held would be blocked.
+  if (cooldown !== undefined && cooldown !== 0) throw invalidOption(option, delay, 'left out with a "cooldown"')
+  if (algorithm.delay !== undefined) throw invalidOption(option, delay, `left out with ${algorithm.name}: what its burst lets in is held`)
+  if (typeof delay !== 'function') return parseDuration(delay, option, 1, LONGEST_DELAY)
+  if (algorithm.slots !== undefined) throw invalidOption(option, delay, `a duration with ${algorithm.name}`)
+  if (coordination !== 'local' && coordination !== 'background')
+    throw invalidOption(option, delay, `a duration with coordination "${coordination}"; a function needs "local" or "background"`)
+  return delay
+}
+
+/** For how long an algorithm holds requests by itself; at least 1 where it does, as other keys may have other limits. */
+function longestHold({ holds }: AnyAlgorithm, limit: number, interval: number): number {
+  return holds === undefined ? 0 : Math.max(1, holds(limit, interval))
+}
+
+function checkWithout(options: object, without: readonly string[], algorithm: string, at: string): void {
+  for (const option of without) {
+    const given = (options as Record<string, unknown>)[option]
+    if (given !== undefined) throw invalidOption(`${at}${option}`, given, `left out with ${algorithm}`)
+  }
+}
+
+/** The limit of keys for which no function gives one. */
+function parseLimit({ limit, fallbackLimit }: PolicyOptions<never>, at: string): number {
+  const fixed = typeof limit !== 'function'
+  if (fixed && fallbackLimit !== undefined) {
+    throw invalidOption(`${at}fallbackLimit`, fallbackLimit, 'left out unless "limit" is a function of the request')
+  }
+  if (!fixed && fallbackLimit === undefined) {
+    const why = 'what holds when the "limit" function fails or is late'
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}fallbackLimit" is missing; give e.g. fallbackLimit: 100, ${why}.`)
+  }
+  const [option, units] = fixed ? (['limit', limit] as const) : (['fallbackLimit', fallbackLimit] as const)
+  if (typeof units !== 'number' || !(units >= 1 && units <= MOST_UNITS)) {
+    throw invalidOption(`${at}${option}`, units, `a number from 1 to ${MOST_UNITS}${fixed ? ', or a function of the request' : ''}`)
+  }
+  return units
 }
 
 /** Six, or as many as make a span no longer than five minutes: what a node that is killed loses at most. */
@@ -169,9 +242,9 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
   return Object.freeze(policies)
 }
 
-function checkAlgorithm(option: string, given: unknown): Algorithm {
+function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
   if (given === undefined) return FIXED_WINDOW
-  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<Algorithm>
+  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
   const forms = [local, background, spans, leases]
   const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
   if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
@@ -182,11 +255,11 @@ function checkAlgorithm(option: string, given: unknown): Algorithm {
       `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`,
     )
   }
-  const { fields = 1 } = given as Algorithm
+  const { fields = 1 } = given as AnyAlgorithm
   if (!Number.isInteger(fields) || fields < 1 || fields > MOST_FIELDS) {
     throw invalidOption(`${option}.fields`, fields, `a whole number from 1 to ${MOST_FIELDS}`)
   }
-  return given as Algorithm
+  return given as AnyAlgorithm
 }
 
 /** Numbers per key: more than any count needs, and few enough for a table of many keys. */
@@ -194,7 +267,7 @@ const MOST_FIELDS = 1000
 
 const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases', 'central']
 
-function checkCoordination(option: string, given: unknown, algorithm: Algorithm, shared: boolean): Coordination {
+function checkCoordination(option: string, given: unknown, algorithm: AnyAlgorithm, shared: boolean): Coordination {
   const possible = COORDINATIONS.filter((one) => can(algorithm, one))
   const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
   if (given === undefined) {
@@ -210,12 +283,12 @@ function checkCoordination(option: string, given: unknown, algorithm: Algorithm,
 }
 
 /** The id of what a store does for each request by this algorithm. The default one's comes with what asks the store. */
-export function stepOf(algorithm: Algorithm): string | undefined {
+export function stepOf(algorithm: AnyAlgorithm): string | undefined {
   return algorithm === FIXED_WINDOW ? algorithm.id : algorithm.step?.id
 }
 
 /** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
-function can(algorithm: Algorithm, coordination: Coordination): boolean {
+function can(algorithm: AnyAlgorithm, coordination: Coordination): boolean {
   if (coordination !== 'central') return algorithm[coordination] !== undefined
   return stepOf(algorithm) !== undefined && algorithm.local !== undefined
 }
@@ -229,9 +302,9 @@ export function oneOf<Word extends string>(option: string, given: unknown, words
   return given as Word
 }
 
-function bool(option: string, given: unknown): boolean {
-  if (given !== undefined && typeof given !== 'boolean') throw invalidOption(option, given, 'true or false')
-  return given === true
+function dryRun(option: string, given: unknown): boolean {
+  if (given !== undefined && typeof given !== 'boolean' && given !== 'next') throw invalidOption(option, given, 'true, false or "next"')
+  return given === true || given === 'next'
 }
 
 export function isPolicyOption(option: string): boolean {

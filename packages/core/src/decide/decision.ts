@@ -15,15 +15,18 @@ export interface Decision<Name extends string = string> {
   readonly policy: Policy<Name> | undefined
   /** What the request was counted by in that policy. Of a key of more than 256 characters: its beginning and a hash. */
   readonly key: string
-  /** Units per interval; `Infinity` when no policy applies. */
+  /** Units per interval, or in flight; `Infinity` when no policy applies. */
   readonly limit: number
-  /** Units left to the key as far as this node knows, after this request; never negative. Of a bucket up to its burst. */
+  /** Units left to the key as far as this node knows, after this request; 0 for a blocked key. Of a bucket up to its burst. */
   readonly remaining: number
-  /** Milliseconds until units come back: the end of the interval, or of the block; of buckets and logs, until all are back. */
+  /**
+   * Milliseconds until units come back: the end of the interval, or of the block; of buckets and logs, until all are back. 0 where that
+   * is not known: when requests in flight end (`concurrency()`).
+   */
   readonly resetAfter: number
   /**
-   * Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed. `Infinity` for a request
-   * that costs more than the limit: it never fits.
+   * Milliseconds after which a refused request would be let in if no other came before it; 0 when allowed, and where that is not
+   * known (`concurrency()`). `Infinity` for a request that costs more than the limit: it never fits.
    */
   readonly retryAfter: number
   /**

@@ -7,7 +7,7 @@ import { Resets } from '../keys/resets.ts'
 import { type DecisionReason, OVERFLOWED, type RefusalReason, Stats } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { type Outcome, RunningCell } from './outcome.ts'
-import type { Policy } from './policy.ts'
+import { goesOnLocally, type Policy } from './policy.ts'
 
 /** What happens to new keys when the table of keys is full. */
 export type Overflow = 'shared' | 'allow' | 'block'
@@ -17,6 +17,15 @@ export interface LimiterEvents {
   blocked(limiter: Limiter, key: string, forMs: number, cause: 'exceeded' | 'manual' | 'remote'): void
   unblocked(limiter: Limiter, key: string, cause: 'manual' | 'remote' | 'expired'): void
   overflow(limiter: Limiter): void
+  expired(limiter: Limiter, key: string, units: number): void
+  freed(limiter: Limiter, key: string): void
+}
+
+/** Counts refusals by key. */
+export interface RefusedKeys {
+  add(key: string): void
+  /** The most frequent first. */
+  top(many: number): readonly { readonly key: string; readonly refused: number }[]
 }
 
 /** What `overflow: 'allow' | 'block'` yields instead of a slot. */
@@ -47,7 +56,11 @@ export class Limiter implements SharedSite, BlocksOwner {
   cell: RunningCell
   /** Whether some key has a limit of its own. */
   limited = false
+  /** Notes whose requests rules to come would refuse; undefined for all others. */
+  refusedKeys: RefusedKeys | undefined = undefined
   readonly #limits = new Map<number, number>()
+  /** Limits of single keys that hold whatever a request says; looked at where a key enters the table. */
+  #overrides: ReadonlyMap<string, number> | undefined
   readonly #events: LimiterEvents
   #sharedSlot = NO_SLOT
   #lastSlot = 0
@@ -60,8 +73,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.maxKeys = maxKeys
     this.overflow = overflow
     this.#events = events
-    const { algorithm, coordination } = policy
-    this.table = new KeyTable(maxKeys, coordination === 'local' || coordination === 'central' ? algorithm.fields : undefined)
+    this.table = new KeyTable(maxKeys, policy.coordination === 'local' || goesOnLocally(policy) ? policy.algorithm.fields : undefined)
     this.blocks = new KeyBlocks(this)
     this.meter = meter(this)
   }
@@ -89,9 +101,9 @@ export class Limiter implements SharedSite, BlocksOwner {
     // No node sends longer ones.
     if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
     // News of other nodes must not push this node's own keys out, nor fall to the shared counter.
-    if (!this.table.full || this.meter.makeRoom()) return this.table.add(keyOfId(id))
+    if (!this.table.full || this.meter.makeRoom()) return this.#entered(this.table.add(keyOfId(id)))
     // As many as the table holds: whoever writes to the store must not fill the memory.
-    return byHand && this.blocks.size < this.maxKeys ? this.table.addAnyway(keyOfId(id)) : NO_SLOT
+    return byHand && this.blocks.size < this.maxKeys ? this.#entered(this.table.addAnyway(keyOfId(id))) : NO_SLOT
   }
 
   /** The slot of a key of the store, or `NO_SLOT`. */
@@ -104,7 +116,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     const found = this.table.find(key)
     if (found >= 0) return found
     if (this.table.full) this.meter.makeRoom()
-    return this.table.addAnyway(key)
+    return this.#entered(this.table.addAnyway(key))
   }
 
   /** The key of a slot as users know it. */
@@ -125,8 +137,24 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.policy.algorithm.most?.(limit) ?? limit
   }
 
+  /** Whether some key, known or not, has a limit that goes before those of requests. */
+  get overridden(): boolean {
+    return this.#overrides !== undefined
+  }
+
+  /** Replaces the limits of single keys. */
+  override(limits: ReadonlyMap<string, number> | undefined): void {
+    const before = this.#overrides
+    this.#overrides = limits
+    for (const key of new Set([...(before?.keys() ?? []), ...(limits?.keys() ?? [])])) {
+      const slot = this.table.find(key)
+      if (slot >= 0) this.limitTo(slot, undefined)
+    }
+  }
+
   /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */
-  limitTo(slot: number, limit: number | undefined): void {
+  limitTo(slot: number, given: number | undefined): void {
+    const limit = this.#overrides?.get(this.keyOf(slot)) ?? given
     const own = limit === this.policy.limit ? undefined : limit
     if (this.#limits.get(slot) === own) return
     if (own === undefined) this.#limits.delete(slot)
@@ -172,7 +200,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     const { policy, meter, blocks } = this
     // What is decided from now on has another serial number.
     this.cell = new RunningCell(policy, this.cell.ordinal)
-    this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * policy.interval }, now)
+    this.resets.add(id, { epoch, serial: this.cell.serial, until: now + RESET_LIFE * Math.max(policy.interval, policy.lease) }, now)
     if (now >= meter.rollAt) meter.roll(now)
     const slot = this.findId(id)
     meter.reset(keyOfId(id), slot, now)
@@ -184,6 +212,14 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   movedTo(ordinal: Ordinal): void {
     this.cell = new RunningCell(this.policy, ordinal)
+  }
+
+  expired(slot: number, units: number): void {
+    this.#events.expired(this, this.keyOf(slot), units)
+  }
+
+  freed(slot: number): void {
+    this.#events.freed(this, this.keyOf(slot))
   }
 
   /** The slot of the counter that keys without room share; `NO_SLOT` while there is none. */
@@ -235,7 +271,12 @@ export class Limiter implements SharedSite, BlocksOwner {
       return this.#sharedSlot
     }
     this.#overflowing = false
-    return this.table.add(key)
+    return this.#entered(this.table.add(key))
+  }
+
+  #entered(slot: number): number {
+    if (this.#overrides?.has(this.keyOf(slot)) === true) this.limitTo(slot, undefined)
+    return slot
   }
 }
 

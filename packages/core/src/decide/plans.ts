@@ -1,6 +1,7 @@
+import { type IntervalOption, parseInterval } from '../options/interval.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
-import type { PolicyOptions } from './policy.ts'
+import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from './policy.ts'
 import type { MatchOption } from './request-options.ts'
 
 /**
@@ -10,14 +11,24 @@ import type { MatchOption } from './request-options.ts'
  * @example
  * throttle({ key: header('x-api-key'), interval: '1m', limits: { free: 60, pro: 600 }, plan: (req) => req.user.plan })
  */
-export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = Omit<
-  PolicyOptions<Req, Name>,
-  'limit'
-> & {
-  /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`. */
-  readonly limits: Readonly<Record<Plan, number>>
+export type PlannedPolicyOptions<Req, Name extends string = string, Plan extends string = string> = (
+  | Omit<PolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
+  | Omit<SlotPolicyOptions<Req, Name>, 'limit' | 'fallbackLimit' | 'interval'>
+) & {
+  /** The limit of each plan, e.g. `{ free: 60, pro: 600 }`; `{ limit: 10_000, interval: '1d' }` where a plan has another interval. */
+  readonly limits: Readonly<Record<Plan, number | PlanLimit>>
+  /** Length of the interval, of plans that give none. */
+  readonly interval?: IntervalOption
   /** The plan of a request. One that is not in `limits`, or none, has the smallest limit, with one `warning`. */
   readonly plan: (request: Req) => Awaitable<NoInfer<Plan>>
+}
+
+/** What a plan allows. */
+export interface PlanLimit {
+  /** As that of a policy. */
+  readonly limit: number
+  /** Default: the policy's. */
+  readonly interval?: IntervalOption
 }
 
 /** The names of policies with plans: those of the policies that stand for one plan each, beside those without. */
@@ -28,7 +39,7 @@ export interface PlanGroup {
   readonly policy: string
   readonly of: (request: never) => unknown
   readonly plans: readonly string[]
-  /** The plan with the smallest limit. */
+  /** The plan with the smallest limit; where their intervals differ, the one that admits least in the long run. */
   readonly smallest: string
 }
 
@@ -50,7 +61,7 @@ export function isPlanMatch<Req>(match: unknown): match is PlanMatch<Req> {
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_MISSING_OPTION` for plans that can't be used
  */
-export function expandPlans<Req>(policies: readonly (PolicyOptions<Req> | PlannedPolicyOptions<Req>)[]): readonly PolicyOptions<Req>[] {
+export function expandPlans<Req>(policies: readonly (AnyPolicyOptions<Req> | PlannedPolicyOptions<Req>)[]): readonly PolicyOptions<Req>[] {
   if (!Array.isArray(policies) || !policies.some(isPlanned)) return policies as readonly PolicyOptions<Req>[]
   return (policies as readonly (PolicyOptions<Req> | PlannedPolicyOptions<Req>)[]).flatMap((policy, place) =>
     isPlanned(policy) ? expand(policy, policies.length > 1 ? `policies[${place}].` : '') : [policy],
@@ -62,7 +73,7 @@ function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>):
 }
 
 function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
-  const { limits, plan, match, name = 'default', ...rest } = policy
+  const { limits, plan, match: matched, name = 'default', ...rest } = policy
   if ('limit' in rest) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
@@ -75,12 +86,24 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
   if (plan === undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing; give a function of the request.`)
   if (typeof plan !== 'function') throw invalidOption(`${at}plan`, plan, 'a function of the request')
   const plans = Object.keys(limits)
-  const smallest = plans.reduce((least, one) => ((limits[one] as number) < (limits[least] as number) ? one : least))
+  const own = (one: string): PlanLimit => {
+    const given: unknown = limits[one]
+    if (typeof given !== 'object' || given === null) return { limit: given as number }
+    const strange = Object.keys(given).find((name) => name !== 'limit' && name !== 'interval')
+    if (strange === undefined) return given as PlanLimit
+    throw invalidOption(`${at}limits.${one}`, given, 'a number, or { limit, interval }')
+  }
+  const pace = (one: string): number => {
+    const { limit, interval = rest.interval } = own(one)
+    return limit / (interval === undefined ? 1 : parseInterval(interval, `${at}interval`, 1).interval)
+  }
+  const smallest = plans.reduce((least, one) => (pace(one) < pace(least) ? one : least))
   const group: PlanGroup = { policy: name, of: plan, plans, smallest }
   return plans.map((one) => {
-    const planMatch: PlanMatch<Req> = { group, plan: one, match }
+    const planMatch: PlanMatch<Req> = { group, plan: one, match: matched }
     // Only `Rules` reads it, which knows this form.
-    return { ...rest, name: `${name}:${one}`, limit: limits[one] as number, match: planMatch as unknown as MatchOption<Req> }
+    const match = planMatch as unknown as MatchOption<Req>
+    return { ...rest, ...own(one), name: `${name}:${one}`, match } as PolicyOptions<Req>
   })
 }
 

@@ -1,13 +1,14 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
-import { isCost } from '../keys/units.ts'
+import { isCost, isLimit } from '../keys/units.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
+import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
-import type { Asking, AskingHost, Keys } from './asking.ts'
+import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
 import { ByGates } from './by-gates.ts'
-import { decideOne, partOf, refuse, refusedSlot } from './decide-one.ts'
+import { decideKeyed, decideOne, partOf, refuse, refusedSlot } from './decide-one.ts'
 import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
-import { combined, MOST_LEVELS } from './levels.ts'
-import { type Limiter, NO_SLOT } from './limiter.ts'
+import { combined, LevelsDecision, MOST_LEVELS } from './levels.ts'
+import type { Limiter } from './limiter.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
 
@@ -15,6 +16,8 @@ import { ALL_KEY, type PolicyOptions } from './policy.ts'
 export interface RequestPathHost {
   readonly clock: Clock
   readonly closed: boolean
+  /** Where requests are counted as such. */
+  readonly requests: Requests
   /** Makes decisions that may wait for the store; absent without one. */
   readonly asking?: ((host: AskingHost) => Asking) | undefined
   /** Brings a limiter to the running interval; starts the throttler before its first decision, throws once it is closed. */
@@ -37,6 +40,7 @@ export interface CheckOptions {
 export class RequestPath<Name extends string> {
   protected readonly host: RequestPathHost
   protected readonly clock: Clock
+  protected readonly requests: Requests
   readonly #asking: Asking | undefined
   #limiters: readonly Limiter[] = []
   // Not `#`: of a private name more bytecode is made, and the calls of the request path have to fit into one budget of it.
@@ -44,10 +48,18 @@ export class RequestPath<Name extends string> {
   protected single: Limiter | undefined
   /** The only policy's cost. */
   protected fixedCost = 1
-  /** Whether some key has a limit of its own. */
+  /** Whether some key has a limit of its own, or may. */
   #limited = false
+  /** The only policy's limiter, where single keys have limits that no request gave. */
+  #keyed: Limiter | undefined
+  /** Whether a key may have one that a request gave. */
+  #given = false
   /** Whether some policy may make a request wait: for units of the store, or for its decision. */
   waits = false
+  /** Whether some policy holds requests instead of refusing them. */
+  delays = false
+  /** Whether some policies are of rules to come. */
+  #judges = false
   /** The places of all policies. */
   #places: readonly number[] = []
   /** For each policy whether all requests share one limiter, and what a request costs that nobody says the cost of. */
@@ -58,6 +70,7 @@ export class RequestPath<Name extends string> {
   constructor(host: RequestPathHost) {
     this.host = host
     this.clock = host.clock
+    this.requests = host.requests
     const self = this
     this.#asking = host.asking?.({
       clock: host.clock,
@@ -79,16 +92,19 @@ export class RequestPath<Name extends string> {
   /** Takes other rules over, with their limiters in the same order. */
   adopt(rules: readonly PolicyOptions<never>[], limiters: readonly Limiter[]): void {
     this.#limiters = limiters
-    const waits = limiters.find(({ policy }) => mayWait(policy))?.policy.name
+    const waits = limiters.find(({ policy }) => mayWait(policy) || delays(policy))?.policy.name
     // Methods of this object's own, so that those of all others need not ask whether they may decide at once.
     if (waits !== undefined) this.check = this.decide = () => mustWait(waits)
     else for (const method of ['check', 'decide']) Reflect.deleteProperty(this, method)
     this.#places = limiters.map((_, place) => place)
     this.waits = limiters.some(({ policy }) => policy.deadline > 0)
+    this.delays = limiters.some(({ policy }) => delays(policy))
+    this.#judges = limiters.some(({ policy }) => policy.next)
     this.#shared = rules.map(({ key }) => key === ALL_KEY)
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
     this.#gates = new ByGates(limiters, this.#shared, this.#costs)
+    this.#given = limiters.some(({ limited }) => limited)
     this.#findLimited()
   }
 
@@ -99,7 +115,14 @@ export class RequestPath<Name extends string> {
     if (limiter === undefined || asked !== undefined || typeof key !== 'string' || key.length > 256) return this.#checkEach(key, asked)
     const now = this.clock.monotonic()
     if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-    return decideOne(limiter, key, this.fixedCost, now) as Decision<Name>
+    return decideOne(limiter, key, this.fixedCost, now, this.requests) as Decision<Name>
+  }
+
+  /** Counts a request as such, that was decided about. */
+  tally(decision: Decision): void {
+    // Whatever has decided by gates alone was full; to ask for the reason would make all of its parts.
+    if (decision instanceof LevelsDecision) this.requests.count(decision.allowed, 'limit')
+    else if (decision !== NO_POLICY) this.requests.count(decision.allowed, decision.reason)
   }
 
   /** As the throttler's. */
@@ -109,7 +132,8 @@ export class RequestPath<Name extends string> {
     const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     const now = this.clock.monotonic()
-    const parts = this.#limiters.map((limiter, place) => {
+    const parts = this.#limiters.flatMap((limiter, place) => {
+      if (limiter.policy.next) return []
       if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
       const units = cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place)
       return peekOne(limiter, this.#shared[place] === true ? ALL_KEY : key, units, own, now)
@@ -118,46 +142,71 @@ export class RequestPath<Name extends string> {
   }
 
   /** As the throttler's. */
-  decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
-    if (this.#limited) this.#unlimit(keys)
-    if (applied === 1 && applying !== undefined) {
+  decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
+    if (this.#limited || limits !== undefined) this.#limitEach(keys, limits)
+    if (applied === 1 && applying !== undefined && !this.#judges) {
       const place = applying[0] as number
       const key = keys[place]
       const limiter = this.#limiters[place]
       if (key !== undefined && limiter !== undefined && !limiter.limited) {
         const now = this.clock.monotonic()
         if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-        return decideOne(limiter, key, this.#costOf(costs[place], place), now) as Decision<Name>
+        return decideOne(limiter, key, this.#costOf(costs[place], place), now, this.requests) as Decision<Name>
       }
     }
-    return this.#decideAll(keys, costs, true, applying, applied)
+    return this.#tallied(this.#decideAll(keys, costs, true, applying, applied))
   }
 
   /** As the throttler's. */
   checkAsync(given: string, asked?: number | CheckOptions): Promise<Decision<Name>> {
     // No async function: it would take a promise more, and some turns of the queue of those.
     try {
-      checkKey(given)
-      const key = bounded(given)
-      const cost = this.#limitTo(key, asked)
-      const keys = this.#shared.map((shared) => (shared ? ALL_KEY : key))
-      const decision = this.decideAsync(keys, this.#costsOf(cost))
-      return decision instanceof Promise ? decision : Promise.resolve(decision)
+      const decision = this.take(given, asked)
+      if (decision instanceof Promise) return decision.then((decided) => this.#tallied(decided))
+      return Promise.resolve(this.#tallied(decision))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  /** As the throttler's. */
+  /** As `checkAsync`, but a promise only when the request has to wait for the store; not counted as a request. */
+  take(given: string, asked?: number | CheckOptions): Decision<Name> | Promise<Decision<Name>> {
+    checkKey(given)
+    const key = bounded(given)
+    const cost = this.#limitTo(key, asked)
+    return this.decideAsync(
+      this.#shared.map((shared) => (shared ? ALL_KEY : key)),
+      this.#costsOf(cost),
+    )
+  }
+
+  /** What `decide` would answer by what is known here. Counts nothing, not even a refusal. */
+  look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
+    if (this.#limited || limits !== undefined) this.#limitEach(keys, limits)
+    return this.#decideAll(keys, costs, false, applying, applied)
+  }
+
+  /** As the throttler's, but not counted as a request: it may be a part of one that is held. */
   decideAsync(
     keys: Keys,
     costs: readonly number[],
     applying?: readonly number[],
     applied?: number,
+    limits?: Limits,
   ): Decision<Name> | Promise<Decision<Name>> {
+    if (limits !== undefined) this.#limitEach(keys, limits)
     if (this.waits && this.#asking !== undefined) {
-      const places = applying ?? this.#places
-      return this.#asking.decide(keys, costs, places, applied ?? places.length) as Decision<Name>
+      let places = applying ?? this.#places
+      let many = applied ?? places.length
+      if (this.#judges) {
+        const isNext = (place: number) => this.#limiters[place]?.policy.next === true
+        const all = places.slice(0, many)
+        const next = all.filter(isNext)
+        this.#decideEach(keys, costs, true, next, next.length, this.clock.monotonic())
+        places = all.filter((place) => !isNext(place))
+        many = places.length
+      }
+      return this.#asking.decide(keys, costs, places, many) as Decision<Name>
     }
     return this.#decideAll(keys, costs, true, applying, applied)
   }
@@ -169,16 +218,24 @@ export class RequestPath<Name extends string> {
     if (limiter !== undefined && typeof asked !== 'object') {
       const now = this.clock.monotonic()
       if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-      return decideOne(limiter, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>
+      return decideOne(limiter, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now, this.requests) as Decision<Name>
     }
-    return this.#decideAll(key, asked === undefined && !this.#limited ? this.#costs : this.#costsOf(this.#limitTo(key, asked)), true)
+    const keyed = this.#keyed
+    if (keyed !== undefined && typeof asked !== 'object') {
+      const now = this.clock.monotonic()
+      if (now >= keyed.meter.rollAt) this.host.roll(keyed, now)
+      return this.#tallied(decideKeyed(keyed, key, asked === undefined ? this.fixedCost : this.#costOf(asked, 0), now) as Decision<Name>)
+    }
+    const costs = asked === undefined && !this.#limited ? this.#costs : this.#costsOf(this.#limitTo(key, asked))
+    return this.#tallied(this.#decideAll(key, costs, true))
   }
 
   /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
-    if (limit === undefined && !this.#limited) return cost
+    if (limit === undefined && !this.#given) return cost
+    this.#given = true
     const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
     for (const [place, limiter] of this.#limiters.entries()) {
       const name = this.#shared[place] === true ? ALL_KEY : key
@@ -189,20 +246,28 @@ export class RequestPath<Name extends string> {
     return cost
   }
 
-  /** An adapter gives no key a limit of its own. */
-  #unlimit(keys: Keys): void {
+  /** Gives keys the limits of a request; where it has none, those of the policies hold again. */
+  #limitEach(keys: Keys, limits: Limits | undefined): void {
+    if (limits === undefined && !this.#given) return
+    this.#given = true
     for (const [place, limiter] of this.#limiters.entries()) {
       const key = keys[place]
-      const slot = key === undefined || !limiter.limited ? NO_SLOT : limiter.table.find(key)
-      if (slot >= 0) limiter.limitTo(slot, undefined)
+      if (key === undefined) continue
+      const limit = limits?.[place]
+      const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
+      if (own === undefined && !limiter.limited) continue
+      const slot = own === undefined ? limiter.table.find(key) : limiter.locate(key)
+      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
     }
     this.#findLimited()
   }
 
   /** Notes whether some key has a limit of its own. */
   #findLimited(): void {
-    this.#limited = this.#limiters.some(({ limited }) => limited)
-    this.single = this.#limited || this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
+    this.#limited = this.#limiters.some(({ limited, overridden }) => limited || overridden)
+    const only = this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
+    this.single = this.#limited ? undefined : only
+    this.#keyed = this.#limited && !this.#given ? only : undefined
   }
 
   #noLimit(limit: unknown): undefined {
@@ -232,7 +297,9 @@ export class RequestPath<Name extends string> {
   ): Decision<Name> {
     const now = this.clock.monotonic()
     const decided =
-      count && !this.#limited && applied > 1 && applied <= MOST_LEVELS ? this.#gates.decide(keys, costs, places, applied, now) : undefined
+      count && !this.#limited && !this.#judges && applied > 1 && applied <= MOST_LEVELS
+        ? this.#gates.decide(keys, costs, places, applied, now)
+        : undefined
     return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
   }
 
@@ -250,6 +317,8 @@ export class RequestPath<Name extends string> {
     const slots: number[] = []
     let applying = 0
     let allowed = true
+    // What rules to come would do to the request.
+    let allowedNext = true
     for (let at = 0; at < applied; at++) {
       const i = places[at] as number
       const key = this.#keyOf(keys, i)
@@ -262,6 +331,7 @@ export class RequestPath<Name extends string> {
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
       if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {
         if (!limiter.policy.dryRun) allowed = false
+        else if (limiter.policy.next) allowedNext = false
         if (slot >= 0) slots[at] = refusedSlot(slot)
       }
     }
@@ -274,15 +344,24 @@ export class RequestPath<Name extends string> {
       const i = places[at] as number
       const key = this.#keyOf(keys, i)
       if (key === undefined) continue
-      parts.push(partOf(limiters[i] as Limiter, slots[at] as number, key, costs[i] as number, now, allowed, count))
+      const limiter = limiters[i] as Limiter
+      const { next } = limiter.policy
+      const part = partOf(limiter, slots[at] as number, key, costs[i] as number, now, next ? allowedNext : allowed, count)
+      // Nobody who asks about the request sees what is only judged.
+      if (!next) parts.push(part)
     }
-    return combined(parts)
+    return parts.length === 0 ? NO_POLICY : combined(parts)
   }
 
   #keyOf(keys: string | Keys, place: number): string | undefined {
     if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
     const key = keys[place]
     return key === undefined ? undefined : boundedOnce(key)
+  }
+
+  #tallied(decision: Decision<Name>): Decision<Name> {
+    this.tally(decision)
+    return decision
   }
 
   #costOf(cost: number | undefined, index: number): number {
@@ -296,18 +375,18 @@ export class RequestPath<Name extends string> {
 }
 
 function mustWait(policy: string): never {
-  const what = `Requests to the policy ${show(policy)} may have to wait for the store`
+  const what = `Requests to the policy ${show(policy)} may have to wait`
   throw new WeirError('WEIR_ASYNC_POLICY', `${what}: use "await throttler.checkAsync(...)". Adapters wait by themselves.`)
+}
+
+/** Whether requests may be held. */
+function delays({ delay, dryRun }: Limiter['policy']): boolean {
+  return delay !== 0 && !dryRun
 }
 
 /** Whether a request may have to wait for the store. */
 function mayWait({ coordination, deadline, dryRun }: Limiter['policy']): boolean {
   return deadline > 0 && (coordination === 'central' || !dryRun)
-}
-
-/** Whether a value can be the limit of one key. */
-function isLimit(limit: unknown): limit is number {
-  return typeof limit === 'number' && (limit >= 1 || limit === 0)
 }
 
 function checkKey(key: unknown): void {

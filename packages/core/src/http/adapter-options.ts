@@ -1,7 +1,7 @@
 import { POLICY_OPTIONS } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
-import type { PolicyOptions } from '../decide/policy.ts'
+import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
 import { nearest } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
@@ -31,8 +31,10 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
   readonly allow?: AccessList<Req>
   /** Requests that are always refused, with status 403. `allow` comes first. A function as with `allow`. */
   readonly deny?: AccessList<Req>
-  /** Which fields tell clients about their limits. Default `'draft-10'`. */
-  readonly headers?: HeaderStyle
+  /** Which fields tell clients about their limits: a style, a draft's and a legacy one together, or none. Default `'draft-11'`. */
+  readonly headers?: HeaderStyle | readonly HeaderStyle[] | false
+  /** Whether a refusal has `Retry-After`, whatever `headers` says. Default true. */
+  readonly retryAfter?: boolean
   /** Status of a refusal, 400 to 599. Default 429. */
   readonly statusCode?: number
   /**
@@ -46,7 +48,7 @@ export interface AdapterOptions<Req, Args extends readonly unknown[], Name exten
    * promise resolves, has answered, or will.
    */
   readonly handler?: (...args: [...Args, refusal: Refusal<Name>]) => unknown
-  /** `'respond'` (default) writes the answer; `'throw'` hands a `ThrottledError` to the framework's error handler. */
+  /** `'respond'` (default) writes the answer; `'throw'` hands a `ThrottledError` to the framework's error handler, without `message` or `handler`. */
   readonly onRefused?: 'respond' | 'throw'
   /** Told of each refused request, also in a dry run. Nothing waits for it. */
   readonly onThrottled?: (request: Req, decision: Decision<Name>) => void
@@ -81,10 +83,11 @@ export type ThrottleInput<Req, Args extends readonly unknown[], Name extends str
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & { readonly throttler: Throttler<Name, Req> })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> &
       SharedThrottlerOptions<Req, Name> & {
-        readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
+        readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name, Plan>)[]
       })
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PlannedPolicyOptions<Req, Name, Plan> & SharedThrottlerOptions<Req, Name>)
   | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & PolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
+  | (AdapterOptions<Req, Args, PlannedName<Name, Plan>> & SlotPolicyOptions<Req, Name> & SharedThrottlerOptions<Req, Name>)
 
 /** Longest `callbackTimeout`, in milliseconds. */
 const LONGEST_TIMEOUT = 60_000
@@ -100,6 +103,7 @@ const OWN: Readonly<Record<string, Kind>> = {
   allow: 'list',
   deny: 'list',
   headers: 'other',
+  retryAfter: 'boolean',
   statusCode: 'other',
   message: 'other',
   handler: 'function',
@@ -213,6 +217,13 @@ function checkOwn(own: Record<string, unknown>): void {
     )
   }
   callbackTimeout(own)
+  const answer = ['handler', 'message'].find((option) => own[option] !== undefined)
+  if (onRefused === 'throw' && answer !== undefined) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `Options "${answer}" and "onRefused: 'throw'" are both given; the framework's error handler writes the answer.`,
+    )
+  }
   if (own['handler'] !== undefined && own['message'] !== undefined) {
     throw new WeirError('WEIR_INVALID_OPTION', 'Options "handler" and "message" are both given; a handler writes the body itself.')
   }

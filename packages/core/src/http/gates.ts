@@ -1,7 +1,7 @@
 import { show } from '../report/errors.ts'
 import { ask, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import type { AdapterOptions } from './adapter-options.ts'
-import type { Report } from './answer/answer.ts'
+import type { Report } from './reports.ts'
 import type { AccessList } from './request/address-list.ts'
 import type { RequestReader } from './request/reader.ts'
 

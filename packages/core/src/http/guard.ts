@@ -1,19 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
-import { WeirError } from '../report/errors.ts'
-import { Once } from '../report/once.ts'
-import { reasonOf } from '../report/show.ts'
-import { askAll, isThenable, NoAnswer, type Patience, settle, tell } from '../report/user-function.ts'
+import type { Slots } from '../decide/policy.ts'
+import type { RefusalReason } from '../report/stats.ts'
+import { type NoAnswer, type Patience, tell } from '../report/user-function.ts'
+import type { Answering } from '../report/when-ended.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
-import { HeaderWriter, type SetHeader } from './answer/headers.ts'
+import type { SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
+import { type Compiled, compile } from './compiled.ts'
 import { Gates } from './gates.ts'
+import { type Handled, Handling } from './handling.ts'
+import { isWeirError, type Report, reporter } from './reports.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
-import { Rules } from './request/rules.ts'
 import { Settlement } from './settlement.ts'
 
 /** What a request on the deny list gets. */
@@ -33,13 +35,6 @@ const DENIED: Decision<never> = Object.freeze({
 })
 
 /**
- * What became of a refused request that the `handler` of the options was called for: `'answered'`, or it will be;
- * `'failed'`, and nothing has been sent: the adapter answers; or `'left'`: the handler has begun an answer, and the adapter
- * leaves the response alone.
- */
-export type Handled = 'answered' | 'failed' | 'left'
-
-/**
  * All that an adapter does except calling its framework. For each request an adapter
  *
  * 1. asks `check`; `undefined` means: let the request pass untouched,
@@ -47,15 +42,12 @@ export type Handled = 'answered' | 'failed' | 'left'
  * 3. or else answers with what `refuse` returns, unless `handle` does.
  *
  * `check`, `refuse` and `handle` return a promise only when a request has to wait: for a function of the options, for the
- * store (coordination `'leases'` and `'central'`), or to keep a pace (`leakyBucket()`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
+ * store (coordination `'leases'` and `'central'`), or to keep a pace (`leakyBucket()`), or until there is room (`delay`). None of the methods throws, and no promise is rejected: whatever goes wrong is reported as a `warning`
  * event of the throttler, once per cause, and the request passes.
  *
  * @typeParam Args what the framework calls a middleware with
  */
 export class Guard<Req, Args extends readonly unknown[], Name extends string = string> {
-  /** Tells an adapter's own options from those of its throttler, for adapters that complete the options of one place by another's. */
-  static readonly split: typeof splitOptions = splitOptions
-
   /** What decides: the one that was given, or made from the options. */
   readonly throttler: Throttler<Name, Req>
   /** Whether this guard made its throttler, and so the adapter has to close it. */
@@ -65,18 +57,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   readonly #options: AdapterOptions<Req, Args, Name>
   readonly #reader: RequestReader<Req>
   readonly #which: (policy: string) => boolean
-  #rules: Rules<Req>
-  #headers: HeaderWriter
-  #version: number
+  #compiled: Compiled<Req>
   /** Absent where no request is let past or denied by the options alone. */
   readonly #gates: Gates<Req> | undefined
   /** Absent where no request is refunded by its response. */
   readonly #settlement: Settlement<Args, Name> | undefined
   readonly #patience: Patience
   readonly #answers: Answers<Req, Name>
-  /** Whether some policy lets requests in that are to keep a pace, so that they are held. */
-  #holds: boolean
-  readonly #reported = new Once()
+  readonly #handling: Handling<Args, Name>
+  /** Reports a cause of trouble, the first time only. */
+  readonly report: Report
   readonly #untold = (failure: NoAnswer): void => this.report('onThrottled', 'Option "onThrottled"', failure)
 
   /**
@@ -92,52 +82,51 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.throttler = throttler
     this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }
     this.owned = split.throttler === undefined
-    const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
-    this.#settlement = settles
-      ? new Settlement(own, throttler, this.#patience, (cause, what, why) => this.report(cause, what, why))
-      : undefined
     this.throws = own.onRefused === 'throw'
     this.#options = own
     this.#reader = reader
-    this.#answers = new Answers(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
     this.#which = which
-    this.#version = throttler.version
-    this.#holds = this.#mayHold()
-    this.#rules = this.#compile()
-    this.#headers = new HeaderWriter(throttler.policies, own.headers)
-    const gates = new Gates(own, reader, this.#patience, (cause, what, why) => this.report(cause, what, why))
+    this.report = reporter(throttler)
+    const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
+    this.#settlement = settles ? new Settlement(own, throttler, this.#patience, this.report) : undefined
+    this.#answers = new Answers(own, reader, this.#patience, this.report)
+    this.#handling = new Handling(own.handler, this.#patience, this.report)
+    const gates = new Gates(own, reader, this.#patience, this.report)
     this.#gates = gates.none ? undefined : gates
+    this.#compiled = this.#compile()
   }
 
   /**
    * Decides about a request. A promise, which is never rejected, only when the request has to wait.
    *
    * @param earlier what was decided about the request before, by this or another guard. A throttler counts a request once,
-   * in however many places it stands.
-   * @param response what the request will be answered with, so that one whose client goes away while it is held gives its place back
+   * in however many places it stands; places with limits of their own count it once each.
+   * @param response what the request will be answered with, so that one whose client goes away while it is held gives its place back,
+   * and slots (`concurrency()`) are released with its end. Without it the caller releases them: `guard.throttler.release(decision)`
    * @returns undefined when the request passes uncounted; null when its client went away while it was held, and there is nobody to answer
    */
   check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined>
   check(
     request: Req,
     earlier: Decision | null | undefined,
-    response: ServerResponse | Http2ServerResponse,
+    response: Answering,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
   check(
     request: Req,
     earlier?: Decision | null,
-    response?: ServerResponse | Http2ServerResponse,
+    response?: Answering,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
-    const decision = this.#check(request, earlier)
-    if (!this.#holds) return decision
-    if (decision instanceof Promise) return decision.then((decided) => this.#hold(request, decided, response))
-    return this.#hold(request, decision, response)
+    const decision = this.#check(request, earlier, response)
+    const { holds, slots } = this.#compiled
+    if (!holds && !slots) return decision
+    if (decision instanceof Promise) return decision.then((decided) => (decided === null ? null : this.#attend(request, decided, response)))
+    return this.#attend(request, decision, response)
   }
 
   /** Sets the fields that tell a client about its limits. */
   writeHeaders<Res>(decision: Decision<Name>, response: Res, set: SetHeader<Res>): void {
     try {
-      this.#headers.write(decision, response, set)
+      this.#compiled.headers.write(decision, response, set)
     } catch (error) {
       // The response has begun, e.g. by an earlier middleware that streams.
       this.report('headers', 'The rate limit fields could not be set', error)
@@ -146,7 +135,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
   /** The answer to a refused request. Its body suits the client, or is the `message` of the options. */
   refuse(request: Req, decision: Decision<Name>): Refusal<Name> | Promise<Refusal<Name>> {
-    return this.#answers.make(request, decision, this.#headers)
+    return this.#answers.make(request, decision, this.#compiled.headers)
   }
 
   /**
@@ -154,26 +143,21 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    *
    * @param response what it answers with; a handler that fails after it has begun its answer leaves it broken, so the
    * response is destroyed
+   * @param keep gets what it returned, or what its promise resolved to, for frameworks whose handlers return the response
    * @returns `'failed'` also when there is no handler
    */
-  handle(refusal: Refusal<Name>, args: Args, response: ServerResponse | Http2ServerResponse): Handled | Promise<Handled> {
-    const { handler } = this.#options
-    if (handler === undefined) return 'failed'
-    const answer = askAll(handler, ...args, refusal)
-    if (answer instanceof NoAnswer) return this.#unhandled(answer, response)
-    if (!isThenable(answer)) return 'answered'
-    return settle(answer, this.#patience).then(({ value }) => (value instanceof NoAnswer ? this.#unhandled(value, response) : 'answered'))
+  handle(
+    refusal: Refusal<Name>,
+    args: Args,
+    response: ServerResponse | Http2ServerResponse,
+    keep?: (value: unknown) => void,
+  ): Handled | Promise<Handled> {
+    return this.#handling.handle(refusal, args, response, keep)
   }
 
   /** Answers by `answer` where a handler, whose promise has resolved, has not done so after a further `callbackTimeout`. */
   expect(answered: () => boolean, answer: () => void): void {
-    if (answered()) return
-    const { clock, timeout } = this.#patience
-    clock.setTimeout(() => {
-      if (answered()) return
-      this.report('handler', 'Option "handler"', 'it has finished, but sent no answer')
-      answer()
-    }, timeout)
+    this.#handling.expect(answered, answer)
   }
 
   /**
@@ -182,44 +166,50 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * @param args what the framework called the middleware with
    */
   watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
-    this.#settlement?.watch(decision, response, args)
-  }
-
-  /**
-   * Reports a cause of trouble, the first time only.
-   *
-   * @param why an error, a text, or how a function failed to answer
-   */
-  report(cause: string, what: string, why: unknown): void {
-    if (!this.#reported.first(cause)) return
     try {
-      const code = isWeirError(why) ? why.code : 'WEIR_ADAPTER_FAILED'
-      const none = why instanceof NoAnswer
-      const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
-      this.throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)
-    } catch {
-      // Nobody is left to tell; the request matters more.
+      this.#settlement?.watch(decision, response, args)
+    } catch (error) {
+      this.report('settle', 'The end of a response could not be waited for', error)
     }
   }
 
-  #check(request: Req, earlier: Decision | null | undefined): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
+  /** As `watch`, where there is no connection to wait for, e.g. in tests of an application: the request was answered with this status. */
+  settle(decision: Decision<Name>, status: number, args: Args): void {
+    if (this.#compiled.slots) this.throttler.release(decision)
+    this.#settlement?.settle(decision, status, true, args)
+  }
+
+  #check(request: Req, earlier: Decision | null | undefined, response: Answering | undefined): Decided<Name> {
     try {
       if (this.#gates !== undefined) {
         const passes = this.#gates.ask(request)
-        if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier)
+        if (passes instanceof Promise) return this.#decideAfter(passes, request, earlier, response)
         if (passes !== undefined) return this.#passed(request, passes)
       }
-      return this.#decide(request, earlier)
+      return this.#decide(request, earlier, response)
     } catch (error) {
       return this.#pass(error)
     }
+  }
+
+  /** Looks after a request from its decision to its end. */
+  #attend(
+    request: Req,
+    decision: Decision<Name> | undefined,
+    response: Answering | undefined,
+  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
+    const { holds, slots } = this.#compiled
+    if (slots && response !== undefined && decision !== undefined) {
+      slotsOf(decision)?.whenEnded(response, () => this.throttler.release(decision))
+    }
+    return holds ? this.#hold(request, decision, response) : decision
   }
 
   /** Holds a request that is to keep a pace. */
   #hold(
     request: Req,
     decision: Decision<Name> | undefined,
-    response: ServerResponse | Http2ServerResponse | undefined,
+    response: Answering | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
     // Loaded when a request is to be held: most applications hold none.
@@ -231,14 +221,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /** Decides about a request that no gate has settled. */
-  #decide(request: Req, earlier: Decision | null | undefined): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
+  #decide(request: Req, earlier: Decision | null | undefined, response: Answering | undefined): Decided<Name> {
     if (earlier !== undefined && earlier !== null && this.#counted(earlier)) return undefined
-    if (this.#version !== this.throttler.version) this.#update()
-    const applies = this.#rules.evaluate(request)
+    if (this.#compiled.version !== this.throttler.version) this.#compiled = this.#compile()
+    const { rules } = this.#compiled
+    const applies = rules.evaluate(request)
     if (applies === false) return undefined
-    if (applies !== true) return this.#decideLater(request, applies)
-    const { keys, costs, applying, applied } = this.#rules
-    return this.#ask(request, keys, costs, applying, applied)
+    if (applies !== true) return this.#decideLater(request, applies, response)
+    const { keys, costs, applying, applied, limits } = rules
+    return this.#ask(request, keys, costs, applying, applied, limits, response)
   }
 
   #ask(
@@ -247,32 +238,40 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     costs: readonly number[],
     applying: readonly number[],
     applied: number,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined> {
+    limits: readonly (number | undefined)[] | undefined,
+    response: Answering | undefined,
+  ): Decided<Name> {
     const { throttler } = this
-    const { names } = throttler
+    const { names, waits } = throttler
+    const holding = waits && this.#options.dryRun !== true ? { request, response, patience: this.#patience } : null
     const decision =
       names?.sharing === true
-        ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied))
-        : throttler.waits
-          ? throttler.decideAsync(keys, costs, applying, applied)
-          : throttler.decide(keys, costs, applying, applied)
+        ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied), limits, holding)
+        : waits
+          ? throttler.decideAsync(keys, costs, applying, applied, limits, holding)
+          : throttler.decide(keys, costs, applying, applied, limits)
     if (decision === undefined) return undefined
     if (!(decision instanceof Promise)) return this.#after(request, decision)
     return decision.then(
       (decided) => this.#after(request, decided),
-      (error: unknown) => this.#pass(error),
+      // Other reasons refuse a request.
+      (error: unknown) => (isWeirError(error) && error.code === 'WEIR_NOT_ACQUIRED' ? null : this.#pass(error)),
     )
   }
 
   /** As `#decide`, once it is known what the request is counted by. */
-  async #decideLater(request: Req, reading: Promise<Reading | undefined>): Promise<Decision<Name> | undefined> {
-    const version = this.#version
+  async #decideLater(
+    request: Req,
+    reading: Promise<Reading | undefined>,
+    response: Answering | undefined,
+  ): Promise<Decision<Name> | undefined | null> {
+    const { version } = this.#compiled
     try {
       const read = await reading
       // The request was read by the old rules, whose places may differ.
-      if (version !== this.throttler.version) return await this.#decide(request, undefined)
+      if (version !== this.throttler.version) return await this.#decide(request, undefined, response)
       if (read === undefined) return undefined
-      return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length)
+      return await this.#ask(request, read.keys, read.costs, read.applying, read.applying.length, read.limits, response)
     } catch (error) {
       return this.#pass(error)
     }
@@ -283,62 +282,38 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     gates: Promise<boolean | undefined>,
     request: Req,
     earlier: Decision | null | undefined,
-  ): Promise<Decision<Name> | undefined> {
+    response: Answering | undefined,
+  ): Promise<Decision<Name> | undefined | null> {
     try {
       const passes = await gates
-      return await (passes === undefined ? this.#decide(request, earlier) : this.#passed(request, passes))
+      return await (passes === undefined ? this.#decide(request, earlier, response) : this.#passed(request, passes))
     } catch (error) {
       return this.#pass(error)
     }
   }
 
   #passed(request: Req, passes: boolean): Decision<Name> | undefined {
-    return passes ? undefined : this.#after(request, DENIED)
+    if (passes) return undefined
+    this.throttler.inspected.requests.reasons.denied++
+    return this.#after(request, DENIED)
   }
 
-  /** Follows the throttler's `update`. */
-  #update(): void {
-    this.#version = this.throttler.version
-    this.#holds = this.#mayHold()
-    this.#rules = this.#compile()
-    this.#headers = new HeaderWriter(this.throttler.policies, this.#options.headers)
+  #compile(): Compiled<Req> {
+    return compile(this.throttler, this.#options, this.#reader, this.#patience, this.#which)
   }
 
-  #mayHold(): boolean {
-    if (this.#options.dryRun === true) return false
-    return this.throttler.policies.some(({ name, algorithm, dryRun }) => algorithm.delay !== undefined && !dryRun && this.#which(name))
-  }
-
-  #compile(): Rules<Req> {
-    const { throttler } = this
-    const only = throttler.policies.flatMap(({ name }, place) => (this.#which(name) ? [place] : []))
-    const report = (error: WeirError, subject: string) => throttler.warn(error, subject)
-    return new Rules(throttler.rules, this.#reader, { ...this.#options, report, patience: this.#patience }, only)
-  }
-
-  /** A handler has failed, or is late. */
-  #unhandled(failure: NoAnswer, response: ServerResponse | Http2ServerResponse): Handled {
-    const late = failure.error === undefined
-    // One that has begun is not late: its client may be slow.
-    if (!late || !response.headersSent) this.report('handler', 'Option "handler"', failure)
-    // It may go on, and write to what has ended by then.
-    response.on('error', () => {})
-    if (!response.headersSent) return 'failed'
-    // A handler that threw will not go on, so the client has to see that its answer is broken.
-    if (!late && !response.writableEnded) response.destroy()
-    return 'left'
-  }
-
-  /** Whether a decision was made by the same throttler. */
-  #counted(earlier: Decision): boolean {
-    return earlier.policy !== undefined && (this.throttler.policies as readonly unknown[]).includes(earlier.policy)
+  /** Whether a decision was made by the same throttler, and by policies that this guard decides by. */
+  #counted({ policy }: Decision): boolean {
+    return policy !== undefined && this.#which(policy.name) && (this.throttler.policies as readonly unknown[]).includes(policy)
   }
 
   #after(request: Req, decision: Decision<Name>): Decision<Name> {
     if (decision.allowed && !decision.dryRun) return decision
     const { onThrottled, dryRun } = this.#options
     if (onThrottled !== undefined) tell(this.#untold, onThrottled, request, decision)
-    return dryRun === true && !decision.allowed ? asDryRun(decision) : decision
+    if (dryRun !== true || decision.allowed) return decision
+    this.throttler.inspected.requests.passedAnyway(decision === DENIED ? 'denied' : (decision.reason as RefusalReason))
+    return asDryRun(decision)
   }
 
   #pass(error: unknown): undefined {
@@ -347,13 +322,12 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 }
 
-/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
-function isWeirError(error: unknown): error is WeirError {
-  try {
-    return error instanceof WeirError
-  } catch {
-    return false
-  }
+/** A decision, undefined for a request that passes uncounted; null when its client went away while it was held. */
+type Decided<Name extends string> = Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
+
+/** What a decision has taken slots of. */
+function slotsOf({ parts }: Decision): Slots | undefined {
+  return parts.find(({ cost, policy }) => cost > 0 && policy?.algorithm.slots !== undefined)?.policy?.algorithm.slots
 }
 
 /** A refusal that is only reported. */

@@ -1,7 +1,6 @@
-import type { ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
 import { AcquireError } from '../queue/acquire-error.ts'
+import { type Answering, whenEnded } from '../report/when-ended.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 
 /**
@@ -13,12 +12,10 @@ import type { Throttler } from '../throttler/throttler.ts'
 export async function holdRequest<Name extends string, Req>(
   throttler: Throttler<Name, Req>,
   decision: Decision<Name>,
-  response: ServerResponse | Http2ServerResponse | undefined,
+  response: Answering | undefined,
 ): Promise<Decision<Name> | null> {
   const gone = new AbortController()
-  const leave = (): void => gone.abort()
-  if (response?.destroyed === true) leave()
-  else response?.once('close', leave)
+  const leave = response === undefined ? undefined : whenEnded(response, () => gone.abort())
   try {
     return await throttler.hold(decision, gone.signal)
   } catch (error) {
@@ -28,6 +25,6 @@ export async function holdRequest<Name extends string, Req>(
     const refused = { allowed: false, reason: 'limit', cost: 0, delay: 0, retryAfter: Math.max(1, Math.ceil(decision.delay)) } as const
     return { ...(summary(decision) as Decision<Name>), ...refused, parts: decision.parts }
   } finally {
-    response?.off('close', leave)
+    leave?.()
   }
 }

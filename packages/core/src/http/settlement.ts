@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { finished } from 'node:stream'
@@ -5,7 +6,7 @@ import type { Decision } from '../decide/decision.ts'
 import { show } from '../report/errors.ts'
 import { askAll, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import type { AdapterOptions } from './adapter-options.ts'
-import type { Report } from './answer/answer.ts'
+import type { Report } from './reports.ts'
 
 type SettlementOptions<Args extends readonly unknown[], Name extends string> = Pick<
   AdapterOptions<never, Args, Name>,
@@ -28,14 +29,15 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
 
   /** Waits for the end of the response. `args`: what the framework called the middleware with. */
   watch(decision: Decision<Name>, response: ServerResponse | Http2ServerResponse, args: Args): void {
-    finished(response, (error) => {
+    whenOver(response, (error) => {
       // HTTP/2 has no error for a stream that the client has reset before its answer was complete.
-      const complete = (error === undefined || error === null) && response.writableEnded
-      this.#settle(decision, response.statusCode, complete, args)
+      const complete = (error === undefined || error === null) && response.writableEnded !== false
+      this.settle(decision, response.statusCode, complete, args)
     })
   }
 
-  #settle(decision: Decision<Name>, status: number, complete: boolean, args: Args): void {
+  /** @param complete whether the whole response was sent */
+  settle(decision: Decision<Name>, status: number, complete: boolean, args: Args): void {
     const { requestWasSuccessful } = this.#options
     if (!complete || requestWasSuccessful === undefined) {
       this.#refund(decision, complete && status < 400)
@@ -62,4 +64,24 @@ export class Settlement<Args extends readonly unknown[], Name extends string> {
       this.#report('settle', 'A request could not be refunded', error)
     }
   }
+}
+
+/** As `finished` of Node.js, which takes only streams: a response made for tests may be no more than an emitter of their events. */
+function whenOver(response: ServerResponse | Http2ServerResponse, then: (error?: Error | null) => void): void {
+  try {
+    finished(response, then)
+    return
+  } catch {
+    // No stream.
+  }
+  let over = false
+  const once = (error?: Error): void => {
+    if (over) return
+    over = true
+    then(error)
+  }
+  const emitter: EventEmitter = response
+  emitter.once('finish', () => once())
+  emitter.once('error', once)
+  emitter.once('close', () => once(new Error('The connection was closed before the response had been sent.')))
 }

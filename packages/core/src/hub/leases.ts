@@ -1,5 +1,5 @@
 import type { StorePolicy } from '../store/contract.ts'
-import type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
+import { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
 import { grantLease, type LeaseRecord, newLeaseRecord, servesLease } from '../store/leases/grant.ts'
 import { endOf, type Ordinal } from '../time/intervals.ts'
 import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
@@ -7,14 +7,14 @@ import { type Account, keyBytes, NODE_BYTES, Tally } from './account.ts'
 /** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
 const KEPT = 1_000
 
-/** One key in one interval. Times are of the monotonic clock. */
+/** One key in one interval, or what is held of it without one. Times are of the monotonic clock. */
 interface Page {
   readonly policyId: string
   readonly key: string
   readonly ordinal: Ordinal
   readonly record: LeaseRecord
   readonly tally: Tally
-  readonly until: number
+  until: number
   /** Nodes that have not heard hear of it until then. */
   newsUntil: number
   lost: boolean
@@ -56,13 +56,14 @@ export class LeaseBook {
     const row = `${nodeId} ${ask.incarnation}`
     const bytes = (page === undefined ? keyBytes(key) : 0) + (page?.record.rows.has(row) === true ? 0 : NODE_BYTES)
     if (bytes > 0 && account?.take(bytes) === false) return undefined
+    const held = ask.ordinal === HELD
+    const until = monotonic + KEPT + (held ? ask.lifetime : endOf(ask.ordinal, policy.width) - wall)
     if (page === undefined) {
-      const until = monotonic + endOf(ask.ordinal, policy.width) - wall + KEPT
       const { ordinal } = ask
       const none = Number.NEGATIVE_INFINITY
       page = { policyId: policy.id, key, ordinal, record: newLeaseRecord(), tally: new Tally(), until, newsUntil: none, lost: false }
       this.#pages.set(name, page)
-    }
+    } else if (held) page.until = Math.max(page.until, until)
     if (account !== undefined && bytes > 0) page.tally.note(account, bytes)
     const { reply, announce, lost } = grantLease(page.record, row, ask, wall)
     if (announce) {

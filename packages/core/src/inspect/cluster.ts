@@ -1,6 +1,7 @@
 import type { Inspected } from '../throttler/coordinator.ts'
-import { type ClusterNode, LABEL, parseStatus, statusOf, statusOfAll } from './node-status.ts'
+import { type ClusterNode, LABEL, statusOf, statusOfAll } from './node-status.ts'
 import { snapshot } from './snapshot.ts'
+import { parseStatus } from './status-text.ts'
 
 /**
  * The live nodes of the cluster as far as known, the throttler's own first. Asked for regularly (once a second, say), the others are

@@ -1,4 +1,18 @@
+export type { WaitingKey } from '../queue/waits.ts'
+export type { RequestRefusal } from '../report/requests.ts'
+export type { FollowedRules, HeldRules, RulesStatus, RulesVersion } from '../report/rules-status.ts'
 export type { StoreStatus, SyncSnapshot } from '../throttler/coordinator.ts'
 export { cluster } from './cluster.ts'
 export type { ClusterNode, NodeStatus, PolicyStatus } from './node-status.ts'
-export { type BlockedKey, type KeyUsage, type PolicySnapshot, type Snapshot, type SnapshotOptions, snapshot } from './snapshot.ts'
+export type { RequestHistory, RequestsSnapshot } from './requests.ts'
+export {
+  type BlockedKey,
+  type KeyRefusals,
+  type KeyUsage,
+  type PolicySnapshot,
+  type Snapshot,
+  type SnapshotOptions,
+  snapshot,
+} from './snapshot.ts'
+export { parseStatus } from './status-text.ts'
+export { type ToldPolicy, toldPolicies } from './told-policies.ts'

@@ -1,28 +1,36 @@
 import { hostname } from 'node:os'
 import { threadId } from 'node:worker_threads'
+import type { WaitingKey } from '../queue/waits.ts'
+import { REQUEST_REFUSALS } from '../report/requests.ts'
+import type { RulesStatus } from '../report/rules-status.ts'
 import type { Coordinated } from '../throttler/coordinator.ts'
-import { type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
+import type { RequestHistory, RequestsSnapshot } from './requests.ts'
+import { type KeyRefusals, type PolicySnapshot, type Snapshot, snapshot } from './snapshot.ts'
 
 /** This process, for people: host name and process id. */
 export const LABEL: string = threadId === 0 ? `${hostname()}:${process.pid}` : `${hostname()}:${process.pid}/${threadId}`
 
+/** What is told of a policy: texts, and numbers. Fractions are told to three decimals. */
+export const POLICY_TEXTS = ['name', 'algorithm'] as const
+export const POLICY_NUMBERS = [
+  'limit',
+  'interval',
+  'capacity',
+  'keys',
+  'blocked',
+  'admitted',
+  'refused',
+  'inFlight',
+  'waiting',
+  'longestWait',
+  'unsynced',
+  'held',
+  'overshoot',
+  'share',
+] as const
+
 /** One policy at one node, as it is told to the others. Sums are since the node's start. */
-export type PolicyStatus = Pick<
-  PolicySnapshot,
-  | 'name'
-  | 'limit'
-  | 'interval'
-  | 'algorithm'
-  | 'capacity'
-  | 'keys'
-  | 'blocked'
-  | 'admitted'
-  | 'refused'
-  | 'unsynced'
-  | 'held'
-  | 'overshoot'
-  | 'share'
->
+export type PolicyStatus = Pick<PolicySnapshot, (typeof POLICY_TEXTS)[number] | (typeof POLICY_NUMBERS)[number]>
 
 /** What a node tells the others of itself while somebody watches the cluster. */
 export interface NodeStatus {
@@ -38,9 +46,17 @@ export interface NodeStatus {
   readonly failures: number
   /** The store's clock less the node's, milliseconds. */
   readonly clockOffset: number
+  /** Of all its throttlers with this store. */
+  readonly requests: RequestsSnapshot
   readonly policies: readonly PolicyStatus[]
   /** Its most used keys. */
   readonly top: readonly { readonly policy: string; readonly key: string; readonly used: number; readonly own: number }[]
+  /** The keys that requests wait for at it, those first that have waited longest. */
+  readonly waiting: readonly WaitingKey[]
+  /** The keys that rules to come would have refused most often. */
+  readonly wouldRefuse: readonly KeyRefusals[]
+  /** Of the rules that it follows; undefined when it follows none. */
+  readonly rules?: RulesStatus | undefined
 }
 
 /** A live node as the store last heard of it. */
@@ -51,14 +67,12 @@ export interface ClusterNode extends NodeStatus {
   readonly self: boolean
 }
 
-/** Longest text of a status, in UTF-16 units. What does not fit is left out: first keys, then policies. */
-export const LONGEST_STATUS = 8_192
 const MOST_TOP = 20
-/** Longer keys are not told, as a part of one could not be acted upon. */
-const LONGEST_KEY = 257
+const MOST_WAITING = 10
+const MOST_REFUSED = 20
 
 export function statusOf(snapshot: Snapshot, label: string, uptime: number): NodeStatus {
-  const { node, state, degradedFor, sync } = snapshot
+  const { node, state, degradedFor, sync, requests } = snapshot
   const each = Math.max(1, Math.floor(MOST_TOP / Math.max(1, snapshot.policies.length)))
   return {
     node,
@@ -69,24 +83,12 @@ export function statusOf(snapshot: Snapshot, label: string, uptime: number): Nod
     roundTrip: rounded(sync.lastDuration),
     failures: sync.failures,
     clockOffset: rounded(sync.clockOffset),
-    policies: snapshot.policies.map(
-      ({ name, limit, interval, algorithm, capacity, keys, blocked, admitted, refused, unsynced, held, overshoot, share }) => ({
-        name,
-        limit,
-        interval,
-        algorithm,
-        capacity,
-        keys,
-        blocked,
-        admitted,
-        refused,
-        unsynced: rounded(unsynced),
-        held: rounded(held),
-        overshoot: rounded(overshoot),
-        share: rounded(share),
-      }),
-    ),
+    requests: { ...requests, history: told(requests.history) },
+    policies: snapshot.policies.map(policyStatusOf),
     top: mostUsed(snapshot, each).map(({ policy, key, used, own }) => ({ policy, key, used: rounded(used), own: rounded(own) })),
+    waiting: snapshot.waiting.slice(0, MOST_WAITING).map((one) => ({ ...one, longest: Math.round(one.longest) })),
+    wouldRefuse: snapshot.wouldRefuse.slice(0, MOST_REFUSED),
+    rules: snapshot.rules,
   }
 }
 
@@ -95,15 +97,45 @@ export function statusOfAll(throttlers: readonly Coordinated[], startedAt: numbe
   const snapshots = throttlers.map((inspected) => snapshot({ inspected }))
   const all = {
     ...(snapshots[0] as Snapshot),
+    requests: together(snapshots.map(({ requests }) => requests)),
     policies: snapshots.flatMap(({ policies }) => policies),
     top: snapshots.flatMap(({ top }) => top),
+    waiting: snapshots.flatMap(({ waiting }) => waiting).sort((a, b) => b.longest - a.longest),
+    wouldRefuse: snapshots.flatMap(({ wouldRefuse }) => wouldRefuse).sort((a, b) => b.refused - a.refused),
+    // Those of a process follow the same, as a rule.
+    rules: snapshots.find(({ rules }) => rules !== undefined)?.rules,
   }
   return statusOf(all, LABEL, now - startedAt)
 }
 
-/** The same as it travels. */
-export function tellStatus(throttlers: readonly Coordinated[], startedAt: number, now: number): string {
-  return formatStatus(statusOfAll(throttlers, startedAt, now))
+function policyStatusOf(policy: PolicySnapshot): PolicyStatus {
+  const told = POLICY_NUMBERS.map((name) => [name, rounded(policy[name])])
+  return {
+    name: policy.name,
+    algorithm: policy.algorithm,
+    ...(Object.fromEntries(told) as Record<(typeof POLICY_NUMBERS)[number], number>),
+  }
+}
+
+function told({ slot, ended, admitted, refused }: RequestHistory): RequestHistory {
+  return { slot, ended: Math.round(ended), admitted: admitted.map(Math.round), refused: refused.map(Math.round) }
+}
+
+/** Of throttlers that began at different times: slots of nearly the same time are added up. */
+function together(all: readonly RequestsSnapshot[]): RequestsSnapshot {
+  const [first, ...others] = all as [RequestsSnapshot, ...RequestsSnapshot[]]
+  if (others.length === 0) return first
+  const longest = Math.max(...all.map(({ history }) => history.admitted.length))
+  const summed = (read: (history: RequestHistory) => readonly number[]) =>
+    Array.from({ length: longest }, (_, i) => all.reduce((sum, { history }) => sum + (read(history)[i] ?? 0), 0))
+  return {
+    admitted: all.reduce((sum, { admitted }) => sum + admitted, 0),
+    refused: all.reduce((sum, { refused }) => sum + refused, 0),
+    reasons: Object.fromEntries(
+      REQUEST_REFUSALS.map((reason) => [reason, all.reduce((sum, one) => sum + one.reasons[reason], 0)]),
+    ) as RequestsSnapshot['reasons'],
+    history: { ...first.history, admitted: summed(({ admitted }) => admitted), refused: summed(({ refused }) => refused) },
+  }
 }
 
 /** The nearest to their limits; of each policy some, as a large limit would hide the others. */
@@ -111,57 +143,6 @@ function mostUsed({ policies, top }: Snapshot, each: number): Snapshot['top'] {
   return policies
     .flatMap(({ name }) => top.filter(({ policy }) => policy === name).slice(0, each))
     .sort((a, b) => b.used / b.limit - a.used / a.limit)
-}
-
-/** A status as it travels. */
-export function formatStatus(status: NodeStatus): string {
-  const top = status.top.filter(({ key }) => key.length <= LONGEST_KEY)
-  const policies = [...status.policies]
-  for (;;) {
-    const text = JSON.stringify({ ...status, policies, top })
-    if (text.length <= LONGEST_STATUS || (top.pop() === undefined && policies.pop() === undefined)) return text
-  }
-}
-
-/** Another node's status, or undefined: it may be of another version, and a store's content is not to be trusted. */
-export function parseStatus(text: string): NodeStatus | undefined {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isRecord(value)) return undefined
-  const { policies, top } = value
-  const good =
-    ['node', 'label', 'state'].every((name) => typeof value[name] === 'string') &&
-    ['uptime', 'degradedFor', 'roundTrip', 'failures', 'clockOffset'].every((name) => Number.isFinite(value[name])) &&
-    Array.isArray(policies) &&
-    policies.every(isPolicyStatus) &&
-    Array.isArray(top) &&
-    top.every(isUsage)
-  return good ? (value as unknown as NodeStatus) : undefined
-}
-
-function isPolicyStatus(value: unknown): boolean {
-  if (!isRecord(value) || typeof value['name'] !== 'string' || typeof value['algorithm'] !== 'string') return false
-  return ['limit', 'interval', 'capacity', 'keys', 'blocked', 'admitted', 'refused', 'unsynced', 'held', 'overshoot', 'share'].every(
-    (name) => Number.isFinite(value[name]),
-  )
-}
-
-function isUsage(value: unknown): boolean {
-  return (
-    isRecord(value) &&
-    typeof value['policy'] === 'string' &&
-    typeof value['key'] === 'string' &&
-    Number.isFinite(value['used']) &&
-    Number.isFinite(value['own'])
-  )
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }
 
 function rounded(value: number): number {

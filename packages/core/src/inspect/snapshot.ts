@@ -1,8 +1,12 @@
 import type { Coordination } from '../algorithms/algorithm.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Block } from '../keys/blocks.ts'
+import type { AcquireFailure } from '../queue/acquire-error.ts'
+import type { WaitingKey } from '../queue/waits.ts'
+import type { RulesStatus } from '../report/rules-status.ts'
 import type { ExchangeReason, RefusalReason, RefusalSource } from '../report/stats.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
+import { type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
 /** A key that is blocked at this node. */
@@ -28,10 +32,17 @@ export interface KeyUsage {
   readonly limit: number
 }
 
+/** How often rules to come would have refused a key at this node. Of very many keys the counts are estimates. */
+export interface KeyRefusals {
+  readonly policy: string
+  readonly key: string
+  readonly refused: number
+}
+
 /** One policy at this node. Sums are since the node's start. */
 export interface PolicySnapshot {
   readonly name: string
-  /** Units per `interval` (milliseconds) for each key. */
+  /** Units per `interval` (milliseconds; of a calendar the running one) for each key; where the interval is 0, units in flight. */
   readonly limit: number
   readonly interval: number
   /** The algorithm's id, e.g. `'fixed-window'`. */
@@ -58,6 +69,12 @@ export interface PolicySnapshot {
   readonly exchanges: Readonly<Record<ExchangeReason, number>>
   /** Blocks that began, by cause. */
   readonly blocks: Readonly<Record<'exceeded' | 'manual' | 'remote', number>>
+  /** Units of requests in flight at this node, of all keys (`concurrency()`). 0 for other algorithms. */
+  readonly inFlight: number
+  /** Requests that wait for it at this node, with `acquire` or as they are held. */
+  readonly waiting: number
+  /** Milliseconds for which the one of them has waited that came first; 0 when there is none. */
+  readonly longestWait: number
   /** Own units that the store does not know of yet. */
   readonly unsynced: number
   /** Milliseconds for which the oldest of them may have been held back, those of quiet keys left out. */
@@ -84,16 +101,25 @@ export interface Snapshot extends StoreStatus {
   readonly node: string
   /** As `throttler.state`. */
   readonly state: string
+  readonly requests: RequestsSnapshot
   readonly policies: readonly PolicySnapshot[]
   /** Blocked keys, those with the most time left first; of many blocked keys some, see `SnapshotOptions`. */
   readonly blocked: readonly BlockedKey[]
   /** The keys with the most units, most used first; by policy. */
   readonly top: readonly KeyUsage[]
+  /** The keys that requests wait for at this node, those first that have waited longest; of very many some. */
+  readonly waiting: readonly WaitingKey[]
+  /** Requests that were to wait and did not go, by reason; since the node's start. */
+  readonly waitFailures: Readonly<Record<AcquireFailure, number>>
+  /** Of rules to come (`next` of the rules that it follows): the keys that they would have refused most often, at most `top` of each policy. */
+  readonly wouldRefuse: readonly KeyRefusals[]
+  /** Of the rules that it follows (`follow` of `@weir/core/rules`); undefined when it follows none. */
+  readonly rules: RulesStatus | undefined
 }
 
 /** How much a snapshot holds. */
 export interface SnapshotOptions {
-  /** Most used keys per policy, at most. Default 10. */
+  /** Most used keys per policy, and keys that requests wait for, at most. Default 10. */
   readonly top?: number
   /** Blocked keys per policy, at most. Default 100. */
   readonly blocked?: number
@@ -124,6 +150,8 @@ const NO_STORE: StoreStatus = Object.freeze({
   },
 })
 
+const NO_FAILURES: Snapshot['waitFailures'] = { timeout: 0, aborted: 0, 'queue-full': 0, 'never-fits': 0, closed: 0 }
+
 /**
  * What a throttler's node knows right now: totals per policy, blocked keys, the keys nearest to their limits, sync health. It takes
  * two or three milliseconds for each policy, however many keys there are.
@@ -133,17 +161,22 @@ const NO_STORE: StoreStatus = Object.freeze({
  * const { policies, blocked, top } = snapshot(throttler)
  */
 export function snapshot({ inspected }: { readonly inspected: Inspected }, options: SnapshotOptions = {}): Snapshot {
-  const { limiters, nodeId, state, coordinator } = inspected
+  const { limiters, nodeId, state, coordinator, requests } = inspected
   const { top: most = 10, blocked: mostBlocked = 100, contains = '' } = options
   const now = inspected.clock.monotonic()
   const about = coordinator?.about(now) ?? NO_STORE
+  const waits = inspected.whoWaits(now)
   const policies: PolicySnapshot[] = []
   const top: KeyUsage[] = []
   const blocked: BlockedKey[] = []
+  const wouldRefuse: KeyRefusals[] = []
   for (const limiter of limiters) {
     const { policy, stats } = limiter
-    const { name, limit, interval, algorithm, coordination, dryRun } = policy
+    const { name, limit, interval: usual, calendar, algorithm, coordination, dryRun } = policy
+    const running = calendar?.of(limiter.cell.ordinal)
+    const interval = running === undefined ? usual : running.end - running.start
     blocked.push(...blockedOf(limiter, now, mostBlocked, contains))
+    for (const one of limiter.refusedKeys?.top(most) ?? []) wouldRefuse.push({ policy: name, ...one })
     const found = surveyOf(limiter).look(now, most)
     for (const { slot, used } of found.top)
       top.push({
@@ -172,6 +205,9 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
         stats.reasons.map((reason, i) => [reason, stats.exchanges[i] as number]),
       ) as PolicySnapshot['exchanges'],
       blocks: { ...stats.blocks },
+      inFlight: limiter.meter.inFlight ?? 0,
+      waiting: waits?.policies.get(name) ?? 0,
+      longestWait: waits?.keys.find(({ policy }) => policy === name)?.longest ?? 0,
       unsynced: found.unsynced,
       unsyncedAge: found.age,
       held: found.held,
@@ -180,7 +216,19 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
   }
-  return { node: nodeId, state, ...about, policies, blocked, top }
+  return {
+    node: nodeId,
+    state,
+    ...about,
+    requests: requestsOf(requests, now),
+    policies,
+    blocked,
+    top,
+    waiting: waits?.keys.slice(0, most) ?? [],
+    waitFailures: { ...(waits?.failures ?? NO_FAILURES) },
+    wouldRefuse,
+    rules: inspected.followed?.status,
+  }
 }
 
 function surveyOf(limiter: Limiter): Survey {

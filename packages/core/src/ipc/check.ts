@@ -33,6 +33,8 @@ const LONGEST_STATUS = 8_192
 const LONGEST_CURSOR = 64
 const YEAR = 366 * 86_400_000
 const DAY = 86_400_000
+/** Nodes number months so that a store takes them to begin up to 33 days later than they do; and the last span may be half a month. */
+const EARLIEST = 62 * DAY
 /** Windows for which a cell lives at most after it was last written; core asks for two. */
 const MOST_LIVES = 16
 
@@ -230,7 +232,7 @@ function readLeaseAsk(numbers: unknown): LeaseAsk | undefined {
   if (!isList(numbers, LEASE_NUMBERS.length) || numbers.length !== LEASE_NUMBERS.length) return undefined
   if (!numbers.every((number) => isNumber(number, 0, MOST)) || !Number.isSafeInteger(numbers[0])) return undefined
   const ask = Object.fromEntries(LEASE_NUMBERS.map((name, i) => [name, numbers[i]])) as unknown as LeaseAsk
-  return ask.early <= DAY && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
+  return ask.early <= EARLIEST && ask.lifetime <= DAY && ask.nodes >= 1 ? ask : undefined
 }
 
 function readGrowth(value: unknown): CooldownGrowth | undefined {

@@ -1,4 +1,5 @@
 import { BUCKET_STEP } from '../algorithms/bucket/step.ts'
+import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import { FIRST_REQUEST_STEP } from '../algorithms/fixed-window/first-request-step.ts'
 import { SLIDING_COUNTER_STEP } from '../algorithms/sliding-counter/step.ts'
@@ -31,7 +32,10 @@ const DAY = 86_400_000
 const LONGEST_LOG = 100_000
 
 const STEPS: Readonly<Record<string, AtomicStep>> = Object.fromEntries(
-  [EPOCH_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP, BUCKET_STEP, WARM_UP_STEP].map((step) => [step.id, step]),
+  [EPOCH_STEP, CALENDAR_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP, BUCKET_STEP, WARM_UP_STEP].map((step) => [
+    step.id,
+    step,
+  ]),
 )
 
 /** Policies that children have asked about, so that each has one object. */

@@ -46,6 +46,7 @@ export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
 /** What a parent knows how to decide by. */
 const STEPS: readonly string[] = [
   'fixed-window',
+  'calendar',
   'fixed-window-first-request',
   'sliding-window',
   'sliding-counter',

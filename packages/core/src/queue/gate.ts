@@ -1,6 +1,13 @@
 import type { Clock } from '../time/clock.ts'
+import type { Amount } from './amount.ts'
 import type { Answer } from './line.ts'
 import type { Wanted } from './options.ts'
+
+/** A request is to wait for a counter, and to be looked at again in so many milliseconds. */
+export interface Pause {
+  readonly by: Pick<Answer, 'policy' | 'key'>
+  readonly time: number
+}
 
 /** Who lets requests in. */
 export interface Gate<D extends Answer> {
@@ -11,24 +18,43 @@ export interface Gate<D extends Answer> {
   peek(key: string, wanted: Wanted): D
   /** Whether `take` would ask the store although `peek` refuses. */
   asks(key: string, wanted: Wanted): boolean
+  /** Whether a request that was refused finds what it needs, for all that is known: the store had just not granted it in time. */
+  mayAskAgain(key: string, wanted: Wanted): boolean
   /**
-   * Milliseconds that a request which `peek` allows should wait all the same: other nodes may take units at the same time, and are
-   * to be heard first. 0 when it may go. Not asked where `take` asks the store.
+   * Why a request which `peek` allows should wait all the same: other nodes may take units at the same time, and are to be heard first.
+   * Undefined when it may go. Not asked where `take` asks the store.
    */
-  pause(key: string, wanted: Wanted): number
+  pause(key: string, wanted: Wanted): Pause | undefined
+  /**
+   * Milliseconds in which the requests that wait for a policy are to ask the store one after another, as other nodes have some that wait for
+   * the same; 0 where there are none.
+   */
+  turnsDuring(policy: string, requests: number): number
+  /** Whether places are booked for requests that wait for a policy: see `Booking`. */
+  books(policy: string): boolean
+  /**
+   * Tells how much waits now for a key of such a policy.
+   *
+   * @param first the request that goes next
+   */
+  book(policy: string, key: string, waiting: Amount, first: Wanted | undefined): void
   /** Counts a request if it may go. Right after a `peek` that allowed it, unless it asks the store. */
   take(key: string, wanted: Wanted): D | Promise<D>
   refund(decision: D): void
+  /** What became of a request that was to go in its turn: it goes, or it is refused. Not told of one that was aborted. */
+  ended(allowed: boolean): void
   /** Names the counter whose pace a decision with a delay keeps. */
   paceMaker(decision: D): string
+  /** A request goes that waited for a policy, for so many milliseconds. `key` is what the policy counts it by. */
+  waited(policy: string, key: string, time: number): void
   /** A decision whose delay is over, as it is now. */
   went(decision: D): D
   /**
-   * Gives back what a decision took that was to wait for `left` milliseconds more: of what has a pace as much as has not drained yet.
+   * Gives back what a decision took of whose delay `left` milliseconds are left: of what has a pace as much as has not drained yet.
    *
    * @returns milliseconds by which those behind it move up
    */
   giveBack(decision: D, left: number): number
   /** Milliseconds until so many requests, and units besides, can have gone one after another at the soonest. */
-  soonest(key: string, requests: number, units: number, limit: number | undefined): number
+  soonest(key: string, requests: number, units: number, wanted: Wanted): number
 }

@@ -9,6 +9,7 @@ import type { ScheduleOptions } from './options.ts'
 export interface FetchLimiter {
   readonly clock: Clock
   acquire(key: string, options?: ScheduleOptions): Promise<unknown>
+  release(decision: unknown): void
   peek(key: string, cost: number): { readonly retryAfter: number }
   block(key: string, duration: Duration): void
 }
@@ -65,8 +66,13 @@ export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptio
     const url = new URL(input instanceof Request ? input.url : input)
     const counted = typeof key === 'function' ? key(url) : (key ?? url.host)
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
-    await throttler.acquire(counted, { ...acquire, ...(signal && { signal }) })
-    const response = await (request ?? globalThis.fetch)(input, init)
+    const decision = await throttler.acquire(counted, { ...acquire, ...(signal && { signal }) })
+    let response: Response
+    try {
+      response = await (request ?? globalThis.fetch)(input, init)
+    } finally {
+      throttler.release(decision)
+    }
     const pause = Math.min(longest, pauseOf(response.status, response.headers, throttler.clock.now()))
     // A block replaces the one that is there, which may last longer.
     if (pause > 0 && pause > throttler.peek(counted, 0).retryAfter) throttler.block(counted, Math.ceil(pause))

@@ -1,6 +1,9 @@
+import { AcquireError } from './acquire-error.ts'
+import { type Amount, add } from './amount.ts'
 import { Chain, type Link } from './chain.ts'
 import type { Wanted } from './options.ts'
 import type { Timed } from './schedule.ts'
+import type { Turns } from './turns.ts'
 
 /** What a queue reads of a decision. */
 export interface Answer {
@@ -13,6 +16,11 @@ export interface Answer {
   readonly parts: readonly { readonly key: string; readonly policy: { readonly name: string } | undefined }[]
 }
 
+/** As a `Gate`. */
+interface Teller {
+  ended(allowed: boolean): void
+}
+
 /** One request that waits. `at` is when its time is over; once it is `held`, when it goes. */
 export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   before: Request<D> | undefined
@@ -23,43 +31,71 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   readonly wanted: Wanted
   /** Requests come in this order. */
   readonly number: number
-  readonly resolve: (decision: D) => void
-  readonly reject: (error: unknown) => void
+  readonly #resolve: (decision: D) => void
+  readonly #reject: (error: unknown) => void
+  /** Is told what became of it. */
+  readonly #teller: Teller | undefined
   /** The others that wait for its key: while it waits, or the store is being asked for it. */
   line: Line<D> | undefined
   /** Whether the store is being asked for it. */
   asked = false
   /** What refused it last. */
   refused: D | undefined
-  /** It was let in, and keeps a pace: of which counter. */
+  /** It was let in, and keeps a pace. */
   held: D | undefined
-  heldBy: string | undefined
+  /** The counter that holds it, or that the store is asked for, by its id. */
+  by: string | undefined
+  /** Milliseconds that it is held beyond the delay of its decision: then it keeps no pace. */
+  beyond = 0
   onAbort: (() => void) | undefined
   /** Whether it counts among those that wait. */
   entered = false
   settled = false
+  /** When it came, on the monotonic clock; whole milliseconds, as small numbers take no memory of their own. */
+  readonly came: number
 
-  constructor(key: string, wanted: Wanted, number: number, now: number, resolve: (decision: D) => void, reject: (error: unknown) => void) {
+  constructor(
+    key: string,
+    wanted: Wanted,
+    number: number,
+    now: number,
+    resolve: (decision: D) => void,
+    reject: (error: unknown) => void,
+    teller?: Teller,
+  ) {
     this.key = key
     this.wanted = wanted
     this.number = number
     this.at = now + wanted.timeout
-    this.resolve = resolve
-    this.reject = reject
+    this.came = Math.floor(now)
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#teller = teller
+  }
+
+  resolve(decision: D): void {
+    this.#teller?.ended(decision.allowed)
+    this.#resolve(decision)
+  }
+
+  reject(error: unknown): void {
+    if (error instanceof AcquireError && error.reason !== 'aborted') this.#teller?.ended(false)
+    this.#reject(error)
   }
 }
 
 /** The requests of one priority that wait for a key. */
-class Level<D extends Answer> extends Chain<Request<D>> {
+class Level<D extends Answer> extends Chain<Request<D>> implements Amount {
   readonly priority: number
-  /** Of those that say what they cost. */
   units = 0
-  /** Those that don't. */
   unsaid = 0
+  /** Those of the next lower priority. */
+  lower: Level<D> | undefined
 
-  constructor(priority: number) {
+  constructor(priority: number, lower: Level<D> | undefined) {
     super()
     this.priority = priority
+    this.lower = lower
   }
 }
 
@@ -72,8 +108,8 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   counter: Counter<D> | undefined
   /** Requests in it, those included that the store is being asked for. */
   size = 0
-  /** Highest first. */
-  #levels: readonly Level<D>[] = []
+  /** Those of the highest priority. A list of them all would take memory of its own: many keys may wait. */
+  #highest: Level<D> | undefined
 
   constructor(key: string) {
     this.key = key
@@ -81,14 +117,21 @@ export class Line<D extends Answer> implements Link<Line<D>> {
 
   /** The one that goes next. */
   get first(): Request<D> | undefined {
-    for (const { first } of this.#levels) if (first !== undefined) return first
+    for (let level = this.#highest; level !== undefined; level = level.lower) if (level.first !== undefined) return level.first
     return undefined
+  }
+
+  /** When the one came that has waited longest. */
+  get since(): number {
+    let since = Number.POSITIVE_INFINITY
+    for (let level = this.#highest; level !== undefined; level = level.lower) since = Math.min(since, level.first?.came ?? since)
+    return since
   }
 
   /** Puts a request to the end of those of its priority; one that was asked for goes back to its place. */
   add(request: Request<D>): void {
     const level = this.#level(request.wanted.priority)
-    count(level, request, 1)
+    this.#count(level, request, 1)
     let next: Request<D> | undefined
     if (level.last !== undefined && level.last.number > request.number) {
       next = level.first
@@ -99,38 +142,39 @@ export class Line<D extends Answer> implements Link<Line<D>> {
 
   remove(request: Request<D>): void {
     const level = this.#level(request.wanted.priority)
-    count(level, request, -1)
+    this.#count(level, request, -1)
     level.remove(request)
   }
 
-  /** What those want that a request of this priority has to wait for: units where they say so, else requests. */
-  ahead(priority: number): { units: number; requests: number } {
-    const ahead = { units: 0, requests: 0 }
-    for (const level of this.#levels) {
-      if (level.priority < priority) break
-      ahead.units += level.units
-      ahead.requests += level.unsaid
-    }
+  /** What those want that a request of this priority has to wait for. Default: all of them. */
+  ahead(priority: number = Number.NEGATIVE_INFINITY): Amount {
+    const ahead = { units: 0, unsaid: 0 }
+    for (let level = this.#highest; level !== undefined && level.priority >= priority; level = level.lower) add(ahead, level, 1)
     return ahead
   }
 
+  #count(level: Level<D>, { wanted: { cost } }: Request<D>, sign: 1 | -1): void {
+    const amount = cost === undefined ? ONE : { units: cost, unsaid: 0 }
+    add(level, amount, sign)
+    if (this.counter?.waiting !== undefined) add(this.counter.waiting, amount, sign)
+  }
+
   #level(priority: number): Level<D> {
-    const levels = this.#levels
-    let at = 0
-    while (at < levels.length && (levels[at] as Level<D>).priority > priority) at++
-    const found = levels[at]
-    if (found?.priority === priority) return found
-    const made = new Level<D>(priority)
-    // A copy has no spare room: many keys may wait.
-    this.#levels = levels.toSpliced(at, 0, made)
+    let higher: Level<D> | undefined
+    let level = this.#highest
+    while (level !== undefined && level.priority > priority) {
+      higher = level
+      level = level.lower
+    }
+    if (level?.priority === priority) return level
+    const made = new Level<D>(priority, level)
+    if (higher === undefined) this.#highest = made
+    else higher.lower = made
     return made
   }
 }
 
-function count<D extends Answer>(level: Level<D>, { wanted: { cost } }: Request<D>, sign: 1 | -1): void {
-  if (cost === undefined) level.unsaid += sign
-  else level.units += sign * cost
-}
+const ONE: Amount = { units: 0, unsaid: 1 }
 
 /**
  * A counter of a policy that refused requests, and the keys whose requests wait for it, one after another: several keys where the
@@ -140,16 +184,60 @@ export class Counter<D extends Answer> implements Timed {
   at = 0
   place = -1
   readonly id: string
+  readonly policy: string
   readonly lines: Chain<Line<D>> = new Chain()
   /** Requests that the store is being asked for. */
   asked = 0
+  /** There was no room left, for so many milliseconds, and nobody has had a turn since; 0 where that is not so. */
+  closedFor = 0
+  turns: Turns | undefined
+  /** How much waits for it, the store being asked for none of that; where somebody has to know. */
+  waiting: Amount | undefined
 
-  constructor(id: string) {
+  constructor(id: string, policy: string) {
     this.id = id
+    this.policy = policy
   }
+
+  /** A line waits for it, after the others. */
+  put(line: Line<D>): void {
+    line.counter = this
+    this.lines.push(line)
+    if (this.waiting !== undefined) add(this.waiting, line.ahead(), 1)
+  }
+
+  /** A line waits for it no more. */
+  takeOut(line: Line<D>): void {
+    this.lines.remove(line)
+    line.counter = undefined
+    if (this.waiting !== undefined) add(this.waiting, line.ahead(), -1)
+  }
+
+  /** How much waits for it. From now on that is kept up. */
+  get amount(): Amount {
+    if (this.waiting === undefined) {
+      this.waiting = { units: 0, unsaid: 0 }
+      for (let line = this.lines.first; line !== undefined; line = line.after) add(this.waiting, line.ahead(), 1)
+    }
+    return this.waiting
+  }
+}
+
+/**
+ * Milliseconds after which a request may go that was refused; infinite where nobody knows, since requests in flight have to end: then
+ * it goes on when it is told of that.
+ */
+export function opensIn({ retryAfter }: Pick<Answer, 'retryAfter'>): number {
+  return retryAfter === 0 ? Number.POSITIVE_INFINITY : retryAfter
 }
 
 /** Names the counter of a policy that decided about a key. */
 export function counterId({ policy, key }: Pick<Answer, 'policy' | 'key'>): string {
-  return `${policy?.name}\u0000${key}`
+  return `${policy?.name ?? ''}\u0000${key}`
+}
+
+/** What a counter's id names; the policy is empty where none has decided yet. */
+export function named(id: string): { readonly policy: string; readonly key: string } {
+  const end = id.indexOf('\u0000')
+  return { policy: id.slice(0, end), key: id.slice(end + 1) }
 }

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
+import type { Asked } from './asked.ts'
 import type { QueueSettings } from './settings.ts'
 
 /** What `acquire` can be told of a request. */
@@ -31,14 +32,24 @@ export interface WrapOptions<Args extends readonly unknown[]> extends ScheduleOp
   readonly key: string | ((...args: Args) => string)
 }
 
+/** Tells that somebody waits no more: an `AbortSignal`, or as much of one as that takes. */
+export interface Leaving {
+  readonly aborted: boolean
+  readonly reason?: unknown
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: boolean }): void
+  removeEventListener(type: 'abort', listener: () => void): void
+}
+
 /** `AcquireOptions`, checked; times in milliseconds. */
 export interface Wanted {
   readonly cost: number | undefined
   readonly limit: number | undefined
   readonly timeout: number
-  readonly signal: AbortSignal | undefined
+  readonly signal: Leaving | undefined
   readonly priority: number
   readonly refusal: 'throw' | 'return'
+  /** What it asks of each policy; undefined where its key and cost are those of all. */
+  readonly asked: Asked | undefined
 }
 
 const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal', 'priority', 'refusal'] satisfies (keyof AcquireOptions)[]
@@ -47,7 +58,7 @@ const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal'
 const HIGHEST = 10
 
 /** What requests want that say nothing: one object for all of them, as many may wait. */
-let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, refusal: 'throw' }
+let usual: Wanted = { cost: undefined, limit: undefined, timeout: 0, signal: undefined, priority: 0, refusal: 'throw', asked: undefined }
 
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
 export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSettings): Wanted {
@@ -67,5 +78,6 @@ export function wanted(options: AcquireOptions | undefined, { maxWait }: QueueSe
     signal,
     priority,
     refusal,
+    asked: undefined,
   }
 }

@@ -1,18 +1,27 @@
+import type { AcquireFailure } from './acquire-error.ts'
+import { Admission } from './admission.ts'
 import { Alarm } from './alarm.ts'
+import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
-import { type Answer, Counter, counterId, Line, Request } from './line.ts'
-import { type AcquireOptions, type Wanted, wanted } from './options.ts'
-import { Schedule } from './schedule.ts'
+import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
+import { type AcquireOptions, type Leaving, type Wanted, wanted } from './options.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
+import { inLines, type WhoWaits } from './waits.ts'
 
 /** Requests that are looked at in one turn of the event loop; about a millisecond. */
 const TURN = 500
 
+/** Counters that are looked at to tell who waits; about a millisecond. */
+const LOOKED_AT = 10_000
+
 const NEVER = Number.POSITIVE_INFINITY
 
-/** Requests of one counter that the store is asked for at once. */
-const MOST_ASKED = 16
+/** Why a request can't wait, and after how many milliseconds it could go at the soonest, where that is why. */
+interface Obstacle {
+  readonly why: AcquireFailure
+  readonly soonest: number | undefined
+}
 
 /**
  * The lines of a throttler's keys, each at the counter that refused its first request last: a counter that has room lets in one
@@ -24,10 +33,11 @@ export class Queues<D extends Answer> {
   readonly #waiters: Waiters<D>
   readonly #alarm: Alarm
   readonly #lines = new Map<string, Line<D>>()
-  readonly #counters = new Map<string, Counter<D>>()
-  /** Counters by when they have room again. */
-  readonly #open: Schedule<Counter<D>> = new Schedule()
+  readonly #counters: Counters<D>
+  readonly #admission: Admission<D>
   #number = 0
+  /** Whether requests are being let in. */
+  #serving = false
 
   constructor(gate: Gate<D>, settings: QueueSettings) {
     this.#gate = gate
@@ -38,6 +48,8 @@ export class Queues<D extends Answer> {
       (request) => this.#leaveLine(request),
       () => this.#arm(),
     )
+    this.#counters = new Counters(gate, this.#waiters.waits)
+    this.#admission = new Admission(gate, this.#counters, this.#waiters, () => this.#arm())
     this.#alarm = new Alarm(gate.clock, () => this.#tick())
   }
 
@@ -50,7 +62,7 @@ export class Queues<D extends Answer> {
   acquire(key: string, options: AcquireOptions | undefined): Promise<D> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
-      const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject)
+      const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject, this.#gate)
       if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
       else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
       else if (this.#gate.waits || this.#lines.has(key)) this.#join(request, now)
@@ -59,14 +71,71 @@ export class Queues<D extends Answer> {
     })
   }
 
-  /** As the throttler's. */
-  hold(decision: D, signal: AbortSignal | undefined): Promise<D> {
+  /** Who waits now, for snapshots. */
+  who(now: number): WhoWaits {
+    const { policies, failures } = this.#waiters.waits
+    const keys = [...this.#waiters.held(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]
+    return { policies, failures, keys: keys.sort((a, b) => b.longest - a.longest) }
+  }
+
+  get closing(): boolean {
+    return this.#waiters.closing
+  }
+
+  /** Whether somebody waits in a line. */
+  has(line: string): boolean {
+    return this.#lines.has(line)
+  }
+
+  /** Whether as many requests are held by a counter as may, or in all. */
+  crowded(counter: string): boolean {
+    return this.#waiters.full || this.#waiters.crowded(counter)
+  }
+
+  /** Why a request could not wait in a line, where that is known at once. */
+  obstacle(line: string, wanted: Wanted): Obstacle | undefined {
+    const found = this.#lines.get(line)
+    if (this.#waiters.full || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
+      return { why: 'queue-full', soonest: undefined }
+    const { unsaid, units } = found?.ahead(wanted.priority) ?? { unsaid: 0, units: 0 }
+    const { cost } = wanted
+    const soonest = this.#gate.soonest(line, unsaid + (cost === undefined ? 1 : 0), units + (cost ?? 0), wanted)
+    if (soonest <= wanted.timeout) return undefined
+    return { why: soonest === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout', soonest }
+  }
+
+  /**
+   * Makes a request wait in a line.
+   *
+   * @param refused what has refused it; undefined for one that waits because others do
+   */
+  wait(line: string, wanted: Wanted, refused: D | undefined): Promise<D> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
-      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: decision.delay, signal }
+      const request = new Request<D>(line, wanted, this.#number++, now, resolve, reject)
+      if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
+      else if (wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
+      else if (refused === undefined) this.#join(request, now)
+      else if (this.#admission.keeps(request, refused, now))
+        this.#join(request, now, this.#counters.locate(refused, now + opensIn(refused)))
+      this.#arm()
+    })
+  }
+
+  /**
+   * As the throttler's.
+   *
+   * @param by whose requests are held for another reason than a pace: of each counter `maxWaitingPerKey` at most; and for how many
+   * milliseconds, no less than the decision's delay
+   */
+  hold(decision: D, signal: Leaving | undefined, by?: { readonly counter: string; readonly delay: number }): Promise<D> {
+    return new Promise((resolve, reject) => {
+      const now = this.#gate.clock.monotonic()
+      const { delay } = by ?? decision
+      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal }
       const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
       const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
-      if (why === undefined) this.#waiters.admit(request, decision, now)
+      if (why === undefined) this.#waiters.admit(request, decision, now, by)
       else {
         this.#gate.refund(decision)
         this.#waiters.fail(request, why)
@@ -77,12 +146,21 @@ export class Queues<D extends Answer> {
 
   /** Counters may have room before the time that was known. */
   nudge(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
-    for (const named of counters) this.#wake(this.#counters.get(counterId(named)))
+    for (const named of counters) this.#wake(this.#counters.find(named))
+  }
+
+  /** As `nudge`, of what somebody has just released: who waits for it goes on at once. */
+  released(counters: Iterable<Pick<Answer, 'policy' | 'key'>>): void {
+    if (this.#counters.empty) return
+    // Who releases while others are let in was called by them.
+    if (this.#serving) this.nudge(counters)
+    else for (const named of counters) this.#serveNow(this.#counters.find(named))
+    this.#arm()
   }
 
   /** As `nudge`, of all counters. */
   nudgeAll(): void {
-    for (const counter of this.#counters.values()) this.#wake(counter)
+    for (const counter of this.#counters.all) this.#wake(counter)
   }
 
   /**
@@ -113,189 +191,56 @@ export class Queues<D extends Answer> {
     const { key, wanted } = request
     const seen = this.#gate.peek(key, wanted)
     if (!seen.allowed) {
-      if (this.#keeps(request, seen, now)) this.#join(request, now, this.#counter(counterId(seen), now + seen.retryAfter))
+      if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.locate(seen, now + opensIn(seen)))
       return
     }
-    const others = this.#contended(seen)
-    const pause = others === undefined ? this.#gate.pause(key, wanted) : 0
-    if (others !== undefined || pause > 0) this.#join(request, now, others ?? this.#counter(counterId(seen), now + pause))
+    const others = this.#counters.contended(seen)
+    const pause = others === undefined ? this.#gate.pause(key, wanted) : undefined
+    if (others !== undefined) this.#join(request, now, others)
+    else if (pause !== undefined) this.#join(request, now, this.#counters.locate(pause.by, now + pause.time))
     else this.#taken(request, this.#gate.take(key, wanted) as D, now)
   }
 
   #taken(request: Request<D>, decision: D, now: number): void {
     if (decision.allowed) this.#waiters.admit(request, decision, now)
-    else if (this.#keeps(request, decision, now)) this.#join(request, now, this.#counter(counterId(decision), now + decision.retryAfter))
+    else if (this.#admission.keeps(request, decision, now))
+      this.#join(request, now, this.#counters.locate(decision, now + opensIn(decision)))
   }
 
   /** @param counter what it waits for where nobody waits for its key; without one the store is asked */
   #join(request: Request<D>, now: number, counter?: Counter<D>): void {
     const { key, wanted } = request
+    const obstacle = this.obstacle(key, wanted)
+    if (obstacle !== undefined) {
+      this.#waiters.fail(request, obstacle.why, obstacle.soonest)
+      if (counter !== undefined) this.#counters.tidy(counter)
+      return
+    }
     const found = this.#lines.get(key)
-    if (this.#waiters.full || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey)) {
-      this.#waiters.fail(request, 'queue-full')
-      if (counter !== undefined) this.#tidy(counter)
-      return
-    }
-    const { requests, units } = found?.ahead(wanted.priority) ?? { requests: 0, units: 0 }
-    const { cost, limit } = wanted
-    const soonest = this.#gate.soonest(key, requests + (cost === undefined ? 1 : 0), units + (cost ?? 0), limit)
-    if (soonest > wanted.timeout) {
-      this.#waiters.fail(request, soonest === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout', soonest)
-      if (counter !== undefined) this.#tidy(counter)
-      return
-    }
     const line = found ?? new Line<D>(key)
     this.#lines.set(key, line)
     line.size++
+    this.#waiters.waits.add(line.counter?.policy ?? '', 1)
     line.add(request)
     request.line = line
     this.#waiters.enter(request, request.at)
-    if (found?.counter !== undefined) return
-    const own = counter ?? this.#counter(`\u0000${key}`, now)
-    this.#put(line, own)
-    if (counter === undefined) this.#serve(own, now, 1)
-  }
-
-  /** The first counter of a decision that others wait for. */
-  #contended({ parts }: D): Counter<D> | undefined {
-    if (this.#counters.size === 0) return undefined
-    for (const part of parts) {
-      const counter = this.#counters.get(counterId(part))
-      if (counter !== undefined) return counter
+    if (found?.counter !== undefined) {
+      this.#counters.book(found.counter)
+      return
     }
-    return undefined
+    const own = counter ?? this.#counters.locate({ policy: undefined, key }, now)
+    this.#counters.put(line, own)
+    if (counter === undefined) this.#admission.serve(own, now, 1)
   }
 
-  /** @param at when it has room, if nobody waits for it yet */
-  #counter(id: string, at: number): Counter<D> {
-    const found = this.#counters.get(id)
-    if (found !== undefined) return found
-    const made = new Counter<D>(id)
-    this.#counters.set(id, made)
-    this.#open.set(made, at)
-    return made
-  }
-
-  #put(line: Line<D>, counter: Counter<D>): void {
-    line.counter = counter
-    counter.lines.push(line)
-  }
-
-  #takeOut(line: Line<D>): void {
-    const { counter } = line
-    if (counter === undefined) return
-    counter.lines.remove(line)
-    line.counter = undefined
-    this.#tidy(counter)
-  }
-
-  #tidy(counter: Counter<D>): void {
-    if (counter.lines.first !== undefined || counter.asked > 0) return
-    this.#open.remove(counter)
-    this.#counters.delete(counter.id)
-  }
-
-  /**
-   * Lets in whom a counter has room for, one request of a key after another.
-   *
-   * @param most requests that are looked at
-   * @returns how many were
-   */
-  #serve(counter: Counter<D>, now: number, most: number): number {
-    const gate = this.#gate
-    let looked = 0
-    for (let line = counter.lines.first; line !== undefined && looked < most; line = counter.lines.first) {
-      looked++
-      const request = line.first as Request<D>
-      const { key, wanted } = request
-      const seen = gate.peek(key, wanted)
-      if (gate.waits && (seen.allowed || gate.asks(key, wanted))) {
-        if (counter.asked >= Math.max(1, Math.min(MOST_ASKED, seen.remaining))) {
-          // Answers go on with it.
-          this.#open.remove(counter)
-          return looked
-        }
-        this.#ask(request, line, counter)
-        continue
-      }
-      const pause = seen.allowed ? gate.pause(key, wanted) : 0
-      if (pause > 0) {
-        this.#open.set(counter, now + pause)
-        return looked
-      }
-      const decision = seen.allowed ? (gate.take(key, wanted) as D) : seen
-      if (decision.allowed) {
-        this.#waiters.admit(request, decision, now)
-        if (line.counter === counter) this.#rotate(line, counter)
-        continue
-      }
-      if (this.#keeps(request, decision, now) && counterId(decision) !== counter.id) {
-        this.#takeOut(line)
-        this.#put(line, this.#counter(counterId(decision), now + decision.retryAfter))
-      } else if (!request.settled) {
-        this.#open.set(counter, now + Math.max(1, decision.retryAfter))
-        return looked
-      }
+  #serveNow(counter: Counter<D> | undefined): void {
+    if (counter === undefined || counter.place < 0) return
+    this.#serving = true
+    try {
+      this.#admission.serve(counter, this.#gate.clock.monotonic(), TURN)
+    } finally {
+      this.#serving = false
     }
-    if (counter.lines.first !== undefined) this.#open.set(counter, now)
-    else {
-      // Answers of the store go on with it.
-      this.#open.remove(counter)
-      this.#tidy(counter)
-    }
-    return looked
-  }
-
-  /** Whether a request that was refused may go on waiting. It can't if it would not go in time. */
-  #keeps(request: Request<D>, decision: D, now: number): boolean {
-    request.refused = decision
-    const { retryAfter } = decision
-    if (now + retryAfter <= request.at) return true
-    this.#waiters.fail(request, retryAfter === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
-    return false
-  }
-
-  /** The next key's turn. */
-  #rotate(line: Line<D>, counter: Counter<D>): void {
-    counter.lines.remove(line)
-    counter.lines.push(line)
-  }
-
-  #ask(request: Request<D>, line: Line<D>, counter: Counter<D>): void {
-    line.remove(request)
-    request.asked = true
-    // The question has a deadline of its own.
-    this.#waiters.times.remove(request)
-    counter.asked++
-    if (line.first === undefined) this.#takeOut(line)
-    else this.#rotate(line, counter)
-    const answered = (decision: D | undefined, error?: unknown) => {
-      const now = this.#gate.clock.monotonic()
-      counter.asked--
-      if (request.settled) {
-        if (decision?.allowed === true) this.#gate.refund(decision)
-      } else if (decision === undefined) {
-        this.#waiters.break(request, error)
-      } else if (decision.allowed) this.#waiters.admit(request, decision, now)
-      else if (this.#keeps(request, decision, now)) this.#waitAgain(request, line, decision, now)
-      if (counter.lines.first === undefined) this.#tidy(counter)
-      else if (counter.place < 0) this.#open.set(counter, now)
-      this.#arm()
-    }
-    Promise.resolve(this.#gate.take(request.key, request.wanted)).then(answered, (error) => answered(undefined, error))
-  }
-
-  /** The store has refused it. */
-  #waitAgain(request: Request<D>, line: Line<D>, decision: D, now: number): void {
-    request.asked = false
-    line.add(request)
-    this.#waiters.times.set(request, request.at)
-    const counter = this.#counter(counterId(decision), now)
-    if (line.counter !== counter) {
-      this.#takeOut(line)
-      this.#put(line, counter)
-    }
-    this.#open.set(counter, now + Math.max(1, decision.retryAfter))
   }
 
   #leaveLine(request: Request<D>): void {
@@ -303,20 +248,22 @@ export class Queues<D extends Answer> {
     if (line === undefined) return
     request.line = undefined
     if (!request.asked) line.remove(request)
+    if (line.first === undefined) this.#counters.takeOut(line)
+    else if (line.counter !== undefined) this.#counters.book(line.counter)
     line.size--
-    if (line.first === undefined) this.#takeOut(line)
+    this.#waiters.waits.add(line.counter?.policy ?? '', -1)
     if (line.size === 0) this.#lines.delete(line.key)
   }
 
   #wake(counter: Counter<D> | undefined): void {
     if (counter === undefined || counter.place < 0) return
-    this.#open.set(counter, this.#gate.clock.monotonic())
+    this.#counters.open.set(counter, this.#gate.clock.monotonic())
     this.#arm()
   }
 
   #arm(): void {
     const { times, going } = this.#waiters
-    this.#alarm.set(Math.min(this.#open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER))
+    this.#alarm.set(Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER))
   }
 
   #tick(): void {
@@ -327,8 +274,17 @@ export class Queues<D extends Answer> {
       left--
       this.#waiters.release(request)
     }
-    for (let counter = this.#open.first; counter !== undefined && counter.at <= now && left > 0; counter = this.#open.first) {
-      left -= Math.max(1, this.#serve(counter, now, left))
+    this.#serving = true
+    try {
+      for (
+        let counter = this.#counters.open.first;
+        counter !== undefined && counter.at <= now && left > 0;
+        counter = this.#counters.open.first
+      ) {
+        left -= Math.max(1, this.#admission.serve(counter, now, left))
+      }
+    } finally {
+      this.#serving = false
     }
     for (let request = times.first; request !== undefined && request.at <= now && left > 0; request = times.first) {
       left--

@@ -2,9 +2,21 @@ import { show } from '../report/errors.ts'
 import { AcquireError, type AcquireFailure } from './acquire-error.ts'
 import { Chain } from './chain.ts'
 import type { Gate } from './gate.ts'
-import type { Answer, Request } from './line.ts'
+import { type Answer, counterId, named, type Request } from './line.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
+import { type WaitingKey, Waits } from './waits.ts'
+
+/** Requests that are held by one counter. */
+class Held<D extends Answer> extends Chain<Request<D>> {
+  size = 0
+  readonly policy: string
+
+  constructor(policy: string) {
+    super()
+    this.policy = policy
+  }
+}
 
 /** All requests that wait, and how each of them ends: once, and whatever it held is free then. */
 export class Waiters<D extends Answer> {
@@ -12,8 +24,9 @@ export class Waiters<D extends Answer> {
   readonly times: Schedule<Request<D>> = new Schedule()
   /** Requests that are held, by when they go. */
   readonly going: Schedule<Request<D>> = new Schedule()
-  /** Those that were let in and keep a pace, of each counter in their order. */
-  readonly #held = new Map<string, Chain<Request<D>>>()
+  /** Those that were let in and keep a pace, of each counter in their order; and those that are held by another one. */
+  readonly #held = new Map<string, Held<D>>()
+  readonly waits: Waits = new Waits()
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
   /** Is called when times have changed for a reason from outside. */
@@ -43,6 +56,18 @@ export class Waiters<D extends Answer> {
     return this.#size >= this.#settings.maxWaiting
   }
 
+  /** Whether as many are held by a counter as may wait for one key. */
+  crowded(counter: string): boolean {
+    return (this.#held.get(counter)?.size ?? 0) >= this.#settings.maxWaitingPerKey
+  }
+
+  /** The keys whose requests are held, at most so many. */
+  held(now: number, most: number): WaitingKey[] {
+    return [...this.#held]
+      .slice(0, most)
+      .map(([id, { first, size }]) => ({ ...named(id), requests: size, longest: now - (first?.came ?? now) }))
+  }
+
   /** Calls a function as soon as nobody waits. */
   whenEmpty(then: () => void): void {
     if (this.#size === 0) then()
@@ -66,24 +91,29 @@ export class Waiters<D extends Answer> {
     signal.addEventListener('abort', request.onAbort, { once: true })
   }
 
-  /** A request has been let in; where a pace is kept it waits for that long. */
-  admit(request: Request<D>, decision: D, now: number): void {
-    const { delay } = decision
+  /** A request has been let in; where a pace is kept it waits for that long. `by` is as of `Queues.hold`. */
+  admit(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delay: number }): void {
+    const { delay } = by ?? decision
     const late = now + delay > request.at
+    const id = delay === 0 ? '' : (by?.counter ?? this.#gate.paceMaker(decision))
+    const crowded = by !== undefined && this.crowded(id)
     if (delay === 0) {
-      this.#end(request)
+      this.#goes(request, now)
       request.resolve(decision)
-    } else if (late || (this.full && !request.entered)) {
+    } else if (late || crowded || (this.full && !request.entered)) {
       this.#gate.refund(decision)
       this.fail(request, late ? 'timeout' : 'queue-full', delay)
     } else {
       this.#leave(request)
       this.times.remove(request)
       request.held = decision
-      request.heldBy = this.#gate.paceMaker(decision)
-      let others = this.#held.get(request.heldBy)
-      if (others === undefined) this.#held.set(request.heldBy, (others = new Chain()))
+      request.by = id
+      request.beyond = delay - decision.delay
+      let others = this.#held.get(id)
+      if (others === undefined) this.#held.set(id, (others = new Held(named(id).policy)))
       others.push(request)
+      others.size++
+      this.waits.add(others.policy, 1)
       this.enter(request, now + delay)
     }
   }
@@ -93,19 +123,21 @@ export class Waiters<D extends Answer> {
     const { held } = request
     if (held === undefined) return
     const now = this.#gate.clock.monotonic()
-    const sooner = this.#gate.giveBack(held, Math.max(0, request.at - now))
+    const sooner = this.#gate.giveBack(held, Math.max(0, request.at - request.beyond - now))
+    if (request.beyond > 0) return
     for (let next = request.after; next !== undefined; next = next.after) this.going.set(next, Math.max(now, next.at - sooner))
   }
 
   /** The time of a held request has come. */
   release(request: Request<D>): void {
-    this.#end(request)
+    this.#goes(request, this.#gate.clock.monotonic())
     request.resolve(this.#gate.went(request.held as D))
   }
 
   /** @param retryAfter milliseconds, where known */
   fail(request: Request<D>, why: AcquireFailure, retryAfter: number | undefined = request.refused?.retryAfter): void {
     const reason = this.closing && why === 'timeout' ? 'closed' : why
+    this.waits.failures[reason]++
     this.#end(request)
     const { refusal, signal } = request.wanted
     if (refusal === 'return' && reason !== 'aborted' && reason !== 'closed') {
@@ -123,12 +155,24 @@ export class Waiters<D extends Answer> {
     request.reject(error)
   }
 
+  #goes(request: Request<D>, now: number): void {
+    const { entered, refused } = request
+    // It leaves its line at the end.
+    const id = request.by ?? request.line?.counter?.id ?? (refused === undefined ? '' : counterId(refused))
+    this.#end(request)
+    if (!entered) return
+    const { policy, key } = named(id)
+    if (policy !== '') this.#gate.waited(policy, key, Math.max(0, now - request.came))
+  }
+
   #end(request: Request<D>): void {
     request.settled = true
-    if (request.heldBy !== undefined) {
-      const others = this.#held.get(request.heldBy) as Chain<Request<D>>
+    const { by } = request
+    if (request.held !== undefined && by !== undefined) {
+      const others = this.#held.get(by) as Held<D>
       others.remove(request)
-      if (others.first === undefined) this.#held.delete(request.heldBy)
+      this.waits.add(others.policy, -1)
+      if (--others.size === 0) this.#held.delete(by)
     }
     this.#leave(request)
     this.#scheduleOf(request).remove(request)

@@ -2,7 +2,7 @@ import { printable, show } from './show.ts'
 
 export { show }
 
-/** What went wrong, as a stable code. Each is explained in `docs/reference/errors.md`. */
+/** What went wrong, as a stable code. Each is explained in `@weir/core/docs/reference/errors.md`. */
 export type WeirErrorCode =
   | 'WEIR_INVALID_OPTION'
   | 'WEIR_UNKNOWN_OPTION'
@@ -25,7 +25,11 @@ export type WeirErrorCode =
   | 'WEIR_STORE_VALUE'
   | 'WEIR_QUOTA_LOST'
   | 'WEIR_RULES_DIFFER'
+  | 'WEIR_RULES_REFUSED'
+  | 'WEIR_RULES_SOURCE'
   | 'WEIR_SMALL_LIMIT'
+  | 'WEIR_EPOCH_INTERVAL'
+  | 'WEIR_SLOT_EXPIRED'
   | 'WEIR_STORE_SLOW'
   | 'WEIR_NOT_LOADED'
   | 'WEIR_THROTTLED'
@@ -40,11 +44,18 @@ const LONGEST = 2_000
 export class WeirError extends Error {
   override readonly name: string = 'WeirError'
   readonly code: WeirErrorCode
+  /** Where the code is explained, with what to do: a page that comes with the package. */
+  readonly page: string
 
   constructor(code: WeirErrorCode, message: string, options?: ErrorOptions) {
     super(printable(message, LONGEST), options)
     this.code = code
+    this.page = pageOf(code)
   }
+}
+
+function pageOf(code: string): string {
+  return `@weir/core/docs/reference/errors.md#${code.toLowerCase()}`
 }
 
 /** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */
@@ -52,7 +63,7 @@ export function warnProcess(code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LIST
   process.emitWarning(printable(message, LONGEST), {
     type: 'WeirWarning',
     code,
-    detail: `See docs/reference/errors.md#${code.toLowerCase()}`,
+    detail: `See ${pageOf(code)}`,
   })
 }
 

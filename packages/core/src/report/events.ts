@@ -21,6 +21,11 @@ export interface ThrottlerEvents {
     during: number
     reasons: readonly { reason: RefusalReason; source: RefusalSource; count: number }[]
   }
+  /**
+   * A request goes that waited for a policy, with `acquire` or as it was held. `for` in milliseconds. Requests that do not go make none:
+   * so there are no more of them than the policy lets go.
+   */
+  waited: { policy: string; key: string; for: number }
   /** One exchange with the store succeeded. `duration` in milliseconds. */
   sync: { entries: number; duration: number }
   /** One exchange with the store failed; what it carried is sent again. */
@@ -29,6 +34,8 @@ export interface ThrottlerEvents {
   degraded: { cause: unknown }
   /** The store answers again. `after` in milliseconds. */
   recovered: { after: number }
+  /** Slots of a key were freed: nobody had released them within the lease (`concurrency()`). */
+  'slot-expired': { policy: string; key: string; units: number }
   /** A table of keys is full; once until there is room again. */
   overflow: { policy: string; maxKeys: number }
   /** The number of live nodes changed. */
@@ -38,6 +45,11 @@ export interface ThrottlerEvents {
    * `changes` tells what is what here and there, for people; once for each.
    */
   'rule-changed': { policy: string; node: string; changes: string }
+  /**
+   * Rules of a source hold from now on (`follow`). `before` is undefined in place of policies of the code; `by` and `why` are what
+   * the document says of its change.
+   */
+  rules: { version: number; before: number | undefined; by: string | undefined; why: string | undefined }
   /** Something is wrong that a request must not suffer from, e.g. a key or cost function that fails. Once per cause. */
   warning: { error: WeirError }
 }
@@ -61,13 +73,16 @@ const channels: Readonly<Record<EventName, Channel>> = {
   blocked: channel('weir:blocked'),
   unblocked: channel('weir:unblocked'),
   throttled: channel('weir:throttled'),
+  waited: channel('weir:waited'),
   sync: channel('weir:sync'),
   'sync-failed': channel('weir:sync-failed'),
   degraded: channel('weir:degraded'),
   recovered: channel('weir:recovered'),
+  'slot-expired': channel('weir:slot-expired'),
   overflow: channel('weir:overflow'),
   nodes: channel('weir:nodes'),
   'rule-changed': channel('weir:rule-changed'),
+  rules: channel('weir:rules'),
   warning: channel('weir:warning'),
 }
 

@@ -1,29 +1,65 @@
 import { invalidOption } from './errors.ts'
-import type { EventName, Listener } from './events.ts'
+import type { Emitter } from './events.ts'
 import { printable, reasonOf, stackOf } from './show.ts'
 
 /**
- * The part of pino's interface that is used; a logger of pino, of Fastify, or `console` will do. Nothing waits for its
- * functions, and what one throws disturbs nobody. Messages are one line, safe to print, and so is what errors say; `cause` of events holds them as they were.
+ * A logger: that of pino or Fastify, `console`, that of NestJS, or no more than `{ error, warn }`. Nothing waits for its functions,
+ * and what one throws disturbs nobody. Messages are one line, safe to print, and so is what errors say; `cause` of events holds them
+ * as they were.
  */
-export interface Logger {
+export type Logger = FieldLogger | MessageLogger
+
+/** The part of pino's interface that is used. */
+export interface FieldLogger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
 }
 
+/** One that takes a message, and has no `info`: NestJS says `log`. What it lacks is not written. Last comes the context, `'Weir'`. */
+export interface MessageLogger {
+  error(message: string, ...more: string[]): void
+  warn(message: string, ...more: string[]): void
+  log?(message: string, ...more: string[]): void
+  debug?(message: string, ...more: string[]): void
+  readonly info?: never
+}
+
+/** Has a logger of either kind take fields and a message. */
+function fieldLogger(logger: Logger): FieldLogger {
+  if (takesFields(logger)) return logger
+  const write = (level: 'debug' | 'log' | 'warn') => (fields: object, message: string) => {
+    const details = Object.entries(fields).flatMap(([name, value]) => {
+      const text = value instanceof Error ? value.message : String(value)
+      return message.includes(text) ? [] : [`${name}: ${text}`]
+    })
+    logger[level]?.(printable(`${message} (${details.join(', ')})`, LONGEST), 'Weir')
+  }
+  return { debug: write('debug'), info: write('log'), warn: write('warn') }
+}
+
+function takesFields(logger: Logger): logger is FieldLogger {
+  return typeof logger.info === 'function'
+}
+
+/** Longest line of a logger without fields, in characters. */
+const LONGEST = 2_000
+
 /** Writes changes of state to a logger, and nothing else: what a log holds does not grow with the traffic. */
-export function logEvents(logger: Logger, node: () => string, on: <E extends EventName>(name: E, listener: Listener<E>) => void): void {
-  on('degraded', ({ cause }) =>
+export function logEvents(given: Logger, emitter: Emitter): void {
+  const logger = fieldLogger(given)
+  const node = () => emitter.node
+  emitter.on('degraded', ({ cause }) =>
     logger.warn({ node: node(), err: logged(cause) }, 'weir: the store is away; limits are kept by what is known'),
   )
-  on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
-  on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
-  on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
-  on('rule-changed', ({ policy, node: other, changes }) =>
+  emitter.on('recovered', ({ after }) => logger.info({ node: node(), after }, 'weir: the store answers again'))
+  emitter.on('overflow', ({ policy, maxKeys }) => logger.warn({ node: node(), policy, maxKeys }, 'weir: the table of keys is full'))
+  emitter.on('nodes', ({ nodes, before }) => logger.debug({ node: node(), nodes, before }, 'weir: the number of nodes changed'))
+  emitter.on('rule-changed', ({ policy, node: other, changes }) =>
     logger.info({ node: node(), policy, other, changes }, 'weir: another node has this rule with other numbers'),
   )
-  on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
+  emitter.on('rules', ({ version, before, by, why }) => logger.info({ node: node(), version, before, by, why }, 'weir: other rules hold'))
+  emitter.on('warning', ({ error }) => logger.warn({ node: node(), err: logged(error), code: error.code }, `weir: ${error.message}`))
 }
 
 /**
@@ -46,8 +82,13 @@ function logged(error: unknown): Error {
 /** @throws WeirError `WEIR_INVALID_OPTION` */
 export function checkLogger(logger: Logger | undefined): void {
   if (logger === undefined) return
-  const methods = ['debug', 'info', 'warn'] as const
-  if (methods.some((method) => typeof logger?.[method] !== 'function')) {
-    throw invalidOption('logger', logger, `an object with the functions ${methods.join(', ')}, such as a logger of pino`)
+  const has = (name: string) => typeof (logger as unknown as Record<string, unknown> | null)?.[name] === 'function'
+  const methods = has('info') ? ['debug', 'warn'] : ['error', 'warn']
+  if (!methods.every(has)) {
+    throw invalidOption(
+      'logger',
+      logger,
+      'an object with the functions debug, info and warn, as that of pino, or error and warn, as that of NestJS',
+    )
   }
 }

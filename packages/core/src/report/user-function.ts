@@ -4,8 +4,9 @@ import { reasonOf, show } from './show.ts'
 /** What a function of the user's may return: the answer, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>
 
-/** Time-outs, as a `Clock` has them. */
+/** Time-outs, and the time by which they run, as a `Clock` has them. */
 export interface Timers {
+  monotonic(): number
   setTimeout(callback: () => void, delay: number): unknown
   clearTimeout(handle: unknown): void
 }

@@ -71,9 +71,9 @@ export interface StoreConnection {
 export interface StorePolicy {
   /** Tells policies apart: name, interval, algorithm, coordination and layout version; not the limit. */
   readonly id: string
-  /** Width of a cell in milliseconds: the interval, or a bucket of a sliding window. */
+  /** Width of a cell in milliseconds: the interval, or a part of a sliding window's bucket. */
   readonly width: number
-  /** Cells that count together towards the limit: 1 for a fixed window, buckets + 1 for a sliding one. */
+  /** Cells that count together towards the limit: 1 for a fixed window, those of `buckets + 1` buckets for a sliding one. */
   readonly cells: number
   /** This node's limit in units; used for announcements only. Nodes may differ in it. */
   readonly limit: number

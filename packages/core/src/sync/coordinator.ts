@@ -14,7 +14,7 @@ import { LaterMeters } from './later-meters.ts'
 import { kindOf, openStore } from './link/open-store.ts'
 import { StoreState } from './link/state.ts'
 import { askUsage } from './usage.ts'
-import { Waits } from './waits.ts'
+import { loadWaiting, Waits } from './waits.ts'
 
 /** The coordinators that are in use, by the store's value. */
 const running = new WeakMap<MeetingPoint, Set<BackgroundCoordinator>>()
@@ -94,7 +94,11 @@ class BackgroundCoordinator implements Coordinator {
     this.#later = new LaterMeters(clock, exchange, warn, () => this.welcome())
     const central = this.#central
     const self = this
-    const meters = () => this.throttlers.flatMap((throttler) => throttler.meters())
+    // Asked several times for each exchange; as a rule there is one throttler.
+    const meters = () => {
+      const { throttlers } = this
+      return throttlers.length === 1 ? (throttlers[0] as Coordinated).meters() : throttlers.flatMap((throttler) => throttler.meters())
+    }
     this.#link = new StoreState({
       clock,
       get meters() {
@@ -147,6 +151,7 @@ class BackgroundCoordinator implements Coordinator {
       fixedWindow: SHARED_FIXED_WINDOW,
       lifetime: heartbeat * HEARTBEATS_MISSED,
       central: (algorithm) => central.form(algorithm),
+      letWait: loadWaiting,
       meanwhile: (...all) => this.#later.meanwhile(...all),
       time: link.time,
       localTime: this.#localTime,

@@ -1,3 +1,4 @@
+export { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 export type {
   Announcement,
   AskAnnouncement,
@@ -26,7 +27,7 @@ export type {
   Verdict,
 } from '../store/contract.ts'
 export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, lastCellOf, RESET_CELLS } from '../store/contract.ts'
-export type { LeaseAsk, LeaseNotice, LeaseReply } from '../store/leases/ask.ts'
+export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'

@@ -13,6 +13,11 @@ export async function loadLeases(): Promise<() => MakeShared> {
   return () => (site, exchange) => new LeaseMeter(site, exchange)
 }
 
+/** Loads what lets requests wait. */
+export async function loadWaiting(): Promise<void> {
+  Waiting = (await import('../decide/waiting.ts')).WaitingDecisions
+}
+
 /** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */
 export class Waits implements Asking {
   readonly #host: AskingHost

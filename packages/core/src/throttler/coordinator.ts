@@ -2,8 +2,11 @@ import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
+import type { WhoWaits } from '../queue/waits.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
+import type { Requests } from '../report/requests.ts'
+import type { FollowedRules } from '../report/rules-status.ts'
 import type { SyncFailureCause } from '../report/stats.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
@@ -49,13 +52,19 @@ export interface Inspected {
   readonly nodeId: string
   readonly state: ThrottlerState
   readonly limiters: readonly Limiter[]
+  /** Requests that it has decided about. */
+  readonly requests: Requests
   /** Absent without a store. */
   readonly coordinator: Coordinator | undefined
+  readonly emitter: Emitter
+  /** What is known of the rules that it follows; undefined when it follows none. */
+  followed: FollowedRules | undefined
+  /** Undefined where nobody has waited yet. */
+  whoWaits(now: number): WhoWaits | undefined
 }
 
 /** A throttler, as its coordinator sees it. Times are of the monotonic clock. */
 export interface Coordinated extends Inspected {
-  readonly emitter: Emitter
   /** What its policies were made from, in the order of its limiters. */
   readonly rules: readonly PolicyOptions<never>[]
   /** The meters whose counts are exchanged. */

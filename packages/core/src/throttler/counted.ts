@@ -1,5 +1,7 @@
+import type { Limits } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Policy } from '../decide/policy.ts'
+import type { Holding } from './delays.ts'
 
 /** The rules that throttlers have in common; each of it is told from others by identity. */
 interface SharedNames {
@@ -24,6 +26,8 @@ export interface CountedThrottler<Name extends string> {
     costs: readonly number[],
     places: readonly number[],
     applied: number,
+    limits?: Limits,
+    holding?: Holding | null,
   ): Decision<Name> | Promise<Decision<Name>>
 }
 
@@ -40,13 +44,15 @@ export function decideUncounted<Name extends string>(
   keys: readonly (string | undefined)[],
   costs: readonly number[],
   places: readonly number[],
+  limits?: Limits,
+  holding?: Holding | null,
 ): Decision<Name> | Promise<Decision<Name>> | undefined {
   const earlier = counts.get(request) ?? []
   const left = places.filter(
     (place) => !earlier.some((one) => one.names === names && one.id === throttler.policies[place]?.id && one.key === keys[place]),
   )
   if (left.length === 0 && places.length > 0) return undefined
-  const decision = throttler.decideAsync(keys, costs, left, left.length)
+  const decision = throttler.decideAsync(keys, costs, left, left.length, limits, holding)
   return decision instanceof Promise ? decision.then((decided) => noted(request, names, decided)) : noted(request, names, decision)
 }
 

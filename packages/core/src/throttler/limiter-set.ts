@@ -9,7 +9,8 @@ import type {
   StoreExchange,
 } from '../algorithms/shared/site.ts'
 import { Limiter, type LimiterEvents } from '../decide/limiter.ts'
-import type { Policy } from '../decide/policy.ts'
+import { goesOnLocally, type Policy } from '../decide/policy.ts'
+import { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import { moveBlocks } from './move-blocks.ts'
 import type { ThrottlerSettings } from './options.ts'
@@ -21,6 +22,14 @@ const KEPT_INTERVALS = 3
 export interface Exchanges {
   readonly local: Exchange
   readonly shared: StoreExchange | undefined
+}
+
+/** Who hears what happens to keys. */
+export interface LimiterSetHost {
+  readonly emitter: Emitter
+  warn(error: WeirError, subject: string): void
+  /** There may be room again for a policy's key. */
+  freed(policy: Policy, key: string): void
 }
 
 /** The limiters of a throttler, one for each policy. An update keeps those whose policy stays. */
@@ -38,7 +47,8 @@ export class LimiterSet {
   readonly #exchanges: Exchanges
   readonly #events: LimiterEvents
 
-  constructor(settings: ThrottlerSettings, emitter: Emitter, exchanges: Exchanges) {
+  constructor(settings: ThrottlerSettings, host: LimiterSetHost, exchanges: Exchanges) {
+    const { emitter } = host
     this.#settings = settings
     this.#exchanges = exchanges
     this.#events = {
@@ -51,6 +61,12 @@ export class LimiterSet {
       overflow: ({ policy, maxKeys }) => {
         if (emitter.has('overflow')) emitter.emit('overflow', { policy: policy.name, maxKeys })
       },
+      expired: ({ policy }, key, units) => {
+        const why = policy.algorithm.slots?.expired(policy.name) ?? ''
+        host.warn(new WeirError('WEIR_SLOT_EXPIRED', why), policy.name)
+        if (emitter.has('slot-expired')) emitter.emit('slot-expired', { policy: policy.name, key, units })
+      },
+      freed: ({ policy }, key) => host.freed(policy, key),
     }
   }
 
@@ -99,7 +115,7 @@ export class LimiterSet {
       const made = form(site, exchange)
       if (!(made instanceof Promise)) return made
       loaded = false
-      return exchange.meanwhile(algorithm as StandingIn, site, made, central, (meter) => {
+      return exchange.meanwhile(algorithm as StandingIn, site, made, goesOnLocally(policy), (meter) => {
         limiter.meter = meter
         this.#waiting.delete(limiter)
         this.#sort()

@@ -17,6 +17,8 @@ export class LocalMeters {
   readonly #time: StoreTime
   /** Where the walks over the meters' keys have got to. */
   readonly #walks = new Map<Meter, number>()
+  /** The `rollAt` of meters at their last walk: a request may have rolled one. */
+  readonly #rolled = new WeakMap<Meter, number>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -42,10 +44,10 @@ export class LocalMeters {
     if (!this.#time.measured || Math.abs(wall - this.#time.at(now)) > WALL_RESOLUTION) this.#time.observe(now, now, wall)
     let next = Number.POSITIVE_INFINITY
     for (const meter of meters) {
-      if (now >= meter.rollAt) {
-        meter.roll(now)
-        if (!this.#walks.has(meter)) this.#walks.set(meter, 0)
-      }
+      if (now >= meter.rollAt) meter.roll(now)
+      const before = this.#rolled.get(meter)
+      this.#rolled.set(meter, meter.rollAt)
+      if (before !== undefined && before !== meter.rollAt && !this.#walks.has(meter)) this.#walks.set(meter, 0)
       const from = this.#walks.get(meter)
       const then = from === undefined ? -1 : meter.sweep(from, now)
       if (then >= 0) this.#walks.set(meter, then)

@@ -7,46 +7,37 @@ import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
 /** Which policies a block is of. */
 export type BlockOptions = PolicyChoice
 
-/** What blocks by hand need of the throttler that they are set at. */
-export interface ManualBlocksParts {
-  limiters(): readonly Limiter[]
+/** What is done to keys by hand is done to these. */
+export interface LimitersNow {
+  readonly limiters: readonly Limiter[]
   /** The monotonic time; all limiters are brought to it. */
   now(): number
 }
 
-/** Blocks that people set and lift, whatever a key's counts are. */
-export class ManualBlocks {
-  readonly #parts: ManualBlocksParts
-
-  constructor(parts: ManualBlocksParts) {
-    this.#parts = parts
+/** Blocks a key by hand, whatever its counts are: as the throttler's. */
+export function block(given: string, duration: Duration, options: BlockOptions, at: LimitersNow): void {
+  const ms = parseDuration(duration, 'duration', 1)
+  const key = countedKey(given)
+  const now = at.now()
+  for (const limiter of limitersOf(at.limiters, options)) {
+    const slot = limiter.locateAlways(key)
+    limiter.meter.admits(slot, 1, now, false)
+    limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
+    limiter.meter.tellBlock?.(limiter.idOf(slot), 'set', ms, now + ms)
+    limiter.blocked(key, ms, 'manual')
   }
+}
 
-  /** As the throttler's. */
-  block(given: string, duration: Duration, options: BlockOptions): void {
-    const ms = parseDuration(duration, 'duration', 1)
-    const key = countedKey(given)
-    const now = this.#parts.now()
-    for (const limiter of limitersOf(this.#parts.limiters(), options)) {
-      const slot = limiter.locateAlways(key)
-      limiter.meter.admits(slot, 1, now, false)
-      limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
-      limiter.meter.tellBlock?.(limiter.idOf(slot), 'set', ms, now + ms)
-      limiter.blocked(key, ms, 'manual')
-    }
-  }
-
-  /** As the throttler's. */
-  unblock(given: string, options: BlockOptions): void {
-    const key = countedKey(given)
-    const now = this.#parts.now()
-    for (const limiter of limitersOf(this.#parts.limiters(), options)) {
-      const slot = limiter.table.find(key)
-      const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
-      if (was !== undefined) limiter.blocks.clear(slot)
-      // Also where this node knows of no block: the others may.
-      limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, now)
-      if (was !== undefined) limiter.unblocked(key, 'manual')
-    }
+/** Lifts any block of a key: as the throttler's. */
+export function unblock(given: string, options: BlockOptions, at: LimitersNow): void {
+  const key = countedKey(given)
+  const now = at.now()
+  for (const limiter of limitersOf(at.limiters, options)) {
+    const slot = limiter.table.find(key)
+    const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
+    if (was !== undefined) limiter.blocks.clear(slot)
+    // Also where this node knows of no block: the others may.
+    limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, now)
+    if (was !== undefined) limiter.unblocked(key, 'manual')
   }
 }

@@ -1,16 +1,24 @@
+import { alike } from '../decide/alike.ts'
+import type { Limits } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
-import { isPlanMatch } from '../decide/plans.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { MeetingPoint } from '../store/contract.ts'
 import { type CountedThrottler, decideUncounted } from './counted.ts'
+import type { Holding } from './delays.ts'
+
+/** Whose rules they are. */
+interface Claimant {
+  /** There while it follows rules of a source. */
+  readonly followed?: unknown
+}
 
 /** A rule under its name, as far as throttlers of one process must agree on it. */
 interface Claim {
   readonly policy: Policy
   readonly rule: PolicyOptions<never>
   /** Whose it is; gone when nobody holds that any more. */
-  readonly owner: WeakRef<object>
+  readonly owner: WeakRef<Claimant>
   /** Where the throttler was made. */
   readonly place: string
 }
@@ -37,7 +45,7 @@ export class Names {
    * @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names; then nothing
    * has changed
    */
-  claim(owner: object, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
+  claim(owner: Claimant, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
     const others = this.#othersThan(owner)
     const place = this.#claims.find((claim) => claim.owner.deref() === owner)?.place ?? placeOfCall()
     const ref = new WeakRef(owner)
@@ -45,7 +53,7 @@ export class Names {
     for (const [i, policy] of policies.entries()) {
       if (policy.coordination === 'local') continue
       const claim: Claim = { policy, rule: rules[i] as PolicyOptions<never>, owner: ref, place }
-      for (const other of others) if (other.policy.name === policy.name) checkSame(other, claim)
+      for (const other of others) if (other.policy.name === policy.name && !bothFollow(other, claim)) checkSame(other, claim)
       mine.push(claim)
     }
     this.#keep([...others, ...mine])
@@ -58,8 +66,10 @@ export class Names {
     keys: readonly (string | undefined)[],
     costs: readonly number[],
     places: readonly number[],
+    limits?: Limits,
+    holding?: Holding | null,
   ): Decision<Name> | Promise<Decision<Name>> | undefined {
-    return decideUncounted(this, throttler, request, keys, costs, places)
+    return decideUncounted(this, throttler, request, keys, costs, places, limits, holding)
   }
 
   release(owner: object): void {
@@ -112,6 +122,11 @@ function placeOfCall(): string {
 
 const OURS = /[\\/]@weir[\\/][\w-]+[\\/]dist[\\/]|^\s*at new |node:internal/
 
+/** A change of rules that several follow comes to one after the other. */
+function bothFollow(one: Claim, two: Claim): boolean {
+  return [one, two].every(({ owner }) => owner.deref()?.followed !== undefined)
+}
+
 function checkSame(one: Claim, two: Claim): void {
   const difference = differenceOf(one, two)
   if (difference === undefined) return
@@ -124,23 +139,13 @@ function checkSame(one: Claim, two: Claim): void {
 /** What tells two rules apart; undefined for nothing. */
 function differenceOf(one: Claim, two: Claim): string | undefined {
   const of = (what: string, first: unknown, second: unknown): string => `${what} is ${show(first)} and ${show(second)}`
-  if (one.policy.interval !== two.policy.interval) return of('"interval"', one.policy.interval, two.policy.interval)
+  const [first, second] = [one.policy, two.policy].map(({ interval, calendar }) => calendar?.id ?? interval)
+  if (first !== second) return of('"interval"', first, second)
   if (one.policy.algorithm.id !== two.policy.algorithm.id) return of('"algorithm"', one.policy.algorithm.id, two.policy.algorithm.id)
   if (one.policy.coordination !== two.policy.coordination) return of('"coordination"', one.policy.coordination, two.policy.coordination)
   if (one.policy.limit !== two.policy.limit) return of('"limit"', one.policy.limit, two.policy.limit)
+  if (!alike(one.rule.limit, two.rule.limit)) return of('"limit"', one.rule.limit, two.rule.limit)
   if (!alike(one.rule.key, two.rule.key)) return of('"key"', one.rule.key, two.rule.key)
   if (!alike(one.rule.match, two.rule.match)) return of('"match"', one.rule.match, two.rule.match)
   return undefined
-}
-
-/** Whether two options are the same: data by what it says, functions by identity. */
-function alike(one: unknown, two: unknown): boolean {
-  if (one === two) return true
-  if (isPlanMatch(one) && isPlanMatch(two)) {
-    return one.plan === two.plan && one.group.of === two.group.of && alike(one.match, two.match)
-  }
-  if (typeof one !== 'object' || typeof two !== 'object' || one === null || two === null) return false
-  const names = Object.keys(one)
-  if (names.length !== Object.keys(two).length) return false
-  return names.every((name) => alike((one as Record<string, unknown>)[name], (two as Record<string, unknown>)[name]))
 }

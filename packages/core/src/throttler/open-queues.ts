@@ -1,4 +1,5 @@
 import type { Exchanging } from '../algorithms/shared/site.ts'
+import type { Keys, Limits } from '../decide/asking.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
@@ -10,17 +11,23 @@ import { counterId } from '../queue/line.ts'
 import type { Wanted } from '../queue/options.ts'
 import { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
+import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
+import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
+/** In an overload requests ask the store in turns during this part of the interval, and for so many milliseconds at most: many round trips. */
+const TURNS_PART = 1 / 3
+const TURNS_MOST = 1_000
 
 /** What requests that wait need of the throttler. */
 export interface AcquireHost {
   readonly clock: Clock
   readonly emitter: Emitter
   readonly limiters: readonly Limiter[]
+  readonly requests: Requests
   /** Whether the store is away. */
   readonly degraded: boolean
   /** In the order of the limiters. */
@@ -28,46 +35,109 @@ export interface AcquireHost {
   readonly path: {
     readonly waits: boolean
     peek(key: string, options?: CheckOptions): Decision
-    check(key: string, options?: CheckOptions): Decision
-    checkAsync(key: string, options?: CheckOptions): Promise<Decision>
+    look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision
+    take(key: string, options?: CheckOptions): Decision | Promise<Decision>
+    decideAsync(
+      keys: Keys,
+      costs: readonly number[],
+      applying?: readonly number[],
+      applied?: number,
+      limits?: Limits,
+    ): Decision | Promise<Decision>
   }
   /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly peekOne: typeof peekOne
   readonly PolicyDecision: typeof PolicyDecision
   readonly combined: typeof combined
-  refund(decision: Decision, units?: number): void
+  warn(error: WeirError, subject: string): void
+  /** Brings a limiter to the running interval. */
+  roll(limiter: Limiter, now: number): void
+  /** Units and slots, of a request that does not go. */
+  giveBack(decision: Decision, units?: number): void
 }
 
 /** The requests of a throttler that wait for their turn; loaded with the first of them. */
 export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<Decision> {
   const queues = new Queues<Decision>(gateOf(host), settings)
-  host.emitter.on('unblocked', ({ policy: name, key }) => queues.nudge([{ policy: { name }, key }]))
+  for (const event of ['unblocked', 'slot-expired'] as const)
+    host.emitter.on(event, ({ policy: name, key }) => queues.nudge([{ policy: { name }, key }]))
   return queues
 }
 
-function gateOf(host: AcquireHost): Gate<Decision> {
+/** How requests that wait are let in. */
+export function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
   return {
     clock: host.clock,
     get waits() {
       return path.waits
     },
-    peek: (key, wanted) => path.peek(key, asked(wanted)),
-    asks: (key, { cost = 1 }) => {
+    peek: (key, wanted) =>
+      inTurn(host, () => {
+        const each = wanted.asked?.at(host.limiters)
+        if (each === undefined) return path.peek(key, optionsOf(wanted))
+        return path.look(each.keys, each.costs, each.places, each.places.length, each.limits)
+      }),
+    asks: (key, wanted) => {
       const now = host.clock.monotonic()
-      return host.limiters.every((limiter, place) => {
-        const slot = limiter.locate(keyAt(host, place, key))
+      return asked(host, key, wanted).every(({ limiter, key, cost }) => {
+        const slot = limiter.locate(key)
         if (slot < 0) return false
         return limiter.meter.reserving?.mustAsk(slot, cost, now) === true || limiter.meter.admits(slot, cost, now, false)
       })
     },
-    pause: (key, { cost = 1 }) => {
-      if (host.degraded) return 0
+    mayAskAgain: (key, wanted) => {
       const now = host.clock.monotonic()
-      return host.limiters.some((limiter, place) => isAhead(limiter, keyAt(host, place, key), cost, now)) ? PAUSE : 0
+      const parts = asked(host, key, wanted)
+      return (
+        parts.some(({ limiter }) => limiter.meter.reserving !== undefined) &&
+        parts.every(({ limiter, key, cost }) => {
+          const slot = limiter.locate(key)
+          if (slot < 0) return false
+          const { meter } = limiter
+          if (meter.reserving === undefined) return meter.admits(slot, cost, now, false)
+          return meter.remaining(slot, now) >= cost && meter.reserving.mustAsk(slot, cost, now)
+        })
+      )
     },
-    take: (key, wanted) => (path.waits ? path.checkAsync(key, asked(wanted)) : path.check(key, asked(wanted))),
-    refund: (decision) => host.refund(decision),
+    pause: (key, wanted) => {
+      if (host.degraded) return undefined
+      const now = host.clock.monotonic()
+      const ahead = asked(host, key, wanted).find(({ limiter, key, cost }) => isAhead(host, limiter, key, cost, now))
+      return ahead && { by: { policy: ahead.limiter.policy, key: ahead.key }, time: PAUSE }
+    },
+    turnsDuring: (policy, requests) => {
+      const limiter = host.limiters.find((one) => one.policy.name === policy)
+      const nodes = limiter?.meter.syncing?.nodes ?? 1
+      if (limiter === undefined || nodes === 1) return 0
+      const { interval, limit } = limiter.policy
+      // Where few wait there is most likely room for all of them.
+      return Math.min(interval * TURNS_PART, TURNS_MOST) * Math.min(1, (requests * nodes) / limit)
+    },
+    books: (policy) => bookingOf(host, policy) !== undefined,
+    book: (policy, key, { units, unsaid }, first) => {
+      const limiter = bookingOf(host, policy)
+      if (limiter === undefined) return
+      const slot = units + unsaid > 0 ? limiter.locate(key) : limiter.table.find(key)
+      if (slot < 0 || limiter.isShared(slot)) return
+      const place = host.limiters.indexOf(limiter)
+      const each = costAt(host, place, first)
+      limiter.meter.booking?.want(slot, units + unsaid * each, first?.cost ?? each, host.clock.monotonic())
+    },
+    take: (key, wanted) =>
+      inTurn(host, () => {
+        const each = wanted.asked?.at(host.limiters)
+        if (each === undefined) return path.take(key, optionsOf(wanted))
+        return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
+      }),
+    refund: (decision) => host.giveBack(decision),
+    ended: (allowed) => {
+      if (allowed) host.requests.admitted++
+      else host.requests.reasons.queue++
+    },
+    waited: (policy, key, time) => {
+      if (host.emitter.has('waited')) host.emitter.emit('waited', { policy, key, for: time })
+    },
     paceMaker: (decision) => counterId(slowest(decision)),
     went: (decision) => {
       const now = host.clock.monotonic()
@@ -78,25 +148,24 @@ function gateOf(host: AcquireHost): Gate<Decision> {
       for (const part of decision.parts) {
         const { policy, cost, limit, remaining, delay } = part
         const only = { ...decision, parts: [part] }
-        if (policy === undefined || delay === 0 || delay !== decision.delay) host.refund(only)
+        if (policy === undefined || delay === 0 || delay !== decision.delay) host.giveBack(only)
         else {
           const time = policy.interval / limit
           // The level that it filled the bucket to, less what drained since.
           const undrained = (policy.algorithm.most?.(limit) ?? limit) - remaining - (delay - left) / time
           const units = Math.min(cost, undrained)
           sooner = units * time
-          host.refund(only, units)
+          host.giveBack(only, units)
         }
       }
       return sooner
     },
-    soonest: (key, requests, units, limit) => {
+    soonest: (key, requests, units, wanted) => {
       const now = host.clock.monotonic()
       let longest = 0
-      for (const [place, limiter] of host.limiters.entries()) {
-        const { cost } = host.rules[place] as PolicyOptions<never>
-        const all = units + requests * (typeof cost === 'number' ? cost : 1)
-        longest = Math.max(longest, soonest(host, limiter, keyAt(host, place, key), all, limit, now))
+      for (const { limiter, place, key: own, cost, limit } of asked(host, key, wanted)) {
+        const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
+        longest = Math.max(longest, soonest(host, limiter, own, units + requests * each, limit, now))
       }
       return longest
     },
@@ -118,29 +187,86 @@ function went({ limiters, PolicyDecision }: AcquireHost, part: PolicyDecision, n
   return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfter, part.cost), 'delay', { value: 0 })
 }
 
+/** The limiter of a policy whose requests get places; undefined where they get none. */
+function bookingOf({ limiters, path }: AcquireHost, name: string): Limiter | undefined {
+  // What has to ask the store for another policy too is decided about later, when its place may be over.
+  const limiter = path.waits ? undefined : limiters.find(({ policy }) => policy.name === name)
+  return limiter?.meter.booking === undefined || limiter.policy.dryRun ? undefined : limiter
+}
+
+/** Decides about a request that waits: it may take the places of those. */
+function inTurn<T>({ limiters }: AcquireHost, decide: () => T): T {
+  if (!limiters.some(({ meter }) => meter.booking !== undefined)) return decide()
+  serve(limiters, true)
+  try {
+    return decide()
+  } finally {
+    serve(limiters, false)
+  }
+}
+
+function serve(limiters: readonly Limiter[], serving: boolean): void {
+  for (const { meter } of limiters) if (meter.booking !== undefined) meter.booking.serving = serving
+}
+
+/** What a request costs that does not say so. */
+function costAt({ rules, limiters }: AcquireHost, place: number, wanted: Wanted | undefined): number {
+  if (wanted?.asked !== undefined) return wanted.asked.at(limiters).costs[place] ?? 1
+  const usual = rules[place]?.cost
+  return typeof usual === 'number' ? usual : 1
+}
+
 /** What a policy counts a key by. */
 function keyAt({ rules }: AcquireHost, place: number, key: string): string {
   return rules[place]?.key === 'all' ? 'all' : key
 }
 
 /**
- * Whether the store should hear first of what this node has taken of a key: nodes whose requests wait would all take what comes free
- * at the same moment. As a key is exchanged early: by half of this node's part of what is left.
+ * Whether the store should hear first of a request, where places are booked, or else of what this node has taken of its key: nodes whose
+ * requests wait would all take what comes free at the same moment. As a key is exchanged early: by half of this node's part of what is left.
  */
-function isAhead(limiter: Limiter, key: string, cost: number, now: number): boolean {
+function isAhead(host: AcquireHost, limiter: Limiter, key: string, cost: number, now: number): boolean {
   const { meter, policy } = limiter
   const { syncing } = meter
   if (policy.coordination !== 'background' || syncing === undefined || syncing.nodes === 1) return false
-  const slot = limiter.table.find(key)
-  const unsynced = slot < 0 ? 0 : syncing.unsyncedOf(slot)
-  if (unsynced === 0) return false
+  const books = bookingOf(host, policy.name) !== undefined
+  const slot = books ? limiter.locate(key) : limiter.table.find(key)
+  // What has a place is known to all.
+  if (slot < 0 || (meter.booking?.bookedOf(slot) ?? 0) > 0) return false
+  const asks = books && !limiter.isShared(slot) && meter.booking?.asks(slot) === true
+  const unsynced = syncing.unsyncedOf(slot)
+  if (unsynced === 0 && !asks) return false
   const left = limiter.most(limiter.limitOf(slot)) - meter.usedOf(slot, now) + unsynced
   if (unsynced + cost <= left / (2 * syncing.nodes)) return false
-  ;(meter as Exchanging).tellAll(limiter.idOf(slot), now)
+  // Who waits for its place is told of with the question.
+  if (!asks) (meter as Exchanging).tellAll(limiter.idOf(slot), now)
   return true
 }
 
-function asked({ cost, limit }: Wanted): CheckOptions | undefined {
+/** What a request asks of one policy. */
+interface AskedPart {
+  readonly limiter: Limiter
+  readonly place: number
+  readonly key: string
+  readonly cost: number
+  readonly limit: number | undefined
+}
+
+/** What a request asks of each policy that applies to it. */
+function asked(host: AcquireHost, key: string, { asked, cost = 1, limit }: Wanted): AskedPart[] {
+  const { limiters } = host
+  if (asked === undefined) return limiters.map((limiter, place) => ({ limiter, place, key: keyAt(host, place, key), cost, limit }))
+  const { keys, costs, places, limits } = asked.at(limiters)
+  return places.map((place) => ({
+    limiter: limiters[place] as Limiter,
+    place,
+    key: keys[place] as string,
+    cost: costs[place] as number,
+    limit: limits?.[place],
+  }))
+}
+
+function optionsOf({ cost, limit }: Wanted): CheckOptions | undefined {
   if (limit !== undefined) return cost === undefined ? { limit } : { cost, limit }
   return cost === undefined ? undefined : { cost }
 }
@@ -156,6 +282,11 @@ function soonest({ peekOne }: AcquireHost, limiter: Limiter, key: string, units:
   if (own === Number.POSITIVE_INFINITY) return 0
   const most = limiter.most(own)
   if (!(most > 0)) return Number.POSITIVE_INFINITY
+  const slot = limiter.table.find(key)
+  if (limiter.meter.booking !== undefined && slot >= 0 && limit === undefined && limiter.blocks.of(slot, now) === undefined) {
+    const found = limiter.meter.booking.soonest(slot, units, now)
+    if (found !== undefined) return found
+  }
   const rounds = Math.ceil(units / most) - 1
   const round = (policy.interval * most) / own
   const rest = peekOne(limiter, key, units - rounds * most, limit, now)

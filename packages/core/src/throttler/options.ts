@@ -1,7 +1,7 @@
 import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
-import type { PolicyOptions } from '../decide/policy.ts'
+import type { AnyPolicyOptions } from '../decide/policy.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
 import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
@@ -13,7 +13,7 @@ import type { Store } from './coordinator.ts'
 /** What a throttler is made from. */
 export interface ThrottlerOptions<Req = unknown, Name extends string = string> {
   /** At least one. Every policy that applies to a request is checked; only if all of them allow it, all count it. */
-  readonly policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
+  readonly policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]
   /** Where the nodes meet. Without one the throttler limits this process alone, and says so once. */
   readonly store?: Store
   /** Time and timers. Default: those of this process. */

@@ -1,38 +1,60 @@
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { idOfKey, type Limiter, NO_SLOT } from '../decide/limiter.ts'
+import { isCost, MOST_UNITS } from '../keys/units.ts'
+import { show, WeirError } from '../report/errors.ts'
+import type { Clock } from '../time/clock.ts'
+import type { LimitersNow } from './manual-blocks.ts'
+
+/** What is given back of a decision: units of intervals, slots of requests in flight, or both. */
+export type Given = 'units' | 'slots' | 'all'
+
+/** Whose decisions are put right after they were made. Nothing changes any more once it is closed. */
+export interface RefundHost extends LimitersNow {
+  readonly clock: Clock
+  readonly closed: boolean
+  /** Brings a limiter to the running interval. */
+  roll(limiter: Limiter, now: number): void
+  warn(error: WeirError, subject: string): void
+}
 
 /**
- * Refunds units of an allowed decision, at most what is left of its cost at each policy.
+ * Gives back units of an allowed decision, at most what is left of its cost at each policy.
  *
- * @param roll brings a limiter to the running interval
+ * @param what slots are held until the request has ended, whatever else is refunded
  */
-export function refund(
-  decision: Decision,
-  units: number,
-  limiters: readonly Limiter[],
-  now: number,
-  roll: (limiter: Limiter, now: number) => void,
-): void {
+export function giveBack(decision: Decision, units: number, what: Given, host: RefundHost): void {
+  if (host.closed) return
+  const now = host.clock.monotonic()
   for (const part of decision.parts) {
     if (!(part instanceof PolicyDecision) || part.policy === undefined) continue
     const back = Math.min(units, part.cost)
-    const { id } = part.policy
-    const limiter = limiters.find(({ policy }) => policy.id === id)
+    const { id, algorithm } = part.policy
+    if (what !== 'all' && (algorithm.slots === undefined ? 'units' : 'slots') !== what) continue
+    const limiter = host.limiters.find(({ policy }) => policy.id === id)
     if (!(back > 0) || limiter === undefined) continue
     part.cost -= back
-    if (now >= limiter.meter.rollAt) roll(limiter, now)
+    if (now >= limiter.meter.rollAt) host.roll(limiter, now)
     // A reset has given them back already.
     if (limiter.resets.since(idOfKey(part.key), part.serial)) continue
     limiter.meter.refund(part.key, part.ordinal, back, now)
   }
 }
 
-/** Counts more units for an allowed decision, whether or not they fit. All limiters must be at `now`. */
-export function charge(decision: Decision, units: number, limiters: readonly Limiter[], now: number): void {
+/** Counts more units for an allowed decision, whether or not they fit: as the throttler's. */
+export function charge(decision: Decision, given: number, host: RefundHost): void {
+  if (host.closed || given === 0) return
+  if (!isCost(given)) {
+    const what = `A charge of ${show(given)} counts as nothing; it must be a finite number > 0.`
+    host.warn(new WeirError('WEIR_INVALID_COST', what), 'charge')
+    return
+  }
+  const units = Math.min(given, MOST_UNITS)
+  const now = host.now()
   for (const part of decision.parts) {
-    const limiter = limiters.find(({ policy }) => policy.name === part.policy?.name)
+    const limiter = host.limiters.find(({ policy }) => policy.name === part.policy?.name)
     const slot = limiter?.locate(part.key) ?? NO_SLOT
-    if (limiter === undefined || slot < 0 || !part.allowed || part.dryRun) continue
+    // Who is in flight holds what it holds, whatever it costs.
+    if (limiter === undefined || slot < 0 || !part.allowed || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
     const fits = limiter.meter.admits(slot, units, now)
     limiter.meter.add(slot, units, now)
     if (!fits) limiter.meter.exceeded?.(slot, now)

@@ -1,10 +1,12 @@
-import { idOfKey, type Limiter } from '../decide/limiter.ts'
+import { idOfKey } from '../decide/limiter.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
+import type { LimitersNow } from './manual-blocks.ts'
 
-/** As the throttler's. All limiters must be at `now`. */
-export function reset(given: string, options: PolicyChoice, limiters: readonly Limiter[], now: number): void {
+/** As the throttler's. */
+export function reset(given: string, options: PolicyChoice, at: LimitersNow): void {
   const id = idOfKey(countedKey(given))
-  for (const limiter of limitersOf(limiters, options)) {
+  const now = at.now()
+  for (const limiter of limitersOf(at.limiters, options)) {
     const known = limiter.resets.epochOf(id)
     const epoch = limiter.meter.tellReset?.(id, known, now) ?? known + 1
     limiter.reset(id, epoch, now, 'manual')

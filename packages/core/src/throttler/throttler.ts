@@ -1,35 +1,24 @@
-import { parsePolicies, stepOf } from '../decide/check-policy.ts'
-import { type Decision, PolicyDecision } from '../decide/decision.ts'
-import { combined } from '../decide/levels.ts'
-import type { Limiter } from '../decide/limiter.ts'
-import { peekOne } from '../decide/peek.ts'
-import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
-import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import { type CheckOptions, RequestPath } from '../decide/request-path.ts'
-import { isCost, MOST_UNITS } from '../keys/units.ts'
+import type { Decision } from '../decide/decision.ts'
+import type { PlannedPolicyOptions } from '../decide/plans.ts'
+import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
+import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
-import type { Queues } from '../queue/queues.ts'
-import { closedError, show, WeirError, warnProcess } from '../report/errors.ts'
-import { Emitter, type EventName, type Listener } from '../report/events.ts'
-import { logEvents } from '../report/logger.ts'
-import { Once } from '../report/once.ts'
-import { stackOf } from '../report/show.ts'
-import type { NoAnswer } from '../report/user-function.ts'
-import { type Clock, systemClock } from '../time/clock.ts'
-import type { Coordinated, Coordinator, Inspected, Store, ThrottlerState } from './coordinator.ts'
-import { LimiterSet } from './limiter-set.ts'
-import { countedKey, type PolicyChoice } from './limiters-of.ts'
-import { LocalMeters, Ticker } from './local.ts'
-import { type BlockOptions, ManualBlocks } from './manual-blocks.ts'
+import type { WeirError } from '../report/errors.ts'
+import type { EventName, Listener } from '../report/events.ts'
+import type { Clock } from '../time/clock.ts'
+import type { Inspected, ThrottlerState } from './coordinator.ts'
+import type { Holding } from './delays.ts'
+import { Engine } from './engine.ts'
+import type { KeyLimit } from './key-limits.ts'
+import type { PolicyChoice } from './limiters-of.ts'
+import { type BlockOptions, block, unblock } from './manual-blocks.ts'
 import type { Names } from './names.ts'
-import { newNodeId } from './node-id.ts'
-import type { AcquireHost } from './open-queues.ts'
-import { type ThrottlerOptions, type ThrottlerSettings, throttlerSettings } from './options.ts'
-import { charge, refund } from './refunds.ts'
+import type { ThrottlerOptions } from './options.ts'
+import { charge, giveBack } from './refunds.ts'
 import { reset } from './reset.ts'
-import { ThrottledReport } from './throttled-report.ts'
-import { type Usage, type UsageOptions, usage } from './usage.ts'
+import type { Usage, UsageOptions } from './usage.ts'
+import type { WaitingRoom } from './waiting-room.ts'
 
 /**
  * Makes a throttler. It connects at its first decision, or at `start()`.
@@ -46,138 +35,63 @@ export function createThrottler<const Name extends string = string, Req = unknow
   return new Throttler(options)
 }
 
+/** Loaded when somebody asks: few applications do. */
+let usage: typeof import('./usage.ts').usage | undefined
+
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
 export class Throttler<Name extends string = string, Req = unknown> {
   /** Its time and timers, by which adapters wait. */
   readonly clock: Clock
-  /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
-  readonly names: Names | undefined
-  readonly #settings: ThrottlerSettings
-  readonly #emitter: Emitter
-  readonly #store: Store | undefined
-  readonly #coordinator: Coordinator | undefined
-  readonly #ownId: string
-  readonly #self: Coordinated
-  readonly #local: LocalMeters
-  /** Where nothing else keeps time. */
-  readonly #ticker: Ticker
-  readonly #limiters: LimiterSet
+  readonly #engine: Engine
   readonly #path: RequestPath<Name>
-  readonly #blocks: ManualBlocks
-  readonly #throttled: ThrottledReport
-  /** Requests that wait for their turn, once there were some. */
-  #queues: Queues<Decision> | undefined
-  #loading: Promise<Queues<Decision>> | undefined
-  #state: 'idle' | 'running' | 'closed' = 'idle'
-  #policies: readonly Policy<Name>[] = []
-  #rules: readonly PolicyOptions<Req, Name>[] = []
-  #version = 0
-  readonly #warned = new Once()
-  #closing: Promise<void> | undefined
+  readonly #waitingRoom: WaitingRoom
 
   constructor(options: ThrottlerOptions<Req, Name>) {
-    const settings = throttlerSettings(options)
-    const { random = Math.random, clock = systemClock, store, logger } = options
-    const rules = expandPlans<Req>(options.policies) as readonly PolicyOptions<Req, Name>[]
-    const policies = parsePolicies(rules as readonly PolicyOptions<never, Name>[], store !== undefined)
-    checkDecides(policies, store)
-    this.#settings = settings
-    this.#store = store
-    this.clock = clock
-    this.#local = new LocalMeters(clock)
-    this.#ticker = new Ticker(clock, (now) => this.#tick(now))
-    const self = this
-    this.#self = {
-      clock,
-      startedAt: clock.monotonic(),
-      get nodeId() {
-        return self.nodeId
-      },
-      get state() {
-        return self.state
-      },
-      get limiters() {
-        return self.#limiters.all
-      },
-      get coordinator() {
-        return self.#coordinator
-      },
-      emitter: new Emitter(reportListenerError),
-      get rules() {
-        return self.#rules as readonly PolicyOptions<never>[]
-      },
-      meters: () => this.#limiters.exchanging,
-      tick: (now) => this.#tick(now),
-      warn: (error, subject) => this.warn(error, subject),
-    }
-    this.#coordinator = store?.coordinate({
-      clock,
-      random,
-      heartbeat: settings.heartbeat,
-      throttler: this.#self,
-      rules: rules as readonly PolicyOptions<never>[],
-      policies,
-    })
-    this.names = this.#coordinator?.names
-    this.#ownId = newNodeId(random)
-    const emitter = this.#self.emitter
-    emitter.node = this.nodeId
-    this.#emitter = emitter
-    this.#throttled = new ThrottledReport(emitter)
-    if (logger !== undefined)
-      logEvents(
-        logger,
-        () => this.nodeId,
-        (name, listener) => emitter.on(name, listener),
-      )
-    const exchanges = { local: this.#local.exchange, shared: this.#coordinator?.exchange }
-    this.#limiters = new LimiterSet(settings, emitter, exchanges)
-    this.#path = new RequestPath({
-      clock,
-      get closed() {
-        return self.#state === 'closed'
-      },
-      roll: (limiter, now) => this.#roll(limiter, now),
-      asking: this.#coordinator?.asking,
-      warn: (error, subject) => this.warn(error, subject),
-    })
-    this.#blocks = new ManualBlocks({ limiters: () => this.#limiters.all, now: () => this.#now() })
-    this.#adopt(rules, policies)
+    const engine = new Engine(options as ThrottlerOptions<never>)
+    this.clock = engine.clock
+    this.#engine = engine
+    this.#path = engine.path as RequestPath<Name>
+    this.#waitingRoom = engine.waitingRoom
+  }
+
+  /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
+  get names(): Names | undefined {
+    return this.#engine.coordinator?.names
   }
 
   /** Unique to this start; throttlers that share a store's value are one node. */
   get nodeId(): string {
-    return this.#coordinator?.nodeId ?? this.#ownId
+    return this.#engine.nodeId
   }
 
   /** The policies, checked and frozen, in their order. */
   get policies(): readonly Policy<Name>[] {
-    return this.#policies
+    return this.#engine.policies as readonly Policy<Name>[]
   }
 
   /** What the policies were made from: adapters read their `key`, `match` and `cost` here. The same order. */
   get rules(): readonly PolicyOptions<Req, Name>[] {
-    return this.#rules
+    return this.#engine.rules as readonly PolicyOptions<Req, Name>[]
   }
 
   /** Grows with each `update`: what was made from `policies` or `rules` must be made anew. */
   get version(): number {
-    return this.#version
+    return this.#engine.version
   }
 
-  /** Whether requests to some policy may have to wait for the store: then adapters use `decideAsync`. */
+  /** Whether requests to some policy may have to wait, for the store or until there is room: then adapters use `decideAsync`. */
   get waits(): boolean {
-    return this.#path.waits
+    return this.#path.waits || this.#path.delays
   }
 
   /** What `snapshot` and `cluster` of `@weir/core/inspect` read. */
   get inspected(): Inspected {
-    return this.#self
+    return this.#engine
   }
 
   /** Whether the store answers: `idle` before the first decision. */
   get state(): ThrottlerState {
-    return this.#state === 'running' ? (this.#coordinator?.state ?? 'local') : this.#state
+    return this.#engine.state
   }
 
   /**
@@ -208,28 +122,64 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param applying the places of the policies that apply, ascending, so that the others need not be looked at; of them
    * the first `applied` hold
+   * @param limits for each policy the limit of its key, as `limit` of `check`; undefined where the policy's own holds
    * @throws WeirError `WEIR_CLOSED` after `close`
    */
-  decide(keys: readonly (string | undefined)[], costs: readonly number[], applying?: readonly number[], applied?: number): Decision<Name> {
-    return this.#path.decide(keys, costs, applying, applied)
+  decide(
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    applying?: readonly number[],
+    applied?: number,
+    limits?: readonly (number | undefined)[],
+  ): Decision<Name> {
+    return this.#path.decide(keys, costs, applying, applied, limits)
   }
 
   /**
-   * As `check`, for policies whose requests may have to wait for the store (coordination `'leases'` and `'central'`): at most their
-   * `deadline`, then the policy's `degraded` choice decides. Functions that read the request may answer within 1 s.
+   * As `check`, for policies whose requests may have to wait: for the store (coordination `'leases'` and `'central'`), at most their
+   * `deadline`, then the policy's `degraded` choice decides; or because they are held instead of being refused (`delay`). Then the
+   * decision is what it is when the request goes on. Functions that read the request may answer within 1 s.
    */
   checkAsync(key: string, options?: number | CheckOptions): Promise<Decision<Name>> {
-    return this.#path.checkAsync(key, options)
+    return this.#path.delays
+      ? this.#waitingRoom.check(key, options).then((decision) => this.#tallied(decision))
+      : this.#path.checkAsync(key, options)
   }
 
-  /** As `decide`, for policies whose requests may have to wait. A promise only when this one must. */
+  /**
+   * As `decide`, for policies whose requests may have to wait. A promise only when this one must.
+   *
+   * @param holding who waits with a request that is held; null where none is to be: then it is refused
+   * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits with a held request any more; nothing is counted then
+   */
   decideAsync(
     keys: readonly (string | undefined)[],
     costs: readonly number[],
     applying?: readonly number[],
     applied?: number,
+    limits?: readonly (number | undefined)[],
+    holding?: Holding | null,
   ): Decision<Name> | Promise<Decision<Name>> {
-    return this.#path.decideAsync(keys, costs, applying, applied)
+    const decision = this.#decideOrHold(keys, costs, applying, applied, limits, holding)
+    return decision instanceof Promise ? decision.then((decided) => this.#tallied(decided)) : this.#tallied(decision)
+  }
+
+  #decideOrHold(
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    applying: readonly number[] | undefined,
+    applied: number | undefined,
+    limits: readonly (number | undefined)[] | undefined,
+    holding: Holding | null | undefined,
+  ): Decision | Promise<Decision> {
+    if (!this.#path.delays || holding === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
+    const places = applying?.slice(0, applied) ?? keys.map((_, place) => place)
+    return this.#waitingRoom.decide({ keys: [...keys], costs: [...costs], places, limits: limits && [...limits] }, holding)
+  }
+
+  #tallied(decision: Decision): Decision<Name> {
+    this.#path.tally(decision)
+    return decision as Decision<Name>
   }
 
   /**
@@ -244,9 +194,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * await throttler.acquire('api.example.com', { timeout: '5s' })
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision<Name>> {
-    // No async function: what waits is to be small.
-    if (typeof key !== 'string' || this.#queues === undefined) return this.#acquireLater(key, options)
-    return this.#queues.acquire(countedKey(key), options) as Promise<Decision<Name>>
+    return this.#waitingRoom.acquire(key, options) as Promise<Decision<Name>>
   }
 
   /**
@@ -257,18 +205,28 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   async hold(decision: Decision<Name>, signal?: AbortSignal): Promise<Decision<Name>> {
     if (!(decision.delay > 0)) return decision
-    const queues = this.#queues ?? (await this.#load())
-    return (await queues.hold(decision, signal)) as Decision<Name>
+    try {
+      return (await this.#waitingRoom.hold(decision, signal)) as Decision<Name>
+    } catch (error) {
+      const { requests } = this.#engine
+      requests.admitted--
+      if (signal?.aborted !== true) requests.reasons.queue++
+      throw error
+    }
   }
 
   /**
-   * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns.
+   * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns. Slots that it holds are released then.
    *
    * @throws (rejects) as `acquire`, and with what the function throws
    */
   async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
-    await this.acquire(key, options)
-    return await run()
+    const decision = await this.acquire(key, options)
+    try {
+      return await run()
+    } finally {
+      this.release(decision)
+    }
   }
 
   /**
@@ -289,20 +247,29 @@ export class Throttler<Name extends string = string, Req = unknown> {
 
   /** Requests that wait with `acquire`. */
   get waiting(): number {
-    return this.#queues?.size ?? 0
+    return this.#waitingRoom.queues?.size ?? 0
   }
 
   /**
    * Refunds units of an allowed decision, to the interval that they were taken from; of several policies, at each one its
-   * own. Never more than the decision took.
+   * own. Never more than the decision took. Slots are held until `release`.
    *
    * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
    * neither does a throttler that is closed.
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
-    if (typeof units !== 'number' || !(units > 0) || this.#state === 'closed') return
-    refund(decision, units, this.#limiters.all, this.clock.monotonic(), (limiter, now) => this.#roll(limiter, now))
-    this.#queues?.nudge(decision.parts)
+    if (typeof units !== 'number' || !(units > 0)) return
+    giveBack(decision, units, 'units', this.#engine)
+    this.#waitingRoom.queues?.nudge(decision.parts)
+  }
+
+  /**
+   * Releases the slots that an allowed request holds (`concurrency()`): it has ended. Who waits for one goes on at once. Adapters do it
+   * by themselves, as do `schedule` and `wrap`. A second time changes nothing.
+   */
+  release(decision: Decision): void {
+    giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this.#engine)
+    this.#waitingRoom.queues?.released(decision.parts)
   }
 
   /**
@@ -314,16 +281,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * throttler is closed.
    */
   charge(decision: Decision, units: number): void {
-    if (this.#state === 'closed') return
-    if (!isCost(units)) {
-      if (units !== 0)
-        this.warn(
-          new WeirError('WEIR_INVALID_COST', `A charge of ${show(units)} counts as nothing; it must be a finite number > 0.`),
-          'charge',
-        )
-      return
-    }
-    charge(decision, Math.min(units, MOST_UNITS), this.#limiters.all, this.#now())
+    charge(decision, units, this.#engine)
   }
 
   /**
@@ -332,7 +290,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`
    */
   block(key: string, duration: Duration, options: BlockOptions = {}): void {
-    this.#blocks.block(key, duration, options)
+    block(key, duration, options, this.#engine)
   }
 
   /**
@@ -341,7 +299,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`
    */
   unblock(key: string, options: BlockOptions = {}): void {
-    this.#blocks.unblock(key, options)
+    unblock(key, options, this.#engine)
   }
 
   /**
@@ -356,8 +314,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
    */
   reset(key: string, options: PolicyChoice = {}): void {
-    reset(key, options, this.#limiters.all, this.#now())
-    this.#queues?.nudgeAll()
+    reset(key, options, this.#engine)
+    this.#waitingRoom.queues?.nudgeAll()
   }
 
   /**
@@ -372,62 +330,37 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
    */
   usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
-    return usage(key, options, {
-      coordinator: this.#coordinator,
-      limiters: this.#limiters.all,
-      rules: this.#rules as readonly PolicyOptions<never>[],
-      now: () => this.#now(),
-    }) as Promise<readonly Usage<Name>[]>
+    const engine = this.#engine
+    const told =
+      usage === undefined
+        ? import('./usage.ts').then((loaded) => (usage = loaded.usage)(key, options, engine))
+        : usage(key, options, engine)
+    return told as Promise<readonly Usage<Name>[]>
   }
 
   /**
    * Swaps the rules while requests come in. A policy whose name, interval, algorithm and coordination stay the same
    * keeps its counts and blocks, whatever else changes.
    *
-   * @throws WeirError as `createThrottler`; then nothing has changed. `WEIR_CLOSED` after `close`
+   * @param limits of single keys, in place of their policies' and of what requests say; default: those of the last `update`
+   * @throws WeirError as `createThrottler`, and for a limit `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY` or `WEIR_INVALID_OPTION`; then
+   * nothing has changed. `WEIR_CLOSED` after `close`
    */
-  update(policies: readonly (PolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[]): void {
-    if (this.#state === 'closed') throw closedError()
-    const rules = expandPlans<Req>(policies) as readonly PolicyOptions<Req, Name>[]
-    const parsed = parsePolicies(rules as readonly PolicyOptions<never, Name>[], this.#coordinator !== undefined)
-    checkDecides(parsed, this.#store)
-    const ids = parsed.map(({ id }) => id)
-    if (this.#coordinator?.serves(this.#self, ids) === false) {
-      throw new WeirError(
-        'WEIR_DUPLICATE_POLICY',
-        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
-      )
-    }
-    this.names?.claim(this.#self, rules as readonly PolicyOptions<never>[], parsed)
-    const before = this.#limiters.exchanging
-    this.#adopt(rules, parsed)
-    const { exchanging } = this.#limiters
-    this.#coordinator?.retire(before.filter((meter) => !exchanging.includes(meter)))
-    if (exchanging.some((meter) => !before.includes(meter))) this.#coordinator?.welcome()
-    if (this.#coordinator === undefined && this.#state === 'running') this.#ticker.wake()
+  update(
+    policies: readonly (AnyPolicyOptions<Req, Name> | PlannedPolicyOptions<Req, Name>)[],
+    limits: readonly KeyLimit[] | undefined = undefined,
+  ): void {
+    this.#engine.update(policies as readonly AnyPolicyOptions<never>[], limits)
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
-    const off = this.#emitter.on(name, listener)
-    if (name === 'throttled' && this.#state === 'running') this.#wake()
-    return off
+    return this.#engine.on(name, listener)
   }
 
   /** Connects to the store and starts to exchange counts. Not needed: the first decision does it. */
   start(): this {
-    if (this.#state === 'closed') throw closedError()
-    if (this.#state !== 'idle') return this
-    this.#state = 'running'
-    const now = this.clock.monotonic()
-    for (const { meter } of this.#limiters.all) meter.roll(now)
-    if (this.#coordinator === undefined) {
-      if (this.#rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
-      this.#ticker.wake()
-    } else {
-      this.#coordinator.join(this.#self)
-      this.#emitter.node = this.nodeId
-    }
+    this.#engine.start()
     return this
   }
 
@@ -436,130 +369,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * `WEIR_CLOSED`. Safe to call twice.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
-    return this.#closing
+    return this.#engine.close()
   }
 
   /** Reports something that a request must not suffer from, once per code and subject. For adapters. */
   warn(error: WeirError, subject = ''): void {
-    if (this.#warned.first(`${error.code}:${subject}`)) this.#report(error)
+    this.#engine.warn(error, subject)
   }
-
-  #report(error: WeirError): void {
-    if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
-    else warnProcess(error.code, error.message)
-  }
-
-  #adopt(rules: readonly PolicyOptions<Req, Name>[], policies: readonly Policy<Name>[]): void {
-    this.#limiters.adopt(policies, this.clock.monotonic(), this.#state !== 'idle')
-    this.#path.adopt(rules, this.#limiters.all)
-    this.#policies = policies
-    this.#rules = rules
-    this.#version++
-    this.#queues?.nudgeAll()
-  }
-
-  async #close(): Promise<void> {
-    const was = this.#state
-    // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
-    const release = this.clock.hold?.()
-    try {
-      const queues = this.#queues ?? (await this.#loading)
-      if (queues !== undefined) await queues.close(was === 'running' ? this.#settings.closeTimeout : 0)
-      const left = this.#coordinator?.leave(this.#self, was === 'running' ? this.#settings.closeTimeout : 0)
-      await left
-    } finally {
-      this.#state = 'closed'
-      this.names?.release(this.#self)
-      for (const { meter } of this.#limiters.all) meter.rollAt = Number.NEGATIVE_INFINITY
-      this.#ticker.stop()
-      release?.()
-    }
-  }
-
-  async #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision<Name>> {
-    const counted = countedKey(key)
-    return (await (await this.#load()).acquire(counted, options)) as Decision<Name>
-  }
-
-  #load(): Promise<Queues<Decision>> {
-    this.#loading ??= import('./open-queues.ts').then(({ openQueues }) => {
-      const self = this
-      const host: AcquireHost = {
-        clock: this.clock,
-        emitter: this.#emitter,
-        get limiters() {
-          return self.#limiters.all
-        },
-        get degraded() {
-          return self.state === 'degraded'
-        },
-        get rules() {
-          return self.#rules as readonly PolicyOptions<never>[]
-        },
-        path: this.#path,
-        peekOne,
-        PolicyDecision,
-        combined,
-        refund: (decision, units) => this.refund(decision, units),
-      }
-      const queues = openQueues(host, this.#settings.queue)
-      this.#queues = queues
-      if (this.#state === 'closed') void queues.close(0)
-      return queues
-    })
-    return this.#loading
-  }
-
-  /** Rolls a limiter over, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
-  #roll({ meter }: Limiter, now: number): void {
-    if (this.#state === 'closed') throw closedError()
-    if (this.#state === 'idle') this.start()
-    if (now >= meter.rollAt) meter.roll(now)
-  }
-
-  #now(): number {
-    const now = this.clock.monotonic()
-    for (const limiter of this.#limiters.all) if (now >= limiter.meter.rollAt) this.#roll(limiter, now)
-    return now
-  }
-
-  #tick(now: number): number {
-    return Math.min(this.#throttled.tick(this.#limiters.all, now), this.#local.tick(this.#limiters.alone, now))
-  }
-
-  #wake(): void {
-    if (this.#coordinator === undefined) this.#ticker.wake()
-    else this.#coordinator.wake()
-  }
-}
-
-/** @throws WeirError `WEIR_INVALID_OPTION` for a policy whose requests the store is to decide about, and can't */
-function checkDecides(policies: readonly Policy[], store: Store | undefined): void {
-  for (const { name, algorithm, coordination } of policies) {
-    if (coordination !== 'central' || store?.decides?.(stepOf(algorithm) ?? '') === true) continue
-    const what = `Option "coordination" of the policy ${show(name)} is "central", but the store ${show(store?.kind)}`
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `${what} can't decide about requests by ${algorithm.name}; give another coordination or store.`,
-    )
-  }
-}
-
-let saidLocal = false
-
-function warnLocal(): void {
-  if (saidLocal) return
-  saidLocal = true
-  warnProcess(
-    'WEIR_LOCAL_ONLY',
-    'This throttler has no store, so it limits this process alone. Give it a store such as redisStore(...), or its policies coordination: "local" to say that this is meant.',
-  )
-}
-
-function reportListenerError(event: EventName, failure: NoAnswer): void {
-  warnProcess(
-    'WEIR_LISTENER',
-    `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
-  )
 }

@@ -5,6 +5,7 @@ import { ALL_KEY, type PolicyOptions } from '../decide/policy.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import type { Coordinator } from './coordinator.ts'
 import { countedKey, limitersOf, type PolicyChoice } from './limiters-of.ts'
+import type { LimitersNow } from './manual-blocks.ts'
 
 /** Which policies' usage is asked for, and how long it may take. */
 export interface UsageOptions extends PolicyChoice {
@@ -33,13 +34,10 @@ export interface Usage<Name extends string = string> {
 }
 
 /** What usage is asked of. */
-export interface UsageParts {
+export interface UsageParts extends LimitersNow {
   readonly coordinator: Coordinator | undefined
-  readonly limiters: readonly Limiter[]
   /** In the order of the limiters. */
   readonly rules: readonly PolicyOptions<never>[]
-  /** The monotonic time; all limiters are brought to it. */
-  now(): number
 }
 
 /** Timers are to be short. */
@@ -60,12 +58,13 @@ export async function usage(given: string, options: UsageOptions, parts: UsagePa
   )
 }
 
-async function usageOf(limiter: Limiter, key: string, timeout: number, { coordinator, now: time }: UsageParts): Promise<Usage> {
+async function usageOf(limiter: Limiter, key: string, timeout: number, parts: UsageParts): Promise<Usage> {
   const { policy } = limiter
+  const { coordinator } = parts
   await coordinator?.loading
   const meter = policy.coordination === 'local' ? undefined : (limiter.meter as Exchanging)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
-  const now = time()
+  const now = parts.now()
   const { limit, resetAfter } = peekOne(limiter, key, 0, undefined, now)
   const slot = limiter.table.find(key)
   const used = meter && told ? Math.max(0, meter.usedIn(told.cells, now)) : slot < 0 ? 0 : limiter.meter.usedOf(slot, now)

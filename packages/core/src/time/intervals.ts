@@ -6,6 +6,22 @@ declare const ordinalBrand: unique symbol
  */
 export type Ordinal = number & { readonly [ordinalBrand]: true }
 
+/** From `start` up to `end`, which it does not hold; milliseconds since the Unix epoch. */
+export interface Interval {
+  readonly start: number
+  readonly end: number
+}
+
+/** A clock by which intervals are equally long. */
+export interface EpochTime {
+  /** Milliseconds since the epoch, at a time of the monotonic clock. */
+  at(monotonic: number): number
+  /** When `at` will be `time`, on the monotonic clock. */
+  monotonicAt(time: number): number
+  /** By how much `at` may be off, in milliseconds. */
+  uncertainty(monotonic: number): number
+}
+
 /** The ordinal of the cell of `width` milliseconds that holds `time` (milliseconds since the epoch). */
 export function ordinalAt(time: number, width: number): Ordinal {
   return Math.floor(time / width) as Ordinal

@@ -39,7 +39,7 @@ describe('options', () => {
     expect(thrownBy(make as () => never).message).toContain(says)
   })
 
-  test.each([tokenBucket({ warmUp: 100 }), leakyBucket(), slidingLog(), fixedWindow({ start: 'first-request' })])(
+  test.each([tokenBucket({ warmUp: 100 }), slidingLog(), fixedWindow({ start: 'first-request' })])(
     'a pair that there is not is refused, with what to take instead: $name',
     (algorithm) => {
       const make = (coordination: 'background' | 'spans' | undefined) =>

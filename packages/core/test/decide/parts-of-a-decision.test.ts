@@ -95,7 +95,7 @@ test('change nothing of what header fields, logs and JSON say', async () => {
   const { world, node } = scene()
   const throttler = node(levels)
   await world.run(3_210)
-  for (const style of ['draft-10', 'both'] as const) {
+  for (const style of ['draft-11', ['draft-11', 'legacy']] as const) {
     const writer = new HeaderWriter(throttler.policies, style)
     const decision = throttler.check('a')
     const [written, logged, json] = [fields(writer, decision), inspect(decision), JSON.stringify(decision)]

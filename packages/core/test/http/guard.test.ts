@@ -1,3 +1,5 @@
+import { EventEmitter } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
@@ -48,7 +50,7 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ policies: [one], limit: 5 }, 'WEIR_UNKNOWN_OPTION', 'limit'],
     [{ limit: 0, interval: '1m' }, 'WEIR_INVALID_OPTION', 'limit'],
     [{ interval: '1m' }, 'WEIR_MISSING_OPTION', 'limit'],
-    [{ ...one, headers: 'draft-6' }, 'WEIR_INVALID_OPTION', 'headers'],
+    [{ ...one, headers: 'draft-10' }, 'WEIR_INVALID_OPTION', 'headers'],
     [{ ...one, statusCode: 200 }, 'WEIR_INVALID_OPTION', 'statusCode'],
     [{ ...one, onRefused: 'ignore' }, 'WEIR_INVALID_OPTION', 'onRefused'],
     [{ ...one, skip: 'no' }, 'WEIR_INVALID_OPTION', 'skip'],
@@ -59,6 +61,8 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ ...one, allow: ['10.0.0.0/8'] }, 'WEIR_INVALID_OPTION', '"allow" is ["10.0.0.0/8"]; it must be addresses('],
     [{ ...one, deny: '10.0.0.0/8' }, 'WEIR_INVALID_OPTION', 'with addresses imported'],
     [{ ...one, handler: () => {}, message: 'x' }, 'WEIR_INVALID_OPTION', 'handler'],
+    [{ ...one, handler: () => {}, onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'handler" and "onRefused: \'throw\''],
+    [{ ...one, message: 'x', onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'message" and "onRefused: \'throw\''],
     [{ ...one, requestWasSuccessful: () => true }, 'WEIR_MISSING_OPTION', 'requestWasSuccessful'],
   ])('%j is rejected', (options, code, name) => {
     expect(() => guardOf(options)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(name) }))
@@ -231,4 +235,48 @@ test('a closed throttler lets requests pass, and says so once', async () => {
   await guard.throttler.close()
   for (let i = 0; i < 5; i++) expect(guard.check({})).toBeUndefined()
   expect(warnings).toMatchObject([{ code: 'WEIR_CLOSED' }])
+})
+
+describe('the end of a response that is only an emitter', () => {
+  function watched(options: object) {
+    const guard = createGuard<FakeRequest, readonly [FakeRequest]>(
+      { clock: new ManualTime(0), limit: 5, interval: '1m', key: 'all', ...options } as unknown as Input,
+      fakeReader,
+    )
+    const warnings: WeirError[] = []
+    guard.throttler.on('warning', ({ error }) => warnings.push(error))
+    const response = Object.assign(new EventEmitter(), { statusCode: 200 })
+    const decision = guard.check({}) as Decision
+    guard.watch(decision, response as unknown as ServerResponse, [{}])
+    return { response, remaining: () => guard.throttler.peek('').remaining, warnings }
+  }
+
+  test('is known by its events', () => {
+    const sent = watched({ skipSuccessfulRequests: true })
+    expect(sent.remaining()).toBe(4)
+    sent.response.emit('finish')
+    sent.response.emit('close')
+    expect(sent.remaining()).toBe(5)
+    const failed = watched({ skipFailedRequests: true })
+    failed.response.emit('finish')
+    expect(failed.remaining()).toBe(4)
+    const broken = watched({ skipFailedRequests: true })
+    broken.response.emit('close')
+    expect(broken.remaining()).toBe(5)
+    const error = watched({ skipFailedRequests: true })
+    error.response.emit('error', new Error('broken'))
+    expect(error.remaining()).toBe(5)
+    expect([sent, failed, broken, error].flatMap(({ warnings }) => warnings)).toEqual([])
+  })
+
+  test('can not be known of what tells no events, and that breaks nothing', () => {
+    const guard = createGuard<FakeRequest, readonly [FakeRequest]>(
+      { clock: new ManualTime(0), ...one, skipFailedRequests: true } as unknown as Input,
+      fakeReader,
+    )
+    const warnings: WeirError[] = []
+    guard.throttler.on('warning', ({ error }) => warnings.push(error))
+    guard.watch(guard.check({}) as Decision, {} as ServerResponse, [{}])
+    expect(warnings).toMatchObject([{ code: 'WEIR_ADAPTER_FAILED' }])
+  })
 })

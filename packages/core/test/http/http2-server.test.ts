@@ -62,3 +62,46 @@ test('a server of node:http2 is throttled, and a stream that is reset counts as 
     await guard.throttler.close()
   }
 })
+
+test('a stream that is reset while its request is held is not answered, and gives back what it took', async () => {
+  const clock = new ManualTime(0)
+  const policies = [
+    { name: 'wait', limit: 1, interval: '1s', delay: '5s', key: 'ip', coordination: 'local' },
+    { name: 'slow', limit: 1, interval: '1h', delay: () => 500, key: 'ip', coordination: 'local' },
+    { name: 'hour', limit: 9, interval: '1h', key: 'ip', coordination: 'local' },
+  ] as const
+  const guard = createGuard<Http2ServerRequest, Args>({ policies, clock }, http2Reader)
+  const answers: unknown[] = []
+  const server = createServer(async (request, response) => {
+    const decision = await guard.check(request, undefined, response)
+    answers.push(decision?.allowed ?? decision)
+    if (decision?.allowed === true) response.end('hello')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const left = () => guard.throttler.peek('127.0.0.1').parts[2]?.remaining
+  try {
+    const first = client.request({ ':path': '/' })
+    await once(first, 'response')
+    const second = client.request({ ':path': '/' })
+    second.on('error', () => {})
+    await expect.poll(left).toBe(7)
+    await expect.poll(() => guard.throttler.waiting).toBeGreaterThan(0)
+    second.close(constants.NGHTTP2_CANCEL)
+    await expect.poll(left).toBe(8)
+    await expect.poll(() => answers).toEqual([true, null])
+    expect(guard.throttler.waiting).toBe(0)
+
+    const third = client.request({ ':path': '/' })
+    await expect.poll(left).toBe(7)
+    await expect.poll(() => guard.throttler.waiting).toBeGreaterThan(0)
+    clock.advance(1_001)
+    const [headers] = (await once(third, 'response')) as [IncomingHttpHeaders]
+    expect(headers[':status']).toBe(200)
+  } finally {
+    client.destroy()
+    server.close()
+    await guard.throttler.close()
+  }
+})

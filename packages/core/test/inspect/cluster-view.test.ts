@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { cluster, snapshot } from '../../src/inspect/index.ts'
-import { formatStatus, LONGEST_STATUS, parseStatus, statusOf } from '../../src/inspect/node-status.ts'
+import { statusOf } from '../../src/inspect/node-status.ts'
+import { formatStatus, LONGEST_STATUS, parseStatus } from '../../src/inspect/status-text.ts'
 import { offer, scene } from '../support/nodes.ts'
 
 test('who asks for the cluster gets all its nodes, with what they say of themselves', async () => {

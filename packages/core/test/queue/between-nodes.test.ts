@@ -27,6 +27,48 @@ test.each(['background', 'leases', 'central'] as const)('%s: three nodes togethe
   await it.close()
 })
 
+test.each([1, 3])('leases: %i nodes far away from the store let go all that the limit admits', async (count) => {
+  const it = scene()
+  it.store.roundTrip = 30
+  // Several round trips are more than the store is given to grant.
+  const policy = { limit: 100, interval: 1_000, coordination: 'leases', deadline: 50 } as const
+  const nodes = Array.from({ length: count }, () => it.node(policy))
+  for (const node of nodes) node.start()
+  const queues: Waiting[] = []
+  for (const node of nodes) queues.push(await waiting(it, node))
+  await it.world.runTo(2_100)
+  for (let i = 0; i < 600; i++) queues[i % count]?.acquire('a', { timeout: '20s' })
+  await it.world.runTo(9_000)
+  const went = queues.flatMap(({ ended }) => ended).map(({ at }) => Math.floor((at as number) / 1_000))
+  const each = [2, 3, 4, 5, 6, 7].map((second) => went.filter((one) => one === second).length)
+  expect(Math.max(...each)).toBeLessThanOrEqual(100)
+  expect(each.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.98 * 600)
+  await it.close()
+})
+
+test('leases: nodes with queues of different length are served by what waits with them', async () => {
+  const it = scene()
+  it.store.roundTrip = 1
+  const policy = { limit: 60, interval: 1_000, coordination: 'leases' } as const
+  const parts = [1, 2, 3, 6]
+  const nodes = parts.map(() => it.node(policy))
+  for (const node of nodes) node.start()
+  const queues: Waiting[] = []
+  for (const node of nodes) queues.push(await waiting(it, node))
+  await it.world.runTo(2_100)
+  for (const [node, queue] of queues.entries())
+    for (let i = 0; i < 120 * (parts[node] as number); i++) queue.acquire('a', { timeout: '30s' })
+  await it.world.runTo(16_900)
+  const served = queues.map(({ ended }) => ended.filter(({ decision, at }) => decision?.allowed === true && (at as number) >= 5_000).length)
+  expect(served.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.98 * 12 * 60)
+  for (const [node, count] of served.entries()) {
+    const part = (12 * 60 * (parts[node] as number)) / 12
+    expect(count / part, `${served}`).toBeGreaterThan(0.8)
+    expect(count / part, `${served}`).toBeLessThan(1.2)
+  }
+  await it.close()
+})
+
 test('central: one that is aborted while the store is asked takes nothing', async () => {
   const it = scene()
   it.store.roundTrip = 20

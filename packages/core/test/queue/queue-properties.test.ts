@@ -1,11 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import type { Algorithm } from '../../src/algorithms/algorithm.ts'
-import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
-import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
-import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
-import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
-import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
+import { anyAlgorithm, arrival } from '../support/algorithms.ts'
 import { scene } from '../support/nodes.ts'
 import { type Outcome, waiting } from '../support/waiting.ts'
 
@@ -23,25 +18,15 @@ interface Wish {
 
 const wish: fc.Arbitrary<Wish> = fc.record({
   key: fc.constantFrom('a', 'b', 'c'),
-  after: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: 1, max: 400 })),
-  cost: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 4 })),
+  ...arrival,
   priority: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.integer({ min: -2, max: 2 })),
   timeout: fc.integer({ min: 0, max: 4_000 }),
   abortAfter: fc.option(fc.integer({ min: 0, max: 2_000 }), { nil: undefined, freq: 4 }),
 })
 
-const algorithms: fc.Arbitrary<Algorithm> = fc.constantFrom(
-  fixedWindow(),
-  fixedWindow({ start: 'first-request' }),
-  slidingWindow({ buckets: 6 }),
-  slidingLog(),
-  tokenBucket({ burst: 4 }),
-  leakyBucket({ burst: 3 }),
-)
-
 test('whoever waits ends in time, in turn, and never do more go than the algorithm admits', async () => {
   await fc.assert(
-    fc.asyncProperty(algorithms, fc.boolean(), fc.array(wish, { minLength: 1, maxLength: 60 }), async (algorithm, together, wishes) => {
+    fc.asyncProperty(anyAlgorithm, fc.boolean(), fc.array(wish, { minLength: 1, maxLength: 60 }), async (algorithm, together, wishes) => {
       const it = scene()
       const policy = { limit: 4, interval: 500, algorithm, coordination: 'local', ...(together && { key: 'all' as const }) } as const
       const node = it.node(policy)
@@ -113,7 +98,7 @@ test('whoever waits ends in time, in turn, and never do more go than the algorit
 test('nobody is refused at once who could have gone in time', async () => {
   await fc.assert(
     fc.asyncProperty(
-      algorithms,
+      anyAlgorithm,
       fc.integer({ min: 0, max: 600 }),
       fc.integer({ min: 0, max: 4 }),
       fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 12 }),

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { show, WeirError } from '../../src/report/errors.ts'
+import { show, WeirError, type WeirErrorCode } from '../../src/report/errors.ts'
 
 const packages = fileURLToPath(new URL('../../..', import.meta.url))
 const page = readFileSync(join(packages, '../docs/reference/errors.md'), 'utf8')
@@ -12,18 +12,22 @@ function isPublished(manifest: string): boolean {
   return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).private !== true
 }
 
+function sourcesOfPublished(): { name: string; file: string; text: string }[] {
+  return readdirSync(packages).flatMap((name) => {
+    // Others name variables of the environment in the same way as codes.
+    if (!isPublished(join(packages, name, 'package.json'))) return []
+    const files = readdirSync(join(packages, name, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+    return files.map((file) => ({ name, file, text: readFileSync(join(packages, name, 'src', file), 'utf8') }))
+  })
+}
+
 /** The codes that the sources of all published packages name, apart from the list of their type. */
 function codesInSources(): Set<string> {
   const codes = new Set<string>()
-  for (const name of readdirSync(packages)) {
-    // Others name variables of the environment in the same way.
-    if (!isPublished(join(packages, name, 'package.json'))) continue
-    const files = readdirSync(join(packages, name, 'src'), { recursive: true, encoding: 'utf8' })
-    for (const file of files) {
-      if (!file.endsWith('.ts') || (name === 'core' && file === 'errors.ts')) continue
-      const text = readFileSync(join(packages, name, 'src', file), 'utf8')
-      for (const [, code] of text.matchAll(/'(WEIR_[A-Z_]+)'/g)) codes.add(code as string)
-    }
+  for (const { name, file, text } of sourcesOfPublished()) {
+    if (name === 'core' && file === 'errors.ts') continue
+    // A command names variables of the environment so.
+    for (const [, code] of text.matchAll(/(?<!\.env\()'(WEIR_[A-Z_]+)'/g)) codes.add(code as string)
   }
   return codes
 }
@@ -48,6 +52,23 @@ describe('the page of errors', () => {
   test('says something about each', () => {
     for (const section of page.split(/^### WEIR_/m).slice(1))
       expect(section.split('\n').slice(1).join(' ').trim().length).toBeGreaterThan(60)
+  })
+
+  test.each(codesOfType())('is named by errors of %s, at the section of the code', (code) => {
+    const { page: named } = new WeirError(code as WeirErrorCode, 'x')
+    expect(named).toBe(`@weir/core/docs/reference/errors.md#${code.toLowerCase()}`)
+    expect(listed).toContain(code)
+  })
+
+  test('and all others that sources of published packages name come with the package of the core', () => {
+    const named = sourcesOfPublished().flatMap(({ file, text }) =>
+      [...text.matchAll(/['"` ]((?:@weir\/core\/)?docs\/[\w/-]+\.md)/g)].map(([, path = '']) => ({ file, path })),
+    )
+    expect(named.length).toBeGreaterThan(2)
+    for (const { file, path } of named) {
+      expect(path, file).toMatch(/^@weir\/core\/docs\//)
+      expect(existsSync(join(packages, '..', path.slice('@weir/core/'.length))), `${file}: ${path}`).toBe(true)
+    }
   })
 
   test('its example prints what it says', () => {

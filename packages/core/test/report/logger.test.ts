@@ -64,3 +64,53 @@ test('what an error says reaches a log on one line and without escapes, however 
     expect(shown).not.toMatch(/^WARN/m)
   }
 })
+
+test('a logger of no more than error and warn is told in the message', async () => {
+  const { world, node, store } = scene()
+  const lines: (readonly string[])[] = []
+  const log = { error: () => lines.push(['error']), warn: (...given: string[]) => lines.push(given) }
+  const throttler = node({ name: 'user', limit: 4, interval: '1m' }, { logger: log })
+  throttler.start()
+  await world.run(10)
+  throttler.check('b', Number.NaN)
+  store.failure = new Error('away\nforged line')
+  store.health = 'refusing'
+  await world.run(3_000)
+  store.health = 'up'
+  await world.run(3_000)
+  const { nodeId } = throttler
+  expect(lines).toEqual([
+    [expect.stringMatching(new RegExp(`^weir: .*counts as 1.* \\(node: ${nodeId}, code: WEIR_INVALID_COST\\)$`)), 'Weir'],
+    [`weir: the store is away; limits are kept by what is known (node: ${nodeId}, err: away forged line)`, 'Weir'],
+  ])
+})
+
+test('a logger without info, but with log and debug, is told by these, bound to it', async () => {
+  const { world, node, store } = scene()
+  class Log {
+    readonly lines: string[] = []
+    error(): void {}
+    warn(message: string): void {
+      this.lines.push(`warn ${message}`)
+    }
+    log(message: string): void {
+      this.lines.push(`log ${message}`)
+    }
+    debug(message: string): void {
+      this.lines.push(`debug ${message}`)
+    }
+  }
+  const log = new Log()
+  node({ limit: 4, interval: '1m' }, { logger: log }).start()
+  await world.run(10)
+  store.health = 'refusing'
+  await world.run(3_000)
+  store.health = 'up'
+  node({ limit: 4, interval: '1m' }).start()
+  await world.run(3_000)
+  expect(log.lines.map((line) => line.replace(/ \(.*/, ''))).toEqual([
+    'warn weir: the store is away; limits are kept by what is known',
+    'log weir: the store answers again',
+    'debug weir: the number of nodes changed',
+  ])
+})

@@ -1,17 +1,23 @@
 import { memoryStore } from '../../src/hub/index.ts'
-import { createThrottler, leakyBucket, type PolicyOptions, slidingCounter, slidingWindow } from '../../src/index.ts'
+import { type AnyPolicyOptions, concurrency, createThrottler, leakyBucket, slidingCounter, slidingWindow } from '../../src/index.ts'
 
-const LATER: readonly Pick<PolicyOptions, 'algorithm' | 'coordination'>[] = [
-  { coordination: 'spans' },
-  { coordination: 'leases' },
-  { algorithm: slidingWindow() },
-  { algorithm: slidingCounter(), coordination: 'spans' },
-  { algorithm: leakyBucket({ burst: 1, immediate: 1 }) },
+const LATER: readonly Omit<AnyPolicyOptions, 'limit'>[] = [
+  { interval: '1s', coordination: 'spans' },
+  { interval: '1s', coordination: 'leases' },
+  { interval: '1s', algorithm: slidingWindow() },
+  { interval: '1s', algorithm: slidingCounter(), coordination: 'spans' },
+  { interval: '1s', algorithm: leakyBucket({ burst: 1, immediate: 1 }) },
+  { algorithm: concurrency(), coordination: 'leases' },
 ]
 
 // What such policies need is loaded with the first of them. That takes real time: in tests by a manual clock something would stand in
 // for it until they let real time pass.
 for (const policy of LATER) {
-  const { inspected } = createThrottler({ policies: [{ limit: 1, interval: '1s', ...policy }], store: memoryStore() })
+  const { inspected } = createThrottler({ policies: [{ limit: 1, ...policy } as AnyPolicyOptions], store: memoryStore() })
   await inspected.coordinator?.loading
 }
+await createThrottler({ policies: [{ limit: 1, interval: '1s', coordination: 'local' }] }).usage('loads what tells it')
+await import('../../src/sync/link/small-limits.ts')
+await import('../../src/sync/link/differing-rules.ts')
+await import('../../src/inspect/status-text.ts')
+await import('../../src/central/index.ts')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { onTestFinished } from 'vitest'
-import type { PolicyOptions } from '../../src/decide/policy.ts'
+import type { AnyPolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottlerOptions } from '../../src/throttler/options.ts'
 import { Throttler } from '../../src/throttler/throttler.ts'
 import { TestStore } from './stores.ts'
@@ -15,7 +15,7 @@ export interface Scene {
   readonly world: World
   readonly store: TestStore
   /** Adds a node; without `store` it shares the scene's. */
-  node(policy: PolicyOptions<never> | readonly PolicyOptions<never>[], options?: NodeOptions): Node
+  node(policy: AnyPolicyOptions<never> | readonly AnyPolicyOptions<never>[], options?: NodeOptions): Node
   /** Closes nodes (all, if none is given) and lets the time pass that this takes. */
   close(...nodes: Throttler[]): Promise<void>
 }
@@ -47,7 +47,7 @@ export function scene({ storeOffset = 0, seed = 1 }: { storeOffset?: number; see
     store,
     node(policy, { offset = 0, alone = false, ...options } = {}) {
       const clock = world.clock({ offset, origin: 1_000 * (made.length + 1) })
-      const policies = (Array.isArray(policy) ? policy : [policy]) as readonly PolicyOptions[]
+      const policies = (Array.isArray(policy) ? policy : [policy]) as readonly AnyPolicyOptions[]
       const throttler = new Throttler({
         policies,
         clock,

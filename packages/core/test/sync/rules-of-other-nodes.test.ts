@@ -131,7 +131,8 @@ describe('what the store hands out as another node’s rules', () => {
   test('is taken rule by rule, whatever stands beside it', () => {
     for (const [at, part] of [
       [0, 7],
-      [1, '60000'],
+      [1, 'x'.repeat(200)],
+      [1, null],
       [1, -1],
       [2, 'x'.repeat(200)],
       [4, null],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { createThrottler } from '../../src/throttler/throttler.ts'
 import { ManualTime } from '../http/manual-time.ts'
@@ -70,3 +71,42 @@ test('with a store too, and another coordination; a node that starts later hears
   await world.run(3_000)
   expect(later.check('mallory').reason).toBe('blocked')
 })
+
+const called = ({ coordination, algorithm = fixedWindow() }: Partial<PolicyOptions>) => `${coordination} ${algorithm.name}`
+const CHANGES: readonly (readonly [before: Partial<PolicyOptions>, after: Partial<PolicyOptions>])[] = [
+  [{ coordination: 'background' }, { coordination: 'central' }],
+  [{ coordination: 'central' }, { coordination: 'background' }],
+  [{ coordination: 'central' }, { coordination: 'local' }],
+  [{ coordination: 'central' }, { coordination: 'leases' }],
+  [{ coordination: 'leases' }, { coordination: 'central' }],
+  [{ coordination: 'central' }, { coordination: 'central', algorithm: slidingLog() }],
+  [
+    { coordination: 'central', algorithm: slidingLog() },
+    { coordination: 'background', algorithm: slidingWindow() },
+  ],
+]
+
+test.each(CHANGES.map(([before, after]) => [called(before), called(after), before, after] as const))(
+  'from %s to %s counts begin anew, and blocks stay',
+  async (_from, _to, before, after) => {
+    const { world, node, close } = scene()
+    const rule: PolicyOptions = { name: 'user', limit: 30, interval: '1m' }
+    const one = node({ ...rule, ...before })
+    one.start()
+    await world.run(500)
+    const asked = async (key: string) => {
+      const decision = one.checkAsync(key)
+      await world.run(100)
+      return await decision
+    }
+    one.block('mallory', '1h')
+    for (let i = 0; i < 5; i++) expect((await asked('ann')).allowed).toBe(true)
+    one.update([{ ...rule, ...after }])
+    await world.run(500)
+    expect((await asked('mallory')).reason).toBe('blocked')
+    // All that the limit has, and no more.
+    for (let i = 0; i < 30; i++) expect((await asked('ann')).allowed).toBe(true)
+    expect((await asked('ann')).allowed).toBe(false)
+    await close()
+  },
+)

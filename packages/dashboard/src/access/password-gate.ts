@@ -24,6 +24,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ]
 
+const GOING = '<p class="going">Signed in already? <a href="./">Go on to the dashboard</a></p>'
 const ELSEWHERE = 'This form did not come from this page. A proxy in front must pass the Host field on.'
 
 /** `authorize: password(…)`: a page to sign in, and a cookie that holds the session. */
@@ -53,8 +54,8 @@ export class PasswordGate implements Gate, SignIn {
     return { until: lastMomentOf(session), session: session.id }
   }
 
-  refuse({ response }: Visit, wanted: 'page' | 'data'): void {
-    if (wanted === 'page') page(response, 401, '')
+  refuse({ request, response }: Visit, wanted: 'page' | 'data'): void {
+    if (wanted === 'page') page(response, 401, '', {}, isFromElsewhere(request))
     else json(response, 401, { error: 'Sign in first.' })
   }
 
@@ -108,7 +109,7 @@ export class PasswordGate implements Gate, SignIn {
    */
   #setCookie(response: ServerResponse, token: string, secure: boolean): void {
     if (response.headersSent || response.destroyed) return
-    const cookie = `${this.#cookie}=${token}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}${token === '' ? '; Max-Age=0' : ''}`
+    const cookie = `${this.#cookie}=${token}; HttpOnly; SameSite=Strict${secure ? '; Secure' : ''}${token === '' ? '; Max-Age=0' : ''}`
     const others = response.getHeader('set-cookie') ?? []
     response.setHeader('Set-Cookie', [...(Array.isArray(others) ? others : [String(others)]), cookie])
   }
@@ -120,12 +121,14 @@ function passwordIn(body: unknown): string {
   return typeof given === 'string' ? given : ''
 }
 
-/** @param said - plain text of ours, which nothing that a client has sent gets into */
-function page(response: ServerResponse, status: number, said: string, fields: Readonly<Record<string, string>> = {}): void {
-  const text = SIGN_IN.replace('<!--said-->', () => (said === '' ? '' : `<p id="said" role="alert">${said}</p>`)).replace(
-    ' data-said',
-    said === '' ? '' : ' aria-invalid="true" aria-describedby="said"',
-  )
+/**
+ * @param said - plain text of ours, which nothing that a client has sent gets into
+ * @param linked - whether a link of another site led here: then the browser has kept the session's cookie back
+ */
+function page(response: ServerResponse, status: number, said: string, fields: Readonly<Record<string, string>> = {}, linked = false): void {
+  const text = SIGN_IN.replace('<!--said-->', () => (said === '' ? '' : `<p id="said" role="alert">${said}</p>`))
+    .replace(' data-said', said === '' ? '' : ' aria-invalid="true" aria-describedby="said"')
+    .replace('<!--going-->', () => (linked ? GOING : ''))
   // With `no-referrer` browsers would send the form from the origin "null".
   html(response, status, text, POLICY, { 'Referrer-Policy': 'same-origin', ...fields })
 }

@@ -12,7 +12,7 @@ export async function fastifyGateway(throttler: Throttler, backendPort: number):
   // The body is the backend's to read.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  app.setNotFoundHandler((request, reply) => {
+  app.setNotFoundHandler({ preHandler: app.throttle() }, (request, reply) => {
     reply.hijack()
     proxy(request.raw, reply.raw)
   })

@@ -1,4 +1,5 @@
 import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { handedOn } from '../processes/timing.ts'
 
 /**
  * Hands a request on to the backend and its answer back. As small as a proxy can be; `examples/gateway` has one to
@@ -7,6 +8,7 @@ import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:
 export function createProxy(backendPort: number): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   return (incoming, outgoing) => {
+    handedOn(incoming)
     const { method, url: path } = incoming
     const headers = { ...incoming.headers, host: `127.0.0.1:${backendPort}` }
     const forwarded = request({ host: '127.0.0.1', port: backendPort, agent, method, path, headers }, (answer) => {

@@ -7,6 +7,7 @@ import { snapshot } from '@weir/core/inspect'
 import { ipcStore } from '@weir/core/ipc'
 import { serveParent, startChild, tell } from './child.ts'
 import { CLIENT_HEADER, CLIENT_POLICY, type GatewayConfig, GLOBAL_POLICY } from './messages.ts'
+import { timing } from './timing.ts'
 
 /** Each process loads its own framework only: on a small machine loading is most of the start. */
 const GATEWAYS = {
@@ -25,7 +26,7 @@ await startChild(async () => {
   throttler.start()
   const makeGateway = await GATEWAYS[config.framework]()
   const server = await makeGateway(throttler, config.backendPort)
-  const report = (): void => tell({ type: 'demo:report', snapshot: snapshot(throttler), time: Date.now() })
+  const report = (): void => tell({ type: 'demo:report', snapshot: snapshot(throttler), timing: timing(), time: Date.now() })
   const reports = setInterval(report, REPORT_INTERVAL)
   const page = config.page ? await servePage(throttler) : undefined
   serveParent(async () => {
@@ -61,14 +62,24 @@ async function servePage(throttler: Throttler): Promise<{ url: string; close(): 
   }
 }
 
-function policiesOf({ limit, globalLimit, interval, spans, cooldown }: GatewayConfig): PolicyOptions[] {
-  const perClient: PolicyOptions = { name: CLIENT_POLICY, key: header(CLIENT_HEADER), limit, interval, spans, cooldown }
+function policiesOf({ limit, globalLimit, interval, spans, cooldown, coordination }: GatewayConfig): PolicyOptions[] {
+  // A store that decides about each request knows no spans. It has time for it, so that a busy machine shows in what requests wait, not
+  // in decisions without the store.
+  const shared = coordination === 'central' ? { interval, coordination, deadline: 1_000 } : { interval, spans }
+  const perClient: PolicyOptions = { name: CLIENT_POLICY, key: header(CLIENT_HEADER), limit, cooldown, ...shared }
   if (globalLimit === undefined) return [perClient]
-  return [perClient, { name: GLOBAL_POLICY, key: 'all', limit: globalLimit, interval, spans }]
+  return [perClient, { name: GLOBAL_POLICY, key: 'all', limit: globalLimit, ...shared }]
 }
 
-async function storeOf({ redis }: GatewayConfig): Promise<Store> {
-  if (redis === undefined) return ipcStore()
-  const { redisStore } = await import('@weir/redis')
-  return redisStore(redis.url, { namespace: redis.namespace })
+async function storeOf({ store }: GatewayConfig): Promise<Store> {
+  if (store === undefined) return ipcStore()
+  const { kind, url, namespace } = store
+  switch (kind) {
+    case 'redis':
+      return (await import('@weir/redis')).redisStore(url, { namespace })
+    case 'postgres':
+      return (await import('@weir/postgres')).postgresStore(url, { schema: namespace.replaceAll('-', '_') })
+    case 'etcd':
+      return (await import('@weir/etcd')).etcdStore(url, { namespace })
+  }
 }

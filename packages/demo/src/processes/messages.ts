@@ -1,9 +1,13 @@
 import type { Snapshot } from '@weir/core/inspect'
+import type { ServerKind } from '../store/choose.ts'
 
 /** Whose limit a request counts towards: the demo's clients say who they are, as API clients do with their key. */
 export const CLIENT_HEADER = 'x-client'
 /** When a request reached its gateway, milliseconds since the epoch: which interval it belongs to is judged by this. */
 export const ARRIVED_HEADER = 'x-arrived'
+
+/** The client whose requests only warm the gateways up. */
+export const WARM_UP = 'warm-up'
 
 export type Framework = 'express' | 'fastify' | 'koa'
 export const FRAMEWORKS: readonly Framework[] = ['express', 'fastify', 'koa']
@@ -17,13 +21,15 @@ export interface GatewayConfig {
   readonly framework: Framework
   readonly backendPort: number
   /** Undefined: the parent process is the store. */
-  readonly redis: { readonly url: string; readonly namespace: string } | undefined
+  readonly store: { readonly kind: 'redis' | ServerKind; readonly url: string; readonly namespace: string } | undefined
   readonly limit: number
   /** Limit of everyone together; undefined for none. */
   readonly globalLimit: number | undefined
   readonly interval: number
   readonly spans: number
   readonly cooldown: number
+  /** Whether counts are exchanged in the background, or the store decides about each request. */
+  readonly coordination: 'background' | 'central'
   /** Whether this gateway serves the dashboard of the cluster. */
   readonly page: boolean
 }
@@ -34,14 +40,24 @@ export interface Ready {
   readonly port: number
   /** Name and version of what runs in it, e.g. `Express 5.3.0`. */
   readonly about: string
+  /** Where a server is that the child holds. */
+  readonly url?: string
   /** Address of the dashboard, where the child serves one. */
   readonly page?: string
+}
+
+/** How long requests took from their arrival at the gateway until it handed them on to the backend, in milliseconds. */
+export interface Timing {
+  readonly count: number
+  readonly median: number
+  readonly p99: number
 }
 
 /** From a gateway to the parent, some times a second. */
 export interface Report {
   readonly type: 'demo:report'
   readonly snapshot: Snapshot
+  readonly timing: Timing
   /** When it was taken, milliseconds since the epoch. */
   readonly time: number
 }

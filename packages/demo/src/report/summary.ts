@@ -1,5 +1,6 @@
 import type { Cluster } from '../cluster.ts'
 import type { ClusterStatus } from '../status.ts'
+import type { StoreChoice } from '../store/choose.ts'
 import type { Tally } from '../traffic/tally.ts'
 
 /**
@@ -35,7 +36,7 @@ export interface RunSummary {
   readonly version: 1
   readonly mode: 'live' | 'replay'
   readonly node: string
-  readonly store: { readonly kind: 'redis' | 'ipc'; readonly origin: 'REDIS_URL' | 'private' | 'parent'; readonly text: string }
+  readonly store: { readonly kind: StoreChoice['kind']; readonly origin: StoreChoice['origin']; readonly text: string }
   /** How long requests were sent. */
   readonly seconds: number
   readonly interrupted: boolean
@@ -95,7 +96,7 @@ export function runSummary({ cluster, tally, start, end, interrupted, firstError
 
 export function gatewaySummaries({ gateways }: Cluster, tally: Tally): GatewaySummary[] {
   return gateways.map(({ about, snapshot, baseline }, i) => {
-    const [now, before] = [snapshot?.policies[0], baseline?.policies[0]]
+    const [now, before] = [snapshot?.requests, baseline?.requests]
     return {
       name: about,
       ...(tally.gateways[i] ?? { admitted: 0, refused: 0, errors: 0 }),

@@ -96,11 +96,11 @@ function exchange({ sync, requests }: RunSummary): string {
   const commands =
     sync.storeCommands === null
       ? ''
-      : ` and ${count(sync.storeCommands)} Redis commands (${(sync.storeCommands / Math.max(1, requests)).toFixed(2)} per request)`
+      : ` and ${count(sync.storeCommands)} Redis commands (${(sync.storeCommands / Math.max(1, requests)).toFixed(2)} for each request; --compare shows what a counter in Redis takes)`
   return `It took ${plural(sync.syncs, 'sync')}${sync.failed > 0 ? `, ${count(sync.failed)} of them failed,` : ''} of ${plural(sync.keysExchanged, 'key')}${commands}; no request waited for one.`
 }
 
-function checkLines({ checks, latestMs }: RunSummary, colors: Colors): string[] {
+export function checkLines({ checks, latestMs }: Pick<RunSummary, 'checks' | 'latestMs'>, colors: Colors): string[] {
   const late = colors.yellow(`This machine was too busy: requests were up to ${seconds(latestMs)} late. The figures say little.`)
   return [
     ...(latestMs < TOO_LATE ? [] : [late]),

@@ -1,15 +1,39 @@
+import { findEtcdServer } from '@weir/tooling/etcd-server'
+import { findPostgres } from '@weir/tooling/postgres-server'
 import { UsageError } from '../errors.ts'
 import type { DemoOptions } from '../options.ts'
 import { installedRedis } from './redis-server.ts'
+
+/** Servers beside Redis. */
+export type ServerKind = 'postgres' | 'etcd'
+
+const SERVERS = {
+  postgres: {
+    variable: 'POSTGRES_URL',
+    form: /^postgres(ql)?:\/\/./,
+    begin: 'postgres://',
+    missing: 'PostgreSQL: install it, name the folder of its programs in POSTGRES_BIN, or set POSTGRES_URL',
+    there: (env: NodeJS.ProcessEnv) => findPostgres(env) !== undefined,
+  },
+  etcd: {
+    variable: 'ETCD_URL',
+    form: /^https?:\/\/./,
+    begin: 'http:// or https://',
+    missing: 'etcd: install it, name it in ETCD_SERVER, or set ETCD_URL',
+    there: (env: NodeJS.ProcessEnv) => findEtcdServer(env) !== undefined,
+  },
+} as const
 
 /** Where the gateways will meet. */
 export type StoreChoice =
   | { readonly kind: 'redis'; readonly origin: 'REDIS_URL'; readonly url: string }
   | { readonly kind: 'redis'; readonly origin: 'private'; readonly program: string }
+  | { readonly kind: ServerKind; readonly origin: 'POSTGRES_URL' | 'ETCD_URL'; readonly url: string }
+  | { readonly kind: ServerKind; readonly origin: 'private' }
   | { readonly kind: 'ipc'; readonly origin: 'parent' }
 
 /**
- * `REDIS_URL` if set, else a private redis-server if installed, else the parent process.
+ * `REDIS_URL` if set, else a private redis-server if installed, else the parent process. PostgreSQL and etcd only where they are asked for.
  *
  * @throws UsageError when the options ask for what is not there
  */
@@ -18,6 +42,7 @@ export function chooseStore(
   env: NodeJS.ProcessEnv = process.env,
 ): StoreChoice {
   if (store === 'ipc') return { kind: 'ipc', origin: 'parent' }
+  if (store === 'postgres' || store === 'etcd') return chooseServer(store, env)
   const url = env['REDIS_URL']
   if (url) {
     if (!/^rediss?:\/\/./.test(url)) throw new UsageError('REDIS_URL must begin with redis:// or rediss://')
@@ -28,6 +53,17 @@ export function chooseStore(
   if (killRedis) throw new UsageError('--kill-redis needs redis-server: install it, or name it in REDIS_SERVER')
   if (store === 'redis') throw new UsageError('--store redis needs redis-server: install it, name it in REDIS_SERVER, or set REDIS_URL')
   return { kind: 'ipc', origin: 'parent' }
+}
+
+function chooseServer(kind: ServerKind, env: NodeJS.ProcessEnv): StoreChoice {
+  const { variable, form, begin, missing, there } = SERVERS[kind]
+  const url = env[variable]
+  if (url) {
+    if (!form.test(url)) throw new UsageError(`${variable} must begin with ${begin}`)
+    return { kind, origin: variable, url }
+  }
+  if (!there(env)) throw new UsageError(`--store ${kind} needs ${missing}`)
+  return { kind, origin: 'private' }
 }
 
 /** A URL as it may be shown: without its password. */

@@ -53,3 +53,21 @@ export function planInterval(clients: readonly Client[], ordinal: number, interv
   }
   return planned.sort((a, b) => a.at - b.at)
 }
+
+/** A whole run's requests by time, one interval planned after the other. Times are milliseconds. */
+export function* plannedTraffic({
+  limit,
+  interval,
+  duration = 0,
+}: {
+  readonly limit: number
+  readonly interval: number
+  readonly duration: number | undefined
+}): Generator<PlannedRequest> {
+  const clients = population(limit)
+  for (let ordinal = 0; ordinal * interval < duration; ordinal++) {
+    for (const request of planInterval(clients, ordinal, interval)) {
+      if (request.at < duration) yield request
+    }
+  }
+}

@@ -1,11 +1,11 @@
 import type { Cluster } from '../cluster.ts'
+import { WARM_UP } from '../processes/messages.ts'
 import { pace, sleep } from './pace.ts'
 import { Sender } from './sender.ts'
 
 const REQUESTS = 600
 /** Between two of them, in milliseconds. */
 const GAP = 2.5
-const CLIENT = 'warm-up'
 
 /**
  * Sends requests that nobody counts, of a client of their own, until some are refused: connections are open and the
@@ -14,7 +14,7 @@ const CLIENT = 'warm-up'
 export async function warmUp(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const sender = new Sender(cluster.ports, () => {})
   try {
-    const requests = Array.from({ length: REQUESTS }, (_, i) => ({ at: i * GAP, client: CLIENT, method: 'GET', path: '/' }))
+    const requests = Array.from({ length: REQUESTS }, (_, i) => ({ at: i * GAP, client: WARM_UP, method: 'GET', path: '/' }))
     await pace(requests, Date.now(), (request, due) => sender.send(request, due), signal)
     await sender.drain()
   } finally {

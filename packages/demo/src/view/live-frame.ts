@@ -9,7 +9,9 @@ export interface LiveView extends ClusterView {
   readonly limit: number
   readonly globalLimit: number
   readonly interval: number
+  /** The running interval, or the last whole one. */
   readonly current: IntervalTally
+  readonly whole: boolean
   /** The intervals before, oldest first. */
   readonly past: readonly IntervalTally[]
   readonly events: readonly string[]
@@ -21,7 +23,7 @@ export const NOBODY: Count = { admitted: 0, refused: 0, errors: 0 }
 export function liveFrame(view: LiveView, colors: Colors): string {
   return [
     ...clusterHead(view, colors),
-    `${colors.dim(`this interval of ${duration(view.interval)}, admitted of limit`)}`,
+    `${colors.dim(`${view.whole ? 'the last' : 'this'} interval of ${duration(view.interval)}, admitted of limit`)}`,
     ...intervalBars(view, colors),
     '',
     pastLine(view, colors),

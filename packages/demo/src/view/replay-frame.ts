@@ -9,7 +9,9 @@ export interface ReplayView extends ClusterView {
   readonly logTime: number
   readonly limit: number
   readonly logInterval: number
+  /** The running interval, or the last whole one. */
   readonly current: IntervalTally
+  readonly whole: boolean
   /** Clients that were refused, the most refused first. */
   readonly refused: readonly (readonly [client: string, count: Count])[]
 }
@@ -29,7 +31,7 @@ export function replayFrame(view: ReplayView, colors: Colors): string {
     `${safeText(client, LONGEST_NAME).padEnd(26)} ${bar(admitted, view.limit, BAR, colors)} ${count(admitted).padStart(5)} of ${count(view.limit).padEnd(6)} ${refused > 0 ? colors.red(`${count(refused)} refused`) : ''}`
   return [
     ...clusterHead(view, colors),
-    `${colors.dim('the log’s')} ${whenLogged(view.logTime)} ${colors.dim(`· busiest clients of this ${duration(view.logInterval)}, admitted of limit`)}`,
+    `${colors.dim('the log’s')} ${whenLogged(view.logTime)} ${colors.dim(`· busiest clients of ${view.whole ? 'the last' : 'this'} ${duration(view.logInterval)}, admitted of limit`)}`,
     ...Array.from({ length: BUSIEST }, (_, i) => (busiest[i] === undefined ? '' : line(busiest[i]))),
     '',
     `${colors.dim('refused ')} ${refusedText(view)}`,

@@ -1,45 +1,69 @@
 import type { Writable } from 'node:stream'
-import { createLogUpdate } from 'log-update'
 import pc from 'picocolors'
 import type { Colors } from './colors.ts'
 
 /** Between two frames, in milliseconds. */
 const FRAME = 200
 
+/** A screen of its own, beside what stood in the terminal before, without a cursor and without lines that go on in the next one. */
+const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l'
+const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l'
+const HOME = '\x1b[H'
+const REST_OF_LINE = '\x1b[K'
+const REST_OF_SCREEN = '\x1b[J'
+/** What is written between the two is shown at once, where the terminal knows them. */
+const BEGIN = '\x1b[?2026h'
+const END = '\x1b[?2026l'
+
+/** What a frame needs of a terminal. */
+export interface Terminal extends Writable {
+  readonly isTTY?: boolean
+  readonly rows?: number
+}
+
 /**
- * Where the demo shows what happens: in place in a terminal, as plain lines elsewhere, nowhere with `--json`.
+ * Where the demo shows what happens: in place in a terminal, as plain lines elsewhere, nowhere with `--json`. Each frame is drawn whole
+ * from the first line on: nothing has to be known of what stood there, so that nothing is torn when the window changes its size.
  */
 export class Screen {
   readonly colors: Colors
   readonly mode: 'live' | 'lines' | 'silent'
-  readonly #out: Writable
-  readonly #update: ReturnType<typeof createLogUpdate> | undefined
+  readonly #out: Terminal
+  readonly #leave = (): void => void this.#out.write(LEAVE)
+  #draw: (() => void) | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(json: boolean, out: NodeJS.WriteStream = process.stdout) {
+  constructor(json: boolean, out: Terminal = process.stdout) {
     const terminal = out.isTTY === true && process.env['TERM'] !== 'dumb'
     this.mode = json ? 'silent' : terminal ? 'live' : 'lines'
     this.colors = pc.createColors(terminal && pc.isColorSupported)
     this.#out = out
-    this.#update = this.mode === 'live' ? createLogUpdate(out) : undefined
   }
 
   /** Draws `frame` again and again, in place of what was drawn before; does nothing where there is no terminal. */
   animate(frame: () => string): void {
-    if (this.#update === undefined) return
-    const draw = (): void => this.#update?.(frame())
-    draw()
-    clearInterval(this.#timer)
+    if (this.mode !== 'live') return
+    this.#stop()
+    if (this.#draw === undefined) {
+      this.#out.write(ENTER)
+      // However the process ends, the terminal is left as it was.
+      process.once('exit', this.#leave)
+    }
+    const draw = (): void => void this.#out.write(placed(frame(), this.#out.rows ?? 24))
+    this.#draw = draw
+    this.#out.on('resize', draw)
     this.#timer = setInterval(draw, FRAME)
+    draw()
   }
 
-  /** Ends the animation and leaves its last frame, or `last`, standing. */
+  /** Ends the animation and leaves `last` standing, as text. */
   rest(last?: string): void {
-    clearInterval(this.#timer)
-    if (this.#timer === undefined) return
-    this.#timer = undefined
-    if (last !== undefined) this.#update?.(last)
-    this.#update?.done()
+    if (this.#draw === undefined) return
+    this.#stop()
+    this.#draw = undefined
+    process.off('exit', this.#leave)
+    this.#leave()
+    if (last !== undefined) this.#out.write(`${last}\n`)
   }
 
   /** A line of progress where nothing can be updated in place. */
@@ -51,4 +75,16 @@ export class Screen {
   print(text: string): void {
     if (this.mode !== 'silent') this.#out.write(`${text}\n`)
   }
+
+  #stop(): void {
+    clearInterval(this.#timer)
+    if (this.#draw !== undefined) this.#out.off('resize', this.#draw)
+  }
+}
+
+/** A frame from the first line on. In a low window empty lines are left out, then the first ones. */
+export function placed(frame: string, rows: number): string {
+  const lines = frame.split('\n')
+  const fitting = lines.length <= rows ? lines : lines.filter((line) => line !== '').slice(-rows)
+  return BEGIN + HOME + fitting.map((line) => line + REST_OF_LINE).join('\r\n') + REST_OF_SCREEN + END
 }

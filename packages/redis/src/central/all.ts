@@ -1,4 +1,5 @@
 import { BUCKET } from './algorithms/bucket.ts'
+import { CALENDAR } from './algorithms/calendar.ts'
 import { FIRST_REQUEST } from './algorithms/first-request.ts'
 import { FIXED_WINDOW } from './algorithms/fixed-window.ts'
 import type { ServerAlgorithm } from './algorithms/server-algorithm.ts'
@@ -10,6 +11,7 @@ import { WARM_UP } from './algorithms/warm-up.ts'
 /** What a server can decide by, by the name of the step. */
 export const ALGORITHMS: Readonly<Record<string, ServerAlgorithm>> = {
   'fixed-window': FIXED_WINDOW,
+  calendar: CALENDAR,
   'fixed-window-first-request': FIRST_REQUEST,
   'sliding-window': SLIDING_WINDOW,
   'sliding-counter': SLIDING_COUNTER,

@@ -27,7 +27,7 @@ export class RedisDecider implements Decider {
   readonly #keys: Keys
   readonly #clock: Clock
   readonly #node: string
-  readonly #known = new Map<DecidedPolicy, Known>()
+  readonly #known = new WeakMap<DecidedPolicy, Known>()
   #inFlight = 0
   #held = false
   #releasing = false

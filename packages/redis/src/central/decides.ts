@@ -1,6 +1,7 @@
 /** The steps by which a server can decide about requests; a file of its own, so that what does it is loaded once it is needed. */
 const STEPS: readonly string[] = [
   'fixed-window',
+  'calendar',
   'fixed-window-first-request',
   'sliding-window',
   'sliding-counter',

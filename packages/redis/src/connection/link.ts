@@ -1,154 +1,72 @@
 import { type Clock, WeirError } from '@weir/core'
-import { run, type Script } from '../scripts/script.ts'
-import { Keeper } from './keeper.ts'
-import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
-import type { Client, ClusterClient, Template } from './template.ts'
+import type { Script } from '../scripts/script.ts'
 
 export interface LinkOptions {
-  readonly template: Template
   readonly clock: Clock
+  /** Milliseconds after which an exchange counts as failed. */
   readonly timeout: number
   /** Undefined to do without announcements. */
   readonly channel: string | undefined
   received(message: string): void
 }
 
+/** Where a store is, and how it is reached: all that depends on the client library. */
+export interface Target {
+  readonly isCluster: boolean
+  readonly db: number
+  /** Where the server is, as far as the settings say: the same for the same ones. */
+  readonly address: string
+  open(options: LinkOptions): Link
+}
+
 /**
- * After so much silence, as a part of the deadline, an attempt to connect is given up: a server that answers again is used
- * within a second, whatever was lost before.
+ * One node's connections: one for scripts (one to each primary of a Cluster), and one that listens to announcements. They are
+ * made and renewed in the background, queue nothing, and send nothing twice.
  */
-const PATIENCE = 0.5
-
-/** One node's connections: one for scripts, and one that listens to announcements. */
-export class Link {
-  /** When a server answered last, on the node's monotonic clock. */
-  heardAt: number = Number.NEGATIVE_INFINITY
-  readonly #commands: Client
-  readonly #cluster: ClusterClient | undefined
-  readonly #keepers: Keeper[]
-  readonly #sockets: Sockets
-  /** Settles when the primaries of a Cluster have been connected to for the first time. */
-  #primaries: Promise<void> | undefined
-  #warned = false
-
-  constructor({ template, clock, timeout, channel, received }: LinkOptions) {
-    this.#commands = template.client(timeout)
-    this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
-    this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
-    // A client for a Cluster has a connection of its own for subscriptions.
-    let subscriber: Client | undefined
-    if (channel !== undefined) {
-      const listening = this.#cluster ?? template.client(timeout)
-      if (listening !== this.#commands) {
-        serverSockets(listening)
-        subscriber = listening
-      }
-      listening.on('message', (from: string, message: string) => {
-        // Once ioredis has read on: what others throw is theirs, see `stream-guard.ts`.
-        if (from === channel) queueMicrotask(() => received(message))
-      })
-      listening.on('ready', () => {
-        listening.subscribe(channel).catch((error: unknown) => this.#subscribeFailed(channel, error))
-      })
-    }
-    // Of one connection the silence is measured, so a slow handshake may go on. A Cluster's clients connect by themselves.
-    const patience = this.#cluster === undefined ? timeout * PATIENCE : 2 * timeout
-    this.#keepers = [new Keeper(this.#commands, clock, patience)]
-    if (subscriber !== undefined) this.#keepers.push(new Keeper(subscriber, clock, patience))
-  }
-
+export interface Link {
+  /** When a server answered last, on the node's monotonic clock. Whoever asks it keeps it. */
+  heardAt: number
+  readonly ready: boolean
+  /** Why there is no connection, as far as is known. */
+  readonly lastError: unknown
   /** Whether a command can be sent now; waits for the very first attempt to connect. */
-  async connected(): Promise<boolean> {
-    if (!(await this.#keeper.connected())) return false
-    if (this.#cluster !== undefined) await (this.#primaries ??= connectPrimaries(this.#cluster))
-    return true
-  }
-
-  get ready(): boolean {
-    return this.#keeper.ready
-  }
-
-  get lastError(): unknown {
-    return this.#keeper.lastError
-  }
-
-  run(script: Script, keys: readonly string[], argument: string): Promise<unknown> {
-    return run(this.#commands, script, keys, argument)
-  }
-
+  connected(): Promise<boolean>
+  /** Runs a script by its name; a server that has forgotten it gets the source. */
+  run(script: Script, keys: readonly string[], argument: string): Promise<unknown>
   /**
    * As `run`, for what is called very often: what follows in the same turn of the event loop goes out together, and a script that the server
    * does not know is for the caller to `send`.
    *
    * @param args the keys, then the arguments
    */
-  call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
-    const reply = this.#commands.evalsha(sha, keys, ...args)
-    // What comes alone goes at once.
-    this.#sockets.gather()
-    return reply
-  }
-
+  call(script: Script, keys: number, args: readonly string[]): Promise<unknown>
   /** As `call`, with the text of the script. */
-  send({ source }: Script, keys: number, args: readonly string[]): Promise<unknown> {
-    return this.#commands.eval(source, keys, ...args)
-  }
-
+  send(script: Script, keys: number, args: readonly string[]): Promise<unknown>
   /** Takes a member out of a sorted set. */
-  remove(key: string, member: string): Promise<unknown> {
-    return this.#commands.zrem(key, member)
-  }
-
+  remove(key: string, member: string): Promise<unknown>
   /** A server did not answer in time: look for another one (Cluster), or make a new connection to it. */
-  silent(long: boolean): void {
-    if (this.#cluster === undefined || long) this.#keeper.renew()
-    else this.#cluster.refreshSlotsCache?.()
-  }
-
+  silent(long: boolean): void
   /** The process may not end before `release`. */
-  hold(): void {
-    this.#sockets.hold()
-  }
+  hold(): void
+  release(): void
+  close(): void
+}
 
-  release(): void {
-    this.#sockets.release()
-  }
-
-  close(): void {
-    for (const keeper of this.#keepers) keeper.close()
-  }
-
-  get #keeper(): Keeper {
-    return this.#keepers[0] as Keeper
-  }
-
-  /** A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs accuracy. */
-  #subscribeFailed(channel: string, error: unknown): void {
-    if (this.#warned || !(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
-    this.#warned = true
+/** What is done when a subscription failed. A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs accuracy. */
+export function warnUnsubscribed(channel: string): (error: unknown) => void {
+  let warned = false
+  return (error) => {
+    if (warned || !(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
+    warned = true
     // Safe to print, whatever the server said.
-    const { code, message } = new WeirError(
+    const { code, message, page } = new WeirError(
       'WEIR_STORE_UNAVAILABLE',
       `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
     )
     process.emitWarning(message, {
       type: 'WeirWarning',
       code,
-      detail: 'See docs/reference/errors.md#weir_store_unavailable',
+      detail: `See ${page}`,
     })
   }
-}
-
-/** ioredis connects to a primary at its first command, and refuses the next ones until that is done. */
-async function connectPrimaries(cluster: ClusterClient): Promise<void> {
-  await Promise.all(
-    cluster.nodes('master').map((primary) => {
-      if (primary.status === 'ready') return undefined
-      if (primary.status === 'wait') return primary.connect().catch(() => undefined)
-      return new Promise<void>((resolve) => {
-        primary.on('ready', resolve)
-        primary.on('end', resolve)
-      })
-    }),
-  )
 }

@@ -1,8 +1,7 @@
 import { type TimerHandle, WeirError } from '@weir/core'
 import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
-import { Link } from '../connection/link.ts'
+import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
-import type { Template } from '../connection/template.ts'
 import type { Keys } from '../keys/keys.ts'
 import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
@@ -28,15 +27,15 @@ export class RedisConnection implements StoreConnection {
   /** The last exchange got no answer at all. */
   #failing = false
 
-  constructor(node: StoreNode, template: Template, keys: Keys, options: CheckedOptions) {
+  constructor(node: StoreNode, target: Target, keys: Keys, options: CheckedOptions) {
     const { clock, id: nodeId } = node
     const { timeout } = options
     this.#node = node
     this.#keys = keys
     this.#timeout = timeout
     // Publish/subscribe ignores the database, and a later layout may say things differently.
-    const channel = options.publish ? `${options.namespace}:1:${template.db}` : undefined
-    const link = new Link({ template, clock, timeout, channel, received: (message) => this.#received(message) })
+    const channel = options.publish ? `${options.namespace}:1:${target.db}` : undefined
+    const link = target.open({ clock, timeout, channel, received: (message) => this.#received(message) })
     this.#link = link
     this.#unreadable = new Unreadable(clock, (error) => node.warned?.(error))
     const lost = (): void => {

@@ -11,7 +11,7 @@ import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 /** Milliseconds, 158 years: Redis's own times must not overflow. What is to last longer lasts as long. */
 export const LONGEST_TIME = 5e12
 
-/** Cells of a window, in a reply or a message: those of 120 buckets, and late ones. */
+/** Cells of a window, in a reply or a message: some 1,000, and late ones. */
 const MOST_CELLS = 2_000
 
 /** Characters, and keys, of a message. Those of one script call are fewer, also when all characters are escaped. */

@@ -1,3 +1,4 @@
+import { HELD } from '@weir/core/sync'
 import { FAR, PRELUDE, SEQUENCE_BEFORE } from './prelude.ts'
 
 /** Units, and times, that a script of this layout never passes. */
@@ -8,10 +9,11 @@ const LONGEST = 400
 const MOST_NEWS = 1_000
 
 /**
- * Quota that nodes take ahead: `grantLease` of core, step by step. Of each key and interval a hash:
+ * Quota that nodes take ahead: `grantLease` of core, step by step. Of each key and interval a hash, the last column of what has no
+ * interval only:
  *
- *     ''                  out used tail quietUntil epoch
- *     node incarnation    granted returned taken given cleared seq
+ *     ''                  out used tail quietUntil epoch              earliest
+ *     node incarnation    granted returned taken given cleared seq    until
  *
  * KEYS: sequence, log, ends, keep, hot, hand, resets, news; then the hash of each ask.
  *
@@ -66,7 +68,7 @@ end
   `local function clear(key, head, mine, field)
   local all = call('HGETALL', key)
   for i = 1, #all, 2 do
-    local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], 6))
+    local row = all[i] ~= '' and (all[i] == field and mine or parse(all[i + 1], #mine))
     if row then
       change(head, row, { [5] = math.max(row[5], row[3] - row[4]) })
       if row ~= mine then call('HSET', key, all[i], textOf(row)) end
@@ -74,21 +76,47 @@ end
   end
 end
 
+local function forgetSilent(key, head)
+  head[6] = ${MOST}
+  local all = call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local row = all[i] ~= '' and parse(all[i + 1], 7)
+    if row and row[7] > now then
+      head[6] = math.min(head[6], row[7])
+    elseif all[i] ~= '' then
+      if row then
+        head[1] = head[1] - outOf(row)
+        head[2] = head[2] - usedOf(row)
+      end
+      call('HDEL', key, all[i])
+    end
+  end
+end
+
 local function ask(key, policy, label, a)
   local ordinal, width = a[1], policy[2]
-  local left = (ordinal + 1) * width - now
-  if left <= 0 or now < ordinal * width - a[15] then return '0|0|0|0|0|0|' .. number(now) end
+  local held = ordinal == ${HELD}
+  local left = held and a[16] or (ordinal + 1) * width - now
+  if not held and (left <= 0 or now < ordinal * width - a[15]) then return '0|0|0|0|0|0|' .. number(now) end
   local field = request.node .. ' ' .. string.format('%.0f', a[2])
   local found = sound('HMGET', key, '', field)
-  local head = found[1] and parse(found[1], 5)
-  local row = found[2] and parse(found[2], 6)`,
+  local head = found[1] and parse(found[1], held and 6 or 5)
+  local row = found[2] and parse(found[2], held and 7 or 6)`,
   // A part alone would say something wrong: all of it is lost.
   `  if found[1] and not head or found[2] and not row or found[2] and not head then
     lose(key, key)
     head, row = nil, nil
   end
-  head = head or { 0, 0, 0, 0, 0 }
+  if held and head and now >= head[6] then
+    forgetSilent(key, head)
+    if row and row[7] <= now then row = nil end
+  end
+  head = head or { 0, 0, 0, 0, 0, held and ${MOST} or nil }
   row = row or { 0, 0, 0, 0, 0, 0 }
+  if held then
+    row[7] = now + a[16]
+    head[6] = math.min(head[6], row[7])
+  end
   local seq, limit, nodes = a[3], a[13], a[14]
   local before, wasTail = limit - head[1], head[3] == 1
   if a[9] > head[5] then
@@ -119,7 +147,11 @@ local function ask(key, policy, label, a)
     head[3] = 0
   end
   call('HSET', key, '', textOf(head), field, textOf(row))
-  call('PEXPIRE', key, math.ceil(math.min(left + 1000, ${FAR})))
+  if held then
+    expireAtLeast(key, left + 1000)
+  else
+    call('PEXPIRE', key, math.ceil(math.min(left + 1000, ${FAR})))
+  end
   local tail = head[3] == 1
   local member = policy[1] .. '\\n' .. label .. '\\n' .. number(ordinal)
   if lost or tail and not wasTail or before < 1 and free >= 1 then

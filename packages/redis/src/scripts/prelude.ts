@@ -72,7 +72,7 @@ end
   local list = {}
 
   function list.remove(member)
-    for _, part in ipairs({ LOG, ENDS, KEEP, HAND, RESETS }) do call('ZREM', part, member) end
+    for _, part in ipairs({ LOG, ENDS, KEEP, HAND, RESETS }) do sound('ZREM', part, member) end
   end
 
   function list.byHand(member)

@@ -1,6 +1,6 @@
 import { MOST_UNITS } from '../keys/keys.ts'
 
-/** Bytes. 120 buckets are the most; twice as many cells, and those of clocks that were ahead, need less. */
+/** Bytes. Some 1,000 cells are the most of a window; three times as many, for as long as they live, need less. */
 const LONGEST_LIST = 65_536
 
 /** The part of the exchange's script that keeps the counts of sliding windows. */

@@ -1,18 +1,20 @@
 // Run by packages/packed in empty projects of every kind, from the packed tarball, before a real server: a limit of 2
-// meets two requests at one node and a third at a node that starts later.
-import { createThrottler, type Throttler } from '@weir/core'
+// meets two requests at one node and a third at a node that starts later, with another client library.
+import { createThrottler, type Store, type Throttler } from '@weir/core'
 import { redisStore } from '@weir/redis'
+import { redisStore as nodeRedisStore } from '@weir/redis/node-redis'
 import { Redis } from 'ioredis'
+import { createClient } from 'redis'
 
 async function main(): Promise<void> {
-  const template = new Redis(process.env['REDIS_URL'] ?? '', { lazyConnect: true })
-  const node = (): Throttler =>
-    createThrottler({ policies: [{ limit: 2, interval: '1h' }], store: redisStore(template, { namespace: `packed-${process.pid}` }) })
-  const first = node()
+  const url = process.env['REDIS_URL'] ?? ''
+  const namespace = `packed-${process.pid}`
+  const node = (store: Store): Throttler => createThrottler({ policies: [{ limit: 2, interval: '1h' }], store })
+  const first = node(redisStore(new Redis(url, { lazyConnect: true }), { namespace }))
   const outcomes = [first.check('ann'), first.check('ann')]
   await first.close()
 
-  const second = node().start()
+  const second = node(nodeRedisStore(createClient({ url }), { namespace })).start()
   const deadline = Date.now() + 10_000
   while (second.peek('ann').allowed && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20))
   outcomes.push(second.check('ann'))

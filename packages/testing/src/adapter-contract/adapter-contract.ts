@@ -5,7 +5,9 @@ import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
 import { centralCases } from './central.ts'
 import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
+import { delayingCases } from './delaying.ts'
 import { holdingCases } from './holding.ts'
+import { inFlightCases } from './in-flight.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
 import { refundCases } from './refunds.ts'
@@ -49,6 +51,8 @@ export function adapterContract<Req>(
     ...timeCases,
     ...centralCases,
     ...holdingCases,
+    ...delayingCases,
+    ...inFlightCases,
     ...keyCases,
     ...answerCases,
     ...refundCases,

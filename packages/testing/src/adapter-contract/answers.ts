@@ -28,10 +28,53 @@ export const answerCases: readonly AdapterCase[] = [
           .sort()
       const draft = ['ratelimit', 'ratelimit-policy']
       const legacy = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
-      assert.deepEqual(await fields('draft-10'), draft)
+      assert.deepEqual(await fields('draft-11'), draft)
+      assert.deepEqual(await fields('draft-7'), draft)
+      assert.deepEqual(await fields('draft-6'), ['ratelimit-limit', 'ratelimit-policy', 'ratelimit-remaining', 'ratelimit-reset'])
       assert.deepEqual(await fields('legacy'), legacy)
-      assert.deepEqual(await fields('both'), [...draft, ...legacy])
+      assert.deepEqual(await fields('legacy-unix'), legacy)
+      assert.deepEqual(await fields(['draft-11', 'legacy']), [...draft, ...legacy])
       assert.deepEqual(await fields(false), [])
+    },
+  },
+  {
+    title: 'tells clients of older drafts what they read',
+    async run(context) {
+      const seventh = await context.start({ ...context.limit(1), name: 'seventh', headers: 'draft-7' })
+      const sixth = await context.start({ ...context.limit(1), name: 'sixth', headers: ['draft-6', 'legacy-unix'] })
+      for (const [left, status] of [
+        [0, 200],
+        [0, 429],
+      ]) {
+        const one = await seventh.send('/')
+        assert.equal(one.status, status)
+        assert.match(String(one.headers['ratelimit-policy']), /^1;w=\d+$/)
+        assert.match(String(one.headers['ratelimit']), new RegExp(`^limit=1, remaining=${left}, reset=\\d+$`))
+        const other = await sixth.send('/')
+        assert.equal(other.status, status)
+        assert.deepEqual([other.headers['ratelimit-limit'], other.headers['ratelimit-remaining']], ['1', '0'])
+        assert.match(String(other.headers['ratelimit-reset']), /^\d+$/)
+        const [fromNow, at] = [Number(other.headers['ratelimit-reset']), Number(other.headers['x-ratelimit-reset'])]
+        // A moment, not a time from now: as many seconds later.
+        assert.ok(at - fromNow > 1_000_000, `${at} is no Unix time`)
+      }
+    },
+  },
+  {
+    title: 'leaves Retry-After out where it is not wanted',
+    async run(context) {
+      for (const [options, told] of [
+        [{ headers: false }, true],
+        [{ headers: false, retryAfter: false }, false],
+        [{ retryAfter: false }, false],
+      ] as const) {
+        const client = await context.start({ ...context.limit(1), ...options })
+        await client.send('/')
+        const { status, headers, body } = await client.send('/')
+        assert.equal(status, 429)
+        assert.equal(headers['retry-after'] !== undefined, told)
+        assert.match(body, /Try again in \d+ second/)
+      }
     },
   },
   {

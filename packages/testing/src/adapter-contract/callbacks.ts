@@ -60,6 +60,13 @@ const callbacks: readonly Callback[] = [
     waits: true,
   },
   {
+    option: 'limit',
+    options: (limit) => ({ limit, fallbackLimit: 1 }),
+    right: () => 3,
+    nonsense: '3',
+    ...uncounted,
+  },
+  {
     option: 'message',
     options: (message) => ({ message }),
     right: () => TEXT,

@@ -17,6 +17,9 @@ async function send(client: AdapterClient, count: number, held = 0): Promise<Pro
   return answers
 }
 
+/** One an hour, of all nodes together; nine more may wait. */
+const TOGETHER = { name: 'together', key: 'all', limit: 1, interval: '1h', algorithm: leakyBucket({ burst: 9 }) } as const
+
 /** Whether an answer has come. */
 async function came(answer: Promise<Answer>): Promise<boolean> {
   return (await Promise.race([answer, new Promise((resolve) => setTimeout(resolve, 20))])) !== undefined
@@ -104,6 +107,46 @@ export const holdingCases: readonly AdapterCase[] = [
       await closing
       const statuses = await Promise.all(answers.map(async (answer) => (await answer).status))
       assert.deepEqual(statuses, [200, 200, 200])
+    },
+  },
+  {
+    title:
+      'holds requests so that several nodes keep the pace together, refuses what is too much, and takes back the place of one that leaves',
+    needs: 'store',
+    async run(context) {
+      const clients = [await context.start(TOGETHER), await context.start(TOGETHER)] as const
+      const [first, client] = clients
+      assert.equal((await first.send('/')).status, 200)
+      for (let round = 0; round < 2; round++) {
+        const requests: ReturnType<AdapterClient['open']>[] = []
+        const statuses: (number | undefined)[] = []
+        while (!statuses.includes(429)) {
+          const request = client.open('/').on('error', () => {})
+          request.on('response', (response) => statuses.push(response.resume().statusCode))
+          request.end()
+          requests.push(request)
+          await eventually(() => statuses.length + (client.throttlers[0]?.waiting ?? 0) === requests.length, 'it is held or answered')
+        }
+        // Only the first one of all may go at once: nobody has told this node of the other one's yet.
+        assert.ok(statuses.filter((status) => status === 200).length <= (round === 0 ? 1 : 0), `${statuses}`)
+        const held = requests.length - statuses.length
+        assert.ok(held >= 1 && held <= 9, `${held} are held`)
+        for (const request of requests) request.destroy()
+        await eventually(() => client.throttlers[0]?.waiting === 0, 'they have left')
+      }
+    },
+  },
+  {
+    title: 'lets the requests of several nodes go that keep the pace together, each in its time',
+    needs: 'store',
+    async run(context) {
+      const options = { ...TOGETHER, limit: 4, interval: '1s', algorithm: leakyBucket({ burst: 99 }) }
+      const clients = [await context.start(options), await context.start(options)]
+      const answers = await Promise.all([...clients, ...clients].map((client) => client.send('/')))
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 200],
+      )
     },
   },
 ]

@@ -50,6 +50,8 @@ export interface Offer {
   readonly exact: boolean
   readonly room: boolean
   readonly underLimit: boolean
+  /** The place of the node that it came to. */
+  readonly node: number
 }
 
 export interface LedgerOptions {
@@ -106,7 +108,7 @@ export class Ledger {
   }
 
   /** A request arrives. Times are of the store's clock. */
-  offer(time: number, cost: number): Offer {
+  offer(time: number, cost: number, node: number): Offer {
     if (time >= this.#end) this.#roll(time)
     const interval = this.#current
     const { limit, reference, room } = this.#options
@@ -120,7 +122,7 @@ export class Ledger {
       this.#demand.add(time, cost)
       underLimit = this.#demand.usedAt(time) <= limit
     }
-    return { interval, time, cost, exact, room: room.fits(time, cost), underLimit }
+    return { interval, time, cost, exact, room: room.fits(time, cost, node), underLimit, node }
   }
 
   /**
@@ -135,7 +137,7 @@ export class Ledger {
     if (allowed) {
       if (at !== undefined && at > offer.time) interval.waited++
       interval.admitted += cost
-      this.#options.room.took(time, cost)
+      this.#options.room.took(time, cost, offer.node)
       this.#taken.add(time, cost)
       const window = this.#taken.usedAt(time)
       if (window > interval.worstWindow) interval.worstWindow = window
@@ -144,6 +146,7 @@ export class Ledger {
       return
     }
     interval.refused++
+    this.#options.room.refused?.(offer.node)
     if (offer.exact) interval.falselyRefused++
     if (offer.room) interval.refusedWithRoom++
     if (offer.underLimit) interval.refusedUnderLimit++

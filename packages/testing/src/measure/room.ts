@@ -5,10 +5,16 @@ import { LeakyLevel } from './reference.ts'
  * only what is known to exceed the limit never refuses while there is room.
  */
 export interface Room {
-  /** Whether a request of this cost fits; to be asked for each request, before `took`. Times don't go back. */
-  fits(time: number, cost: number): boolean
+  /**
+   * Whether a request of this cost fits; to be asked for each request, before `took` or `refused`. Times don't go back.
+   *
+   * @param node - the place of the node that it came to
+   */
+  fits(time: number, cost: number, node: number): boolean
   /** Units were really admitted. */
-  took(time: number, units: number): void
+  took(time: number, units: number, node: number): void
+  /** A request was refused. */
+  refused?(node: number): void
   /** Units in a bucket. */
   level?(time: number): number
 }
@@ -50,65 +56,192 @@ export interface BucketShape {
   readonly reopen: number
 }
 
+/** What a node has done to a window. */
+interface NodeInWindow {
+  /** Units that it admitted in each bucket of the window, and how many of them leave with the whole bucket, at most and at least. */
+  readonly own: Float64Array
+  readonly whole: Float64Array
+  readonly surely: Float64Array
+  /** Units that it admitted in the window. */
+  sum: number
+  newest: number
+  closed: boolean
+  refused: number
+}
+
 /**
- * A sliding window of buckets. The oldest bucket counts in full but for a small early release; once there is no room,
- * the window stays closed until a part of the limit is free again.
+ * A sliding window of buckets, each of several parts, as nodes share it. Units leave with their part; of large limits what is usual for
+ * a bucket leaves with the whole of it. What leaves counts in full but for a small early release. Once there is no room, a node stays
+ * closed until a part of the limit is free again; one that has refused many goes by whole buckets then.
  */
 export class BucketRoom implements Room {
   readonly #limit: number
+  readonly #nodes: () => number
   readonly #width: number
   readonly #buckets: number
-  readonly #release: number
+  readonly #parts: number
+  readonly #byBucket: boolean
   readonly #opensAt: number
+  /** Units of each part of the buckets; those that leave with the bucket are in its first one. */
   readonly #counts: Float64Array
-  #newest = Number.NEGATIVE_INFINITY
+  /** Those of each bucket that surely leave with the whole of it. */
+  readonly #surely: Float64Array
+  /** Units of each bucket, and of all of them. */
+  readonly #totals: Float64Array
   #sum = 0
-  #closed = false
+  /** How many parts of the oldest bucket have left, and the units that left with them. */
+  #partsLeft = 0
+  #left = 0
+  readonly #perNode = new Map<number, NodeInWindow>()
+  #newest = Number.NEGATIVE_INFINITY
+  /** How few and how many nodes there were at some time: who comes and goes is not known at once. */
+  #fewest = Number.POSITIVE_INFINITY
+  #most = 1
 
-  constructor(limit: number, interval: number, shape: BucketShape) {
+  /** @param nodes - how many there are now */
+  constructor(limit: number, interval: number, shape: BucketShape, nodes: () => number) {
     this.#limit = limit
+    this.#nodes = nodes
     this.#buckets = shape.buckets
     this.#width = interval / shape.buckets
-    this.#release = EARLY_RELEASE * limit
+    this.#parts = 1
+    while (2 * this.#parts <= 32 && 2 * this.#parts * shape.buckets <= 960 && this.#width / (2 * this.#parts) >= 25) this.#parts *= 2
+    this.#byBucket = this.#parts > 1 && limit > 200
     this.#opensAt = limit - Math.max(1, shape.reopen * limit)
-    this.#counts = new Float64Array(shape.buckets + 1)
+    this.#counts = new Float64Array((shape.buckets + 1) * this.#parts)
+    this.#totals = new Float64Array(shape.buckets + 1)
+    this.#surely = new Float64Array(shape.buckets + 1)
   }
 
-  fits(time: number, cost: number): boolean {
-    const used = this.#usedAt(time)
-    if (this.#closed && used <= this.#opensAt) this.#closed = false
+  fits(time: number, cost: number, place: number): boolean {
+    this.#roll(time)
+    const node = this.#node(place)
+    const nodes = this.#nodes()
+    this.#fewest = Math.min(this.#fewest, nodes)
+    this.#most = Math.max(this.#most, nodes)
+    const used = this.#used(time)
+    this.#reopen(node, time, used)
     if (used + cost > this.#limit) {
       // As with a cooldown: a request that is too expensive closes nothing for those that fit.
-      if (used + Math.min(1, cost) > this.#limit) this.#closed = true
+      if (used + Math.min(1, cost) > this.#limit) node.closed = true
       return false
     }
-    return !this.#closed
+    return !node.closed
   }
 
-  took(time: number, units: number): void {
-    this.#usedAt(time)
-    const place = this.#newest % this.#counts.length
-    this.#counts[place] = (this.#counts[place] as number) + units
+  took(time: number, units: number, place: number): void {
+    const bucket = this.#roll(time)
+    const node = this.#node(place)
+    const at = bucket % node.own.length
+    const part = Math.floor((time / this.#width - bucket) * this.#parts)
+    let whole = 0
+    if (this.#byBucket) {
+      const beyond = (nodes: number, already: number) =>
+        part === 0 ? units : Math.min(units, Math.max(0, this.#usual(node, nodes) - already))
+      const surely = beyond(this.#most, node.surely[at] as number)
+      node.surely[at] = (node.surely[at] as number) + surely
+      this.#surely[at] = (this.#surely[at] as number) + surely
+      whole = beyond(this.#fewest, node.whole[at] as number)
+    }
+    node.own[at] = (node.own[at] as number) + units
+    node.sum += units
+    node.whole[at] = (node.whole[at] as number) + whole
+    this.#add(bucket, 0, whole)
+    this.#add(bucket, Math.max(0, Math.min(this.#parts - 1, part)), units - whole)
+  }
+
+  refused(place: number): void {
+    this.#node(place).refused++
+  }
+
+  /** How many units of a node are usual for a bucket, if it knows of so many nodes. */
+  #usual({ sum }: NodeInWindow, nodes: number): number {
+    return Math.floor((1.5 * Math.max(sum, this.#limit / nodes)) / this.#buckets)
+  }
+
+  #add(bucket: number, part: number, units: number): void {
+    const place = bucket % this.#totals.length
+    const at = place * this.#parts + part
+    this.#counts[at] = (this.#counts[at] as number) + units
+    this.#totals[place] = (this.#totals[place] as number) + units
     this.#sum += units
   }
 
-  #usedAt(time: number): number {
+  #node(place: number): NodeInWindow {
+    const size = this.#totals.length
+    let node = this.#perNode.get(place)
+    if (node === undefined) {
+      const [own, whole, surely] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)]
+      node = { own, whole, surely, sum: 0, newest: this.#newest, closed: false, refused: 0 }
+      this.#perNode.set(place, node)
+    }
+    node.newest = Math.max(node.newest, this.#newest - size)
+    while (node.newest < this.#newest) {
+      node.newest++
+      const at = node.newest % size
+      node.sum -= node.own[at] as number
+      node.own[at] = 0
+      node.whole[at] = 0
+      node.surely[at] = 0
+    }
+    return node
+  }
+
+  /** A node goes by whole buckets if it has refused many. */
+  #reopen(node: NodeInWindow, time: number, used: number): void {
+    const few = Math.max(2, (0.2 * this.#limit) / this.#most)
+    if ((node.closed && node.refused > few ? this.#usedWhole(time) : used) > this.#opensAt) return
+    node.closed = false
+    node.refused = 0
+  }
+
+  /** Empties what has left, and opens the nodes whose key had room when a bucket had left. Returns the running bucket. */
+  #roll(time: number): number {
     // A clock that steps back leaves the window where it was.
     const bucket = Math.max(Math.floor(time / this.#width), this.#newest)
-    const size = this.#counts.length
-    if (bucket - this.#newest >= size) {
-      this.#counts.fill(0)
-      this.#sum = 0
-      this.#newest = bucket
-    }
+    this.#newest = Math.max(this.#newest, bucket - this.#totals.length)
     while (this.#newest < bucket) {
       this.#newest++
-      const place = this.#newest % size
-      this.#sum -= this.#counts[place] as number
-      this.#counts[place] = 0
+      const place = this.#newest % this.#totals.length
+      this.#sum -= this.#totals[place] as number
+      this.#totals[place] = 0
+      this.#surely[place] = 0
+      this.#counts.fill(0, place * this.#parts, (place + 1) * this.#parts)
+      this.#partsLeft = 0
+      this.#left = 0
+      const begin = this.#newest * this.#width
+      const used = this.#used(begin)
+      for (const node of this.#perNode.values()) if (node.closed) this.#reopen(node, begin, used)
     }
-    const oldest = this.#counts[(bucket - this.#buckets + size) % size] as number
-    return this.#sum - Math.min(this.#release, oldest * Math.max(0, time / this.#width - bucket))
+    return bucket
+  }
+
+  /** How much of the running bucket is over. */
+  #over(time: number): number {
+    return Math.max(0, time / this.#width - this.#newest)
+  }
+
+  /** The place of the bucket that leaves. */
+  #oldest(): number {
+    return (this.#newest - this.#buckets) % this.#totals.length
+  }
+
+  /** Units in the window if buckets leave as a whole. */
+  #usedWhole(time: number): number {
+    return this.#sum - Math.min(EARLY_RELEASE * this.#limit, (this.#totals[this.#oldest()] as number) * this.#over(time))
+  }
+
+  #used(time: number): number {
+    const from = this.#oldest() * this.#parts
+    const over = this.#over(time)
+    const edge = Math.min(this.#parts - 1, Math.floor(over * this.#parts))
+    for (; this.#partsLeft < edge; this.#partsLeft++) {
+      if (!this.#byBucket || this.#partsLeft > 0) this.#left += this.#counts[from + this.#partsLeft] as number
+    }
+    const early = this.#byBucket
+      ? Math.min(USUAL_RELEASE * this.#limit, (this.#surely[this.#oldest()] as number) * over)
+      : Math.min(EARLY_RELEASE * this.#limit, (this.#counts[from + edge] as number) * (over * this.#parts - edge))
+    return this.#sum - this.#left - early
   }
 }
 
@@ -146,5 +279,7 @@ export class LeakyRoom implements Room {
   }
 }
 
-/** Part of the limit that the oldest bucket may release before it has passed. */
+/** Part of the limit that the oldest bucket, or part of a bucket, may release before it has passed. */
 const EARLY_RELEASE = 0.02
+/** The same of what is usual for a bucket, where the rest leaves with its part. */
+const USUAL_RELEASE = 0.007

@@ -6,6 +6,8 @@ import type { VirtualTime } from '../time/virtual-time.ts'
 export interface NetworkOptions {
   /** One way, each message. Default 0.5: a round trip takes 1 ms. */
   readonly latency?: Distribution
+  /** So many nodes, the first that connect, are that far away instead: a region of their own. Default none. */
+  readonly far?: { readonly nodes: number; readonly latency: Distribution }
   /** Announcements from the store to a node, one way. Default: as `latency`. */
   readonly announcementLatency?: Distribution
   /** Chance that a request is lost, and as well that a reply is. Default 0. */

@@ -52,7 +52,7 @@ export class Cluster {
     const stream = random.stream(`node ${this.#started++}`)
     const clock = new NodeClock(time, { origin: stream.next() * 1e6, ...scenario.clocks?.(place, stream.stream('clock')) })
     const draws = stream.stream('throttler')
-    const context: NodeContext = { policy: scenario.policy, store, clock, random: () => draws.next(), place }
+    const context: NodeContext = { policy: scenario.policy, store, clock, random: () => draws.next(), place, time }
     const limiter = scenario.node?.(context) ?? throttlerOf(context, scenario)
     limiter.start?.()
     this.nodes[place] = new ClusterNode(place, clock, limiter, scenario.shortcut ?? scenario.policy.coordination !== 'leases')

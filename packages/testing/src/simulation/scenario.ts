@@ -6,6 +6,7 @@ import type { FaultPlan } from '../network/fault.ts'
 import type { NetworkOptions } from '../network/network.ts'
 import type { SeededRandom } from '../random/random.ts'
 import type { NodeClockOptions } from '../time/manual-clock.ts'
+import type { VirtualTime } from '../time/virtual-time.ts'
 
 /** What the simulator needs to know of a decision; a throttler's has it. */
 export interface NodeDecision {
@@ -35,6 +36,8 @@ export interface NodeContext {
   readonly random: () => number
   /** The node's place in the cluster; a restarted node has the place of its predecessor. */
   readonly place: number
+  /** The time of the whole simulation: moment 0 is the begin of the first interval. To look at it changes nothing. */
+  readonly time: VirtualTime
 }
 
 /** A cluster under load, in virtual time. Positions are in intervals since the begin of the first one, warm-up included. */

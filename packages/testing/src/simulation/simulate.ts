@@ -151,10 +151,10 @@ class Simulation {
         this.#request(arrivals.key, arrivals.cost, pick(nodes.length, arrivals.time, arrivals.key))
         arrivals.advance()
         if (!time.takeTouched()) continue
-        await time.settled()
+        await time.drained()
       } else {
         if (due > rest) return
-        if (time.step()) await time.settled()
+        if (time.step()) await time.drained()
       }
       for (const watch of this.#blockWatches.values()) watch.look()
     }
@@ -169,7 +169,7 @@ class Simulation {
     }
     this.#requests++
     const ledger = this.#ledgerOf(key)
-    const offer = ledger?.offer(this.#store.serverClock.now(), cost)
+    const offer = ledger?.offer(this.#store.serverClock.now(), cost, node.place)
     // No closures here, but for policies whose requests wait: this runs for every request of a flood.
     if (node.refuses(key, cost, now)) this.#settle(node, key, cost, now, ledger, offer, undefined)
     else if (this.#waits && node.limiter.checkAsync !== undefined) {
@@ -215,7 +215,7 @@ class Simulation {
       limit,
       interval,
       most: mostOf(this.#policy),
-      ...yardsticksOf(this.#policy),
+      ...yardsticksOf(this.#policy, () => this.#cluster.nodes.length),
       logDemand: sliding,
       first: Math.round(this.#time.epoch / interval),
     })
@@ -287,7 +287,7 @@ function mostOf({ algorithm, limit }: Policy): number {
 }
 
 /** What a policy's decisions are held against. */
-function yardsticksOf(policy: Policy): { readonly reference: Reference; readonly room: Room } {
+function yardsticksOf(policy: Policy, nodes: () => number): { readonly reference: Reference; readonly room: Room } {
   const { limit, interval, cooldown } = policy
   if (isLeaky(policy)) {
     const most = mostOf(policy)
@@ -296,7 +296,7 @@ function yardsticksOf(policy: Policy): { readonly reference: Reference; readonly
   if (!isSliding(policy)) return { reference: new FixedReference(limit, interval, cooldown), room: new FixedRoom(limit, interval) }
   return {
     reference: new SlidingReference(limit, interval, cooldown),
-    room: new BucketRoom(limit, interval, bucketsOf(policy)),
+    room: new BucketRoom(limit, interval, bucketsOf(policy), nodes),
   }
 }
 

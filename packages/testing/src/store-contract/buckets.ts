@@ -27,6 +27,18 @@ export const bucketCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'nodes that write at the same time are each told of a level of its own, so that no two find the same place in the bucket',
+    async run(context) {
+      const nodes = await context.nodes(4)
+      const now = context.ordinal(policy)
+      const results = await Promise.all(nodes.map((node) => node.count(policy, 'k', [cell(now, 3)])))
+      assert.deepEqual(
+        results.map(levelOf).sort((a, b) => a - b),
+        [3, 6, 9, 12],
+      )
+    },
+  },
+  {
     title: 'counts of a bucket are idempotent, and refunds lower its level',
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]

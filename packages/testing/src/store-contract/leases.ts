@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { LeaseAsk, LeaseReply, Ordinal, StorePolicy } from '@weir/core/sync'
+import { HELD, type LeaseAsk, type LeaseReply, type Ordinal, type StorePolicy } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
 import { type ContractContext, type ContractNode, defined, fixedPolicy } from './context.ts'
 
@@ -165,6 +165,39 @@ export const leaseCases: readonly ContractCase[] = [
       }
       const next = new Holder(node, 'k', (now + 1) as Ordinal)
       assert.equal((await next.get({ waiting: 1, early: policy.width })).granted, 1)
+    },
+  },
+  {
+    title: 'what has no interval is free again when its node was not heard of for the lifetime that it told last',
+    needs,
+    async run(context) {
+      const nodes = await context.nodes(4)
+      const [silent, lasting, renewed, late] = nodes.map((node) => new Holder(node, 'k', HELD)) as [Holder, Holder, Holder, Holder]
+      await silent.get({ waiting: 30, lifetime: 300 })
+      await lasting.get({ waiting: 20, lifetime: 60_000 })
+      await renewed.get({ waiting: 10, lifetime: 300 })
+      renewed.taken = 10
+      assert.deepEqual(await renewed.get({ lifetime: 60_000 }).then(({ granted, free, used }) => [granted, free, used]), [10, 40, 10])
+      await context.pass(400)
+      const { granted, free, used } = await late.get({ waiting: 100, least: 1 })
+      assert.deepEqual([granted, free, used], [70, 0, 10])
+      const anew = await silent.send({ ...silent.ask(), incarnation: 1, granted: 0, least: 0, waiting: 0, upTo: 0, taken: 25 })
+      assert.deepEqual([anew.granted, anew.free, anew.used], [0, 0, 35], 'what still runs counts, above the limit')
+      late.returned = 40
+      assert.equal((await late.get({})).free, 15)
+    },
+  },
+  {
+    title: 'what has no interval comes back as it is returned, and the same units are granted again and again',
+    needs,
+    async run(context) {
+      const [a, b] = (await context.nodes(2)).map((node) => new Holder(node, 'k', HELD)) as [Holder, Holder]
+      for (let round = 1; round <= 5; round++) {
+        assert.equal((await a.get({ waiting: 60, lifetime: 60_000 })).granted, 60 * round)
+        assert.equal((await b.get({ waiting: 60, least: b.granted + 60, lifetime: 60_000 })).granted, b.returned, 'there are not so many')
+        a.returned = 60 * round
+        assert.equal((await a.get({ lifetime: 60_000 })).free, 100)
+      }
     },
   },
   {

@@ -63,6 +63,8 @@ export class SimulatedStore implements Store {
   readonly #random: SeededRandom
   readonly #hub: Hub
   readonly #connections = new Map<string, SimulatedConnection>()
+  /** Nodes of a region that is farther away. */
+  readonly #far = new Set<string>()
   readonly #partitioned = new Set<string>()
   readonly #policies = new Map<string, StorePolicy>()
   #outage: OutageMode | undefined
@@ -127,6 +129,11 @@ export class SimulatedStore implements Store {
   /** A node is gone without a word: nothing is sent to it any more. */
   sever(nodeId: string): void {
     this.#connections.delete(nodeId)
+  }
+
+  /** Milliseconds of a policy's cells; undefined when no node ever sent it. */
+  widthOf(policyId: string): number | undefined {
+    return this.#policies.get(policyId)?.width
   }
 
   /** Units (taken less refunded) that the store has of one cell; undefined when no node ever sent its policy. */
@@ -199,10 +206,16 @@ export class SimulatedStore implements Store {
   /** @internal The links of a new connection. */
   link(nodeId: string, purpose: string): Link {
     const network = this.#options.network ?? {}
-    const latency = network.latency ?? 0.5
+    const near = network.latency ?? 0.5
+    const latency = network.far !== undefined && this.#isFar(nodeId, network.far.nodes) ? network.far.latency : near
     const random = this.#random.stream(`${nodeId}/${purpose}`)
     if (purpose !== 'announcements') return new Link(this.#time, random, network, latency, network.loss ?? 0)
     return new Link(this.#time, random, network, network.announcementLatency ?? latency, network.announcementLoss ?? 0)
+  }
+
+  #isFar(nodeId: string, nodes: number): boolean {
+    if (this.#far.size < nodes) this.#far.add(nodeId)
+    return this.#far.has(nodeId)
   }
 
   #announce(announcement: Announcement): void {

@@ -1,5 +1,5 @@
+import type { EpochTime } from '../../time/intervals.ts'
 import { spanEnd } from '../../time/intervals.ts'
-import type { StoreTime } from '../../time/store-time.ts'
 import type { Exchange, SharedSite } from '../shared/site.ts'
 import type { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
@@ -13,9 +13,9 @@ export class Alone {
   readonly #site: SharedSite
   readonly #exchange: Exchange
   readonly #levels: Levels
-  readonly #time: StoreTime
+  readonly #time: EpochTime
 
-  constructor(site: SharedSite, exchange: Exchange, levels: Levels, time: StoreTime) {
+  constructor(site: SharedSite, exchange: Exchange, levels: Levels, time: EpochTime) {
     this.#site = site
     this.#exchange = exchange
     this.#levels = levels

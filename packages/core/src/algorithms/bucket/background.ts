@@ -1,7 +1,6 @@
-import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, TAG, TOLD } from '../../keys/key-table.ts'
-import { SlotMap } from '../../keys/slot-map.ts'
+import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN, TOLD } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
-import { ANNOUNCED, CLOSE, COUNTDOWN, GLOBAL, HELLO, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
+import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, PROOF, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
@@ -9,20 +8,16 @@ import type { Batch, Ticket } from '../shared/batch.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../shared/site.ts'
 import { Alone } from './alone.ts'
-import { BucketKey } from './key.ts'
+import { Bookings } from './bookings.ts'
+import type { BucketKey } from './key.ts'
 import { Levels } from './levels.ts'
-import { dueAt, freeAt, LEAST_PART, SOFT_PART, softAge, spreadOver } from './pace.ts'
-import { type Shape, SoftDrop } from './soft-drop.ts'
+import { freeAt, spreadOver } from './pace.ts'
+import { BucketRecords } from './records.ts'
 import { drained, drainTime, ROUNDING } from './step.ts'
 import { type BetweenNodes, StorePolicies } from './store-policies.ts'
+import { Telling } from './telling.ts'
 
 const SCAN_STEP = 5_000
-/** What is held back is sent when it is nearly so old as a bucket takes to run out. */
-const OLD = 0.9
-/** Sums of fractions differ by less than this part. */
-const SUMS = 1e-9
-/** A store's cell may be so far ahead of this node's time, in milliseconds. */
-const AHEAD = 1_000
 
 /**
  * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
@@ -36,10 +31,13 @@ const AHEAD = 1_000
 export class BackgroundBucket extends GatedMeter {
   override readonly surveyed: number = 5_000
   override readonly jitter: boolean = true
-  readonly #keys = new SlotMap<BucketKey>()
+  readonly #records: BucketRecords
   readonly #levels: Levels
+  readonly #telling: Telling
   readonly #policies: StorePolicies
   readonly #alone: Alone
+  /** Absent where a debt may be forgotten: then places would be given twice. */
+  readonly booking: Bookings | undefined
   readonly #soft: boolean
   readonly #random: () => number
   // Read on the request path; see `LocalBucket`.
@@ -55,6 +53,9 @@ export class BackgroundBucket extends GatedMeter {
     this.#policies = policies
     this.#levels = new Levels(site, interval, maxDebt)
     this.#alone = new Alone(site, exchange, this.#levels, this.time)
+    this.#records = new BucketRecords(this, this.#levels, policies, this.#alone, soft)
+    this.#telling = new Telling(this, this.#records, policies)
+    this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
     this.#soft = soft
     this.#random = exchange.random
     this.interval = interval
@@ -109,6 +110,10 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override admits(slot: number, cost: number, now: number, count = true): boolean {
+    if (this.booking?.serving === true && this.blockOf(slot, now) === undefined) {
+      const goes = this.booking.mayGo(slot, cost, now)
+      if (goes !== undefined) return goes
+    }
     return this.fits(slot, cost, now) || this.reconsider(slot, cost, now, count)
   }
 
@@ -119,6 +124,10 @@ export class BackgroundBucket extends GatedMeter {
 
   override add(slot: number, cost: number, now: number = 0): void {
     const { fields } = this.table
+    if (this.booking?.serving === true && this.booking.take(slot, cost)) {
+      this.admitted += cost
+      return
+    }
     const base = baseOf(slot)
     this.#levels.set(slot, this.#levels.at(slot, now) + cost, now)
     fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
@@ -135,43 +144,8 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.restore(slot)
   }
 
-  #at(slot: number): BucketKey {
-    let key = this.#keys.get(slot)
-    if (key === undefined) this.#keys.set(slot, (key = new BucketKey(this.#soft ? new SoftDrop() : undefined)))
-    return key
-  }
-
-  #most(slot: number): number {
-    return this.site.most(this.site.limitOf(slot))
-  }
-
-  #shape(slot: number): Shape {
-    const limit = this.site.limitOf(slot)
-    return { most: this.site.most(limit), drain: limit / this.interval, interval: this.interval }
-  }
-
-  /** Books what the request path counted into its cell. */
-  #refresh(slot: number, now: number): BucketKey {
-    const key = this.#at(slot)
-    const base = baseOf(slot)
-    const { fields } = this.table
-    const counted = fields[base + KNOWN] as number
-    const ordinal = this.ordinalOf(base)
-    if (counted > 0) {
-      fields[base + KNOWN] = 0
-      key.cells.add(ordinal, counted, Math.max(0, this.#levels.at(slot, now) - counted), this.#policies.spans(this.site.limitOf(slot)))
-      key.spanTaken += counted
-      key.forecast.add(counted)
-      this.#alone.add(key, slot, counted, now)
-    }
-    if (ordinal > this.ordinal) key.cells.moveBack(this.ordinal)
-    fields[base + TAG] = this.tag
-    fields[base + GATE] = Number.NEGATIVE_INFINITY
-    return key
-  }
-
   protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
-    const key = this.#refresh(slot, now)
+    const key = this.#records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     if (this.blockOf(slot, now) !== undefined || limit === 0) return false
@@ -185,7 +159,7 @@ export class BackgroundBucket extends GatedMeter {
       return level + cost <= most + most * ROUNDING && this.#alone.admits(key, slot, cost, now)
     }
     if (now < key.closedUntil) return false
-    const idle = ((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+    const idle = this.#telling.free(slot)
     if (level + cost > most + most * ROUNDING) {
       if (count && idle && this.exchange.connected && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
@@ -200,52 +174,31 @@ export class BackgroundBucket extends GatedMeter {
     }
     if (!count) return true
     if (key.soft !== undefined && this.#isSoft(slot, key, level, now)) {
-      const admitted = key.soft.admits(this.#expected(slot, key, level, now), this.#shape(slot), this.#random())
-      if (admitted) this.#tellSoftly(slot, key, key.cells.unsent() + cost, now)
+      const admitted = key.soft.admits(this.#expected(slot, key, level, now), this.#records.shape(slot), this.#random())
+      if (admitted) this.#telling.softly(slot, key, key.cells.unsent() + cost, now)
       return admitted
     }
-    this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
-    if (this.exchange.connected && idle) this.#countDown(slot, key, level, cost, now)
+    // Whoever waits looks for its place.
+    if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
+    if (this.exchange.connected && idle) this.#telling.countDown(slot, key, level, cost, now)
     return true
-  }
-
-  #countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
-    const unsent = key.cells.unsent()
-    const due = this.#dueAt(slot, key, level, unsent, now)
-    if (unsent + cost >= due || key.hello) this.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
-    else this.table.fields[baseOf(slot) + GATE] = due - unsent
-  }
-
-  /** Units that the store lacks at which they are sent. */
-  #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
-    const { most, drain } = this.#shape(slot)
-    const nodes = spreadOver(key.share, this.exchange.nodes)
-    return dueAt({ most, level, bare: key.forecast.bare(now, drain), others: key.forecast.others(now), unsent, nodes })
   }
 
   /** Whether requests are let in by chance, as more come than the limit's pace and the bucket is nearly full. */
   #isSoft(slot: number, key: BucketKey, level: number, now: number): boolean {
-    const shape = this.#shape(slot)
+    const shape = this.#records.shape(slot)
     if (shape.most < 4 * this.exchange.nodes || !(shape.drain < Number.POSITIVE_INFINITY)) return false
     return key.soft?.active(this.#expected(slot, key, level, now), shape, now) === true
   }
 
   /** The level with what others are likely to have admitted since it was known. */
   #expected(slot: number, key: BucketKey, level: number, now: number): number {
-    const { drain } = this.#shape(slot)
+    const { drain } = this.#records.shape(slot)
     return Math.max(level, key.forecast.bare(now, drain) + key.forecast.others(now, drain))
   }
 
-  /** While requests are let in by chance, what is asked for has to be told too, though nothing is admitted. */
-  #tellSoftly(slot: number, key: BucketKey, unsent: number, now: number): void {
-    if (((this.table.flags[slot] as number) & (IN_FLIGHT | DUE)) !== 0 || !this.exchange.connected) return
-    const shape = this.#shape(slot)
-    if (now - key.sentAt >= softAge(shape) || unsent >= (SOFT_PART * shape.most) / spreadOver(key.share, this.exchange.nodes))
-      this.wantExchange(slot, now, COUNTDOWN)
-  }
-
   override refuse(slot: number, cost: number, now: number): Refusal {
-    const key = this.#soft ? this.#refresh(slot, now) : this.#at(slot)
+    const key = this.#soft ? this.#records.refresh(slot, now) : this.#records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)
@@ -259,7 +212,7 @@ export class BackgroundBucket extends GatedMeter {
     }
     if (key.soft !== undefined) {
       key.cells.refuse(this.ordinal, cost, level, this.#policies.spans(limit))
-      if (key.soft.armed(now)) this.#tellSoftly(slot, key, key.cells.unsent(), now)
+      if (key.soft.armed(now)) this.#telling.softly(slot, key, key.cells.unsent(), now)
     }
     return this.explain(slot, cost, now)
   }
@@ -274,28 +227,29 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override explain(slot: number, cost: number, now: number): Refusal {
-    const key = this.#at(slot)
+    const key = this.#records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const units = Math.min(cost, most)
     const block = this.blockOf(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    const place = this.booking?.serving === true ? this.booking.opensIn(slot, units, now) : undefined
+    if (place !== undefined && block === undefined) return { reason: 'limit', retryAfter: place }
     const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, limit, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
       return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
     let retryAfter = Math.max(byLevel, key.closedUntil - now)
     // Let in by chance: so long this node's part of the limit takes to bring as much.
-    if (retryAfter <= 0 && key.soft?.armed(now))
-      retryAfter = drainTime(units * spreadOver(key.share, this.exchange.nodes), limit, this.interval)
+    if (retryAfter <= 0 && key.soft?.armed(now)) retryAfter = drainTime(units * spreadOver(key.share, this.nodes), limit, this.interval)
     return block === undefined
       ? { reason: 'limit', retryAfter }
       : { reason: 'cooldown', retryAfter: Math.max(block.until - now, retryAfter) }
   }
 
   override remaining(slot: number, now: number): number {
-    const key = this.#keys.get(slot)
+    const key = this.#records.find(slot)
     if (key !== undefined && now < key.closedUntil) return 0
-    return Math.max(0, this.#most(slot) - this.#levels.at(slot, now))
+    return Math.max(0, this.#records.most(slot) - this.#levels.at(slot, now))
   }
 
   override resetAfter(slot: number, now: number): number {
@@ -303,14 +257,23 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override sentAt(slot: number): number {
-    return this.#at(slot).sentAt
+    return this.#records.at(slot).sentAt
   }
 
   override refund(name: string, takenIn: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     if (slot < 0) return
-    const key = this.#refresh(slot, now)
+    const key = this.#records.refresh(slot, now)
     const back = key.cells.giveBack(Math.min(takenIn, this.ordinal) as Ordinal, units)
+    this.#fall(slot, key, back, now)
+  }
+
+  /** Gives units back that were counted last. */
+  lower(slot: number, key: BucketKey, units: number, now: number): void {
+    this.#fall(slot, key, key.cells.giveBackLast(units), now)
+  }
+
+  #fall(slot: number, key: BucketKey, back: number, now: number): void {
     if (!(back > 0)) return
     const limit = this.site.limitOf(slot)
     const wasFull = now < key.closedUntil || this.#levels.at(slot, now) + 1 > this.site.most(limit)
@@ -329,30 +292,18 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override sendDue(slot: number, now: number, batch: Batch): void {
-    this.#send(slot, this.#refresh(slot, now), now, batch)
+    this.#send(slot, this.#records.refresh(slot, now), now, batch)
   }
 
   #send(slot: number, key: BucketKey, now: number, batch: Batch): void {
-    const cells = key.cells.toSend(key.resend)
-    key.resent = key.resend
-    key.resend = false
-    if (key.tellsLevel) {
-      const { width, drain = 0 } = this.#policies.of(this.site.limitOf(slot))
-      const since = this.time.at(now) / width - this.ordinal
-      const level = this.#levels.at(slot, now)
-      key.cells.cut()
-      if (level > 0) cells.push({ ordinal: this.ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
-    }
-    if (cells.length === 0) {
-      if (key.guess === undefined) return
-      // There is nothing to send, but something to learn: what the others admitted during an outage.
-      cells.push({ ordinal: this.ordinal, taken: 0, given: 0 })
-    }
+    this.booking?.ask(slot, key, now)
+    const cells = this.#records.toSend(slot, key, now)
+    if (cells.length === 0) return
     key.sentAt = now
     key.announcedInFlight = false
     key.hello = false
     this.table.flags[slot] = (this.table.flags[slot] as number) | IN_FLIGHT
-    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#policies.of(this.site.limitOf(slot)) })
+    batch.add(this, slot, { ...this.entryOf(this.site.idOf(slot), cells), policy: this.#records.policyOf(slot) })
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
@@ -360,11 +311,12 @@ export class BackgroundBucket extends GatedMeter {
     const slot = ticket
     this.table.flags[slot] = (this.table.flags[slot] as number) & ~(IN_FLIGHT | TOLD)
     if (this.wasReset(entry, result, now)) {
+      this.booking?.failed(slot, this.#records.at(slot), now)
       this.recheck(slot)
       if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
       return
     }
-    const key = this.#refresh(slot, now)
+    const key = this.#records.refresh(slot, now)
     if (key.away) {
       key.away = false
       key.awayAt = now
@@ -375,72 +327,33 @@ export class BackgroundBucket extends GatedMeter {
     const [cell] = result.cells
     if (cell !== undefined) {
       const all = Math.max(own, cell.taken - key.heard)
-      key.share.add(own, all, this.#most(slot))
-      if (!key.resent && this.#isLost(key, cell)) {
+      key.share.add(own, all, this.#records.most(slot))
+      if (!key.resent && this.#records.isLost(key, cell)) {
         key.resend = true
         key.tellsLevel = true
         this.wantExchange(slot, now, RESEND)
       }
-      this.#learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })
+      if (this.#records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
       key.forecast.answered(cell.taken, own, sent)
-      key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#shape(slot), now)
+      key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#records.shape(slot), now)
     }
     key.syncedAt = now
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
-    this.#lookAtNews(slot, key, now)
-  }
-
-  /** Whether all nodes together have less than the store has acknowledged of this one. */
-  #isLost(key: BucketKey, { taken }: Cell): boolean {
-    return taken < key.cells.acknowledged() * (1 - SUMS)
-  }
-
-  /**
-   * @param announced it may hold units that are under way from here
-   * @param exact the store knows all that this node has of the others: where something was refunded, the level falls
-   */
-  #learn(
-    slot: number,
-    key: BucketKey,
-    { ordinal, taken, given, level = 0 }: Cell,
-    now: number,
-    { announced, exact }: { readonly announced: boolean; readonly exact: boolean },
-  ): void {
-    key.heard = taken
-    const { width } = this.storePolicy
-    if (startOf(ordinal, width) > this.time.at(now) + AHEAD) return
-    const limit = this.site.limitOf(slot)
-    const then = this.time.monotonicAt(startOf(ordinal, width))
-    const unsent = key.cells.levelUnsent(this.time.at(now), width, limit, this.interval, announced)
-    const learned = sumOf(drained(level, now - then, limit, this.interval), unsent)
-    const known = this.#levels.at(slot, now)
-    if (learned > known || (exact && given > key.givenHeard)) this.#levels.set(slot, learned, now)
-    if (learned < known) this.#reopen(key, slot, now)
-    key.givenHeard = Math.max(key.givenHeard, given)
-    key.forecast.learn(this.#levels.at(slot, now), now)
-    if (announced && level + 1 > this.#most(slot)) key.soft?.arm(now, this.interval)
-  }
-
-  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
-  #lookAtNews(slot: number, key: BucketKey, now: number): void {
-    const unsent = key.cells.unsent()
-    if (unsent === 0 || this.exchange.degraded) return
-    const level = this.#levels.at(slot, now)
-    if (level + 1 > this.#most(slot)) this.wantExchange(slot, now, PROOF)
-    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
-      this.wantExchange(slot, now, COUNTDOWN)
+    this.#telling.lookAtNews(slot, key, now)
+    this.booking?.answered(slot, key, cell, sent, now)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
     if (typeof ticket !== 'number') return
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
+    const key = this.#records.at(ticket)
     if (alone) {
-      const key = this.#at(ticket)
       key.away = true
       key.awayAt = now
       this.retryAlone(ticket, now)
     }
     this.recheck(ticket)
+    this.booking?.failed(ticket, key, now)
   }
 
   override overdue(ticket: Ticket): void {
@@ -448,8 +361,10 @@ export class BackgroundBucket extends GatedMeter {
     // It may be lost, and is known to be only at its deadline. The next request asks again: what is sent twice counts once.
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
     if (this.policy.degraded !== 'share') return
-    this.#at(ticket).away = true
+    this.#records.at(ticket).away = true
     this.recheck(ticket)
+    // The answer may still bring the places that were asked for. Whoever waits goes on by the share until then.
+    this.site.freed(ticket)
   }
 
   override announced(announcement: TotalAnnouncement, now: number): void {
@@ -457,10 +372,10 @@ export class BackgroundBucket extends GatedMeter {
     const [cell] = announcement.cells
     const slot = this.site.locateId(announcement.key)
     if (slot < 0 || cell === undefined) return
-    const key = this.#refresh(slot, now)
+    const key = this.#records.refresh(slot, now)
     if (key.cells.own() === 0 && key.syncedAt < now - this.policy.interval) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
-    if (this.#isLost(key, cell)) {
+    if (this.#records.isLost(key, cell)) {
       key.resend = true
       key.tellsLevel = true
       this.wantExchange(slot, now, RESEND)
@@ -468,16 +383,16 @@ export class BackgroundBucket extends GatedMeter {
     // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
     const grown = cell.taken - key.heard
     if (grown > 0) {
-      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#most(slot))
+      if (key.syncedAt > Number.NEGATIVE_INFINITY) key.share.add(0, grown, this.#records.most(slot))
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
-    this.#learn(slot, key, cell, now, { announced: true, exact: false })
+    if (this.#records.learn(slot, key, cell, now, { announced: true, exact: false })) this.#reopen(key, slot, now)
     key.syncedAt = now
-    if (!key.away) this.#lookAtNews(slot, key, now)
+    if (!key.away) this.#telling.lookAtNews(slot, key, now)
   }
 
   protected override lost(slot: number): void {
-    const key = this.#at(slot)
+    const key = this.#records.at(slot)
     key.cells.forgetSent()
     key.tellsLevel = true
     key.heard = 0
@@ -494,11 +409,14 @@ export class BackgroundBucket extends GatedMeter {
       const flags = table.flags[slot] as number
       if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
       if ((flags & IN_FLIGHT) !== 0) continue
-      const key = this.#refresh(slot, now)
+      const key = this.#records.refresh(slot, now)
       if (resend) this.lost(slot)
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
-      if (connected && (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(slot, key, unsent, now, resend))))) {
+      if (
+        connected &&
+        (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
+      ) {
         this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
         this.#send(slot, key, now, batch)
         continue
@@ -510,26 +428,10 @@ export class BackgroundBucket extends GatedMeter {
     return end >= table.end ? -1 : end
   }
 
-  /**
-   * What will have run out before it could matter to anybody, or can still be sent when the next span ends.
-   *
-   * @param soon it can't
-   */
-  #quiet(slot: number, key: BucketKey, unsent: number, now: number, soon = false): boolean {
-    if (this.keepsAll) return false
-    const { width } = this.storePolicy
-    const { interval, spans } = this.policy
-    const since = key.cells.unsentSince() ?? this.ordinal
-    const { span } = this.#policies.spans(this.site.limitOf(slot))
-    if (!soon && (this.ordinal - since) * width + interval / spans < OLD * span * width) return true
-    const most = this.#most(slot)
-    return unsent * this.exchange.nodes < LEAST_PART * most && this.#levels.at(slot, now) < most / 4
-  }
-
   protected override knownBy(slot: number, cost: number): SourceIndex {
-    const key = this.#keys.get(slot)
-    const own = (key?.cells.own() ?? 0) + (this.table.fields[baseOf(slot)] as number)
-    if (key === undefined || key.heard <= key.cells.acknowledged() || own + cost > this.#most(slot)) return LOCAL
+    const key = this.#records.find(slot)
+    if (key === undefined || key.heard <= key.cells.acknowledged() || this.#records.own(slot) + cost > this.#records.most(slot))
+      return LOCAL
     return ((this.table.flags[slot] as number) & TOLD) === 0 ? GLOBAL : ANNOUNCED
   }
 
@@ -538,29 +440,29 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override ownOf(slot: number): number {
-    return (this.#keys.get(slot)?.cells.own() ?? 0) + (this.table.fields[baseOf(slot)] as number)
+    return this.#records.own(slot)
   }
 
   override wasExchanged(slot: number): boolean {
-    return (this.#keys.get(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
+    return (this.#records.find(slot)?.syncedAt ?? Number.NEGATIVE_INFINITY) > Number.NEGATIVE_INFINITY
   }
 
   override unsyncedOf(slot: number): number {
-    return this.exchange.connected ? (this.#keys.get(slot)?.cells.unsent() ?? 0) + (this.table.fields[baseOf(slot)] as number) : 0
+    return this.exchange.connected ? this.#records.unsent(slot) : 0
   }
 
   override unsyncedSince(slot: number, now: number): number {
-    const key = this.#keys.get(slot)
-    if (key === undefined || (!this.exchange.degraded && this.#quiet(slot, key, this.unsyncedOf(slot), now))) return now
+    const key = this.#records.find(slot)
+    if (key === undefined || (!this.exchange.degraded && this.#telling.quiet(slot, key, this.unsyncedOf(slot), now))) return now
     return Math.min(now, Math.max(now - this.policy.interval, key.syncedAt))
   }
 
   override forgotten(slot: number): void {
-    this.#keys.delete(slot)
+    this.#records.forget(slot)
   }
 
   protected override cleared(_key: string, slot: number): void {
-    if (slot >= 0) this.#keys.delete(slot)
+    if (slot >= 0) this.#records.forget(slot)
   }
 
   override usedIn([cell]: readonly Cell[], now: number): number {
@@ -570,8 +472,6 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   protected override mayForget(slot: number, now: number = this.rollAt): boolean {
-    const key = this.#keys.get(slot)
-    if (this.#levels.at(slot, now) > 0 || (this.table.fields[baseOf(slot)] as number) > 0) return false
-    return key === undefined || (key.cells.oldest === undefined && !(now < key.closedUntil))
+    return this.#records.idle(slot, now)
   }
 }

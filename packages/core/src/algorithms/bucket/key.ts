@@ -1,6 +1,7 @@
 import { Share } from '../shared/estimate.ts'
 import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
+import type { Places } from './places.ts'
 import type { SoftDrop } from './soft-drop.ts'
 
 /** What a node keeps of a key's bucket beside its record. Times are of the monotonic clock. */
@@ -12,6 +13,8 @@ export class BucketKey {
   readonly soft: SoftDrop | undefined
   /** What was full is refused until this. */
   closedUntil: number = Number.NEGATIVE_INFINITY
+  /** Of requests that wait; undefined while none do. */
+  places: Places | undefined
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
   /** Units of all nodes that the store had heard of at last, and refunded ones among them. */

@@ -18,23 +18,31 @@ export class LocalBucket extends LocalMeter {
   protected capacity: number
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
+  /** The lowest limit that a key was asked with, but 0: by it a bucket runs out last. */
+  #lowest: number
 
   constructor(site: MeterSite) {
     super(site)
     this.interval = site.policy.interval
     this.rate = site.policy.limit
     this.capacity = this.site.most(this.rate)
+    this.#lowest = this.rate > 0 ? this.rate : Number.POSITIVE_INFINITY
   }
 
   override adopt(now: number): void {
-    this.recheck()
+    // What has run out until now did so by the limit of before, whether or not the key was forgotten since.
+    const { fields, rate } = this
+    const { end } = this.site.table
+    for (let slot = 0; slot < end; slot++) if ((fields[slot * 2] as number) > 0) this.#write(slot, this.#level(slot, rate, now), now)
+    this.recheck(-1)
     super.adopt(now)
   }
 
-  override recheck(): void {
+  override recheck(slot: number): void {
     const { limited, policy } = this.site
     this.rate = policy.limit
     this.capacity = limited ? -1 : this.site.most(policy.limit)
+    for (const limit of [policy.limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (limit > 0 && limit < this.#lowest) this.#lowest = limit
   }
 
   // The request path, short enough to be compiled into its caller; a number stands for an imported constant, as in `GatedMeter`.
@@ -86,6 +94,11 @@ export class LocalBucket extends LocalMeter {
     if (now >= this.toldUntil) this.tell(now)
   }
 
+  over(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    return Math.max(0, this.#level(slot, limit, now) - this.site.most(limit))
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, this.site.most(limit) - this.#level(slot, limit, now))
   }
@@ -96,8 +109,9 @@ export class LocalBucket extends LocalMeter {
     return drainTime(cost - room - (capacity * ROUNDING) / 2, limit, this.interval)
   }
 
+  /** Once it has run out for whoever asks next: requests for one key may have different limits. */
   protected override idle(slot: number, now: number): boolean {
-    return this.#level(slot, this.site.limitOf(slot), now) === 0
+    return this.#level(slot, this.#lowest, now) === 0
   }
 
   /** @param takenAt the millisecond that they were taken in: what came in then has run out when a whole bucket would have */

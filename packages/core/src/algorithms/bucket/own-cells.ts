@@ -121,6 +121,18 @@ export class OwnCells {
     return back
   }
 
+  /** As `giveBack`, of the newest units. */
+  giveBackLast(units: number): number {
+    let left = units
+    for (let at = this.#list.length - 1; at >= 0 && left > 0; at--) {
+      const cell = this.#list[at] as OwnCell
+      const back = Math.min(left, cell.taken - cell.given)
+      cell.given = sumOf(cell.given, back)
+      left -= back
+    }
+    return units - left
+  }
+
   /** Units taken that the store has not acknowledged; those in flight included. */
   unsent(): number {
     let sum = 0

@@ -48,7 +48,7 @@ export class BackgroundFixedWindow implements WindowRule {
       if (!meter.storeAway && count) meter.wantExchange(slot, now, COUNTDOWN)
       return known + cost <= most && cost <= limit
     }
-    if (active !== undefined && exchange.foundAt < meter.rollAt - policy.interval + TOGETHER) active.capped = false
+    if (active !== undefined && exchange.foundAt < meter.begunAt + TOGETHER) active.capped = false
     const full = known + 1 > limit
     fields[base + GATE] = full && limit >= 1 && policy.cooldown === 0 ? meter.fullGate(slot) : limit
     if (known + cost > limit) {
@@ -213,10 +213,10 @@ export class BackgroundFixedWindow implements WindowRule {
 
   /** With a small limit the countdown's first step is a unit or two, so being quiet would save nothing. */
   #quietPart(base: number): number {
-    const { exchange, ordinal, policy, rollAt, site, walkedAt } = this.#meter
+    const { begunAt, exchange, ordinal, rollAt, site, walkedAt } = this.#meter
     const limit = site.limitOf(base / STRIDE)
     if (this.#meter.ordinalOf(base) !== ordinal || divisorFor(limit, exchange.nodes) > 2) return QUIET_OWN
-    const elapsed = 1 - (rollAt - walkedAt) / policy.interval
+    const elapsed = (walkedAt - begunAt) / (rollAt - begunAt)
     return Math.min(QUIET_OWN, ON_PACE * Math.max(0, elapsed))
   }
 

@@ -9,6 +9,7 @@ export const FIXED_WINDOW: Algorithm = Object.freeze({
   name: 'fixedWindow()',
   id: 'fixed-window',
   fields: 2,
+  calendar: true,
   local: (site, { localTime }) => new LocalFixedWindow(site, localTime),
   // Its shared meters come with the store, so that applications without one don't carry them. Other algorithms bring theirs: who
   // does not import them has none of it.

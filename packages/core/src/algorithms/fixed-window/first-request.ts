@@ -44,6 +44,10 @@ export class LocalFirstRequestWindow extends LocalMeter {
     if (now >= this.toldUntil) this.tell(now)
   }
 
+  over(slot: number, now: number): number {
+    return Math.max(0, this.#used(slot, now) - this.site.limitOf(slot))
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, limit - this.#used(slot, now))
   }

@@ -1,8 +1,8 @@
 import { BLOCKED, type KeyTable } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { SourceIndex } from '../../report/stats.ts'
-import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
-import type { StoreTime } from '../../time/store-time.ts'
+import { epochTimeOf } from '../../time/calendar.ts'
+import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import { nextRoll } from '../roll.ts'
@@ -22,16 +22,16 @@ const HELD = 0.5
  * So one comparison tells whether a key's units are of the running interval and whether nothing but the limit counts.
  */
 export class LocalFixedWindow extends LocalMeter {
-  readonly #time: StoreTime
+  readonly #time: EpochTime
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
   protected cools: boolean
 
   /** @param time the clock whose epoch the intervals are of */
-  constructor(site: MeterSite, time: StoreTime) {
+  constructor(site: MeterSite, time: EpochTime) {
     super(site)
-    this.#time = time
+    this.#time = epochTimeOf(site.policy, time)
     this.table = site.table
     this.cools = site.policy.cooldown > 0
   }
@@ -45,6 +45,10 @@ export class LocalFixedWindow extends LocalMeter {
       this.site.movedTo(ordinal)
     }
     this.rollAt = nextRoll(this.#time, this.ordinal, interval, now)
+  }
+
+  protected override get begunAt(): number {
+    return this.#time.monotonicAt(startOf(this.ordinal, this.site.policy.interval))
   }
 
   // The request path, short enough to be compiled into its caller; numbers stand for imported constants, as in `GatedMeter`.
@@ -111,6 +115,10 @@ export class LocalFixedWindow extends LocalMeter {
 
   protected override count(slot: number, cost: number): void {
     this.#write(slot, sumOf(this.#used(slot), cost))
+  }
+
+  over(slot: number): number {
+    return Math.max(0, this.#used(slot) - this.site.limitOf(slot))
   }
 
   protected override left(slot: number, limit: number): number {

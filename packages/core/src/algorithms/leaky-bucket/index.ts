@@ -1,6 +1,6 @@
 import { MOST_UNITS } from '../../keys/units.ts'
 import { invalidOption } from '../../report/errors.ts'
-import type { Algorithm } from '../algorithm.ts'
+import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
 import { BUCKET_STEP, capacityOf, DEFAULT, drainTime } from '../bucket/step.ts'
@@ -19,8 +19,9 @@ export interface LeakyBucketOptions {
  * long it must wait, and one for which there is no room is refused. As nginx' `limit_req`, whose `burst` and `delay` are
  * `burst` and `immediate`; its `nodelay` is `immediate: burst`.
  *
- * Middleware holds requests that wait; your own code waits by `throttler.hold(decision)`, or with `acquire`. Only where nothing waits,
- * with `immediate` the same as `burst`, it goes with coordination `'background'`.
+ * Middleware holds requests that wait; your own code waits by `throttler.hold(decision)`, or with `acquire`. With coordination
+ * `'background'` all nodes keep the pace together: who waits gets a place from the store, and `checkAsync` waits for it. A request
+ * may cost no more then than passes at once, `immediate` and 1.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *
@@ -38,16 +39,28 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
   const size = burst === undefined ? DEFAULT : burst + 1
   const most = (limit: number) => capacityOf(size, limit)
   const atOnce = immediate === burst ? DEFAULT : immediate + 1
-  return Object.freeze({
+  const shape = {
     name: 'leakyBucket()',
     id: 'leaky-bucket',
     fields: 2,
-    most,
-    burst: (limit) => Math.max(0, most(limit) - 1),
-    ...(atOnce === DEFAULT
-      ? { background: BACKGROUND_BUCKET({}) }
-      : { delay: (remaining: number, limit: number, interval: number) => drainTime(most(limit) - remaining - atOnce, limit, interval) }),
+    burst: (limit: number) => Math.max(0, most(limit) - 1),
     local: (site) => new LocalBucket(site),
-    step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] }),
+    background: BACKGROUND_BUCKET({}),
+  } satisfies AnyAlgorithm
+  const step = Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] })
+  if (atOnce === DEFAULT) return Object.freeze({ ...shape, most, step } satisfies Algorithm)
+  const passing = (limit: number) => Math.min(most(limit), capacityOf(atOnce, limit))
+  return Object.freeze({
+    ...shape,
+    most,
+    step,
+    delay: (remaining, limit, interval) => drainTime(most(limit) - remaining - atOnce, limit, interval),
+    together: Object.freeze({
+      ...shape,
+      most: passing,
+      // Times to wait are told in whole milliseconds.
+      holds: (limit, interval) =>
+        limit === Number.POSITIVE_INFINITY ? 0 : Math.ceil(drainTime(most(limit) - passing(limit), limit, interval)),
+    } satisfies AnyAlgorithm),
   } satisfies Algorithm)
 }

@@ -3,8 +3,8 @@ import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, STRIDE, TAG } fro
 import { sumOf } from '../../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../../report/stats.ts'
 import { type Cell, lastCellOf, type StorePolicy, type SyncEntry, type SyncResult, type TotalAnnouncement } from '../../store/contract.ts'
-import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
-import type { StoreTime } from '../../time/store-time.ts'
+import { epochTimeOf } from '../../time/calendar.ts'
+import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
 import { nextRoll } from '../roll.ts'
 import { RoomSearch } from '../room-search.ts'
@@ -49,7 +49,7 @@ export abstract class GatedMeter implements Exchanging {
   readonly site: SharedSite
   readonly exchange: Exchange
   readonly table: KeyTable
-  readonly time: StoreTime
+  readonly time: EpochTime
   storePolicy: StorePolicy
   abstract readonly jitter: boolean
   readonly surveyed: number = 50_000
@@ -66,12 +66,12 @@ export abstract class GatedMeter implements Exchanging {
   #version = 0
   readonly #search = new RoomSearch()
 
-  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: StoreTime = exchange.time) {
+  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: EpochTime = exchange.time) {
     this.site = site
     this.exchange = exchange
     this.storePolicy = storePolicy
     this.table = site.table
-    this.time = time
+    this.time = epochTimeOf(site.policy, time)
   }
 
   get policy(): MeterPolicy {
@@ -160,6 +160,11 @@ export abstract class GatedMeter implements Exchanging {
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
     if (ordinal > this.ordinal) this.moveTo(ordinal)
     this.rollAt = nextRoll(this.time, this.ordinal, width, now)
+  }
+
+  /** When the running interval or bucket began, on the monotonic clock. */
+  get begunAt(): number {
+    return this.time.monotonicAt(startOf(this.ordinal, this.storePolicy.width))
   }
 
   protected moveTo(ordinal: Ordinal): void {
@@ -367,6 +372,10 @@ export abstract class GatedMeter implements Exchanging {
         if (this.mayForget(slot)) this.site.forget(slot)
       }
     })
+  }
+
+  over(slot: number, now: number): number {
+    return Math.max(0, this.usedOf(slot, now) - this.site.most(this.site.limitOf(slot)))
   }
 
   /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */

@@ -1,15 +1,17 @@
-import type { MakeShared, SharedForm } from './site.ts'
+import type { MakeShared, SharedForm, StoreExchange } from './site.ts'
 
 /**
  * Meters whose code is loaded with the first policy that needs them: an application without such a policy need not carry it.
  *
  * @param load loads what makes them, for algorithms of this shape
  */
-export function later<Shape = void>(load: () => Promise<(shape: Shape) => MakeShared>): (shape: Shape) => SharedForm {
+export function later<Shape = void>(
+  load: (exchange: StoreExchange) => Promise<(shape: Shape) => MakeShared>,
+): (shape: Shape) => SharedForm {
   let loaded: ((shape: Shape) => MakeShared) | undefined
   return (shape) => (site, exchange) =>
     loaded?.(shape)(site, exchange) ??
-    load().then((made) => {
+    load(exchange).then((made) => {
       loaded = made
       return made(shape)
     })

@@ -2,7 +2,7 @@ import type { Block } from '../../keys/blocks.ts'
 import type { SourceIndex } from '../../report/stats.ts'
 import type { BlockChange, Cell, StorePolicy, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
 import type { LeaseAsk, LeaseNotice } from '../../store/leases/ask.ts'
-import type { Ordinal } from '../../time/intervals.ts'
+import type { EpochTime, Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import type { Meter, MeterPolicy, MeterSite, Syncing } from '../meter.ts'
 import type { Step } from '../step.ts'
@@ -68,6 +68,8 @@ export interface StoreExchange extends Exchange {
   readonly lifetime: number
   /** As `Math.random`. */
   readonly random: () => number
+  /** Loads what lets requests wait for units of the store, as a meter's `reserving` asks for. */
+  letWait(): Promise<void>
   /** Makes the meter of a policy whose requests the store decides about. */
   central(algorithm: CentralAlgorithm): SharedForm
   /**
@@ -113,10 +115,12 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   /** What a store must know of the policy. */
   readonly storePolicy: StorePolicy
   /** The clock whose epoch the policy's intervals are of. */
-  readonly time: StoreTime
+  readonly time: EpochTime
   /** Whether the nodes' writes at a span's end are to be spread. */
   readonly jitter: boolean
   readonly site: SharedSite
+  /** When all its keys are to be looked at next, on the monotonic clock. Default: at the end of a span. */
+  nextWalk?(now: number): number
   /** When it has to be rolled though nothing happens to it: `rollAt`, or infinite where it can wait. */
   readonly wakeAt: number
 

@@ -49,7 +49,7 @@ export class WindowMeter extends GatedMeter {
 
   /** Brings a record to the running interval. */
   refresh(slot: number, now: number): void {
-    this.records.refresh(slot, Math.min(now, this.rollAt - this.policy.interval))
+    this.records.refresh(slot, Math.min(now, this.begunAt))
   }
 
   override refund(key: string, takenIn: Ordinal, units: number, now: number): void {
@@ -327,8 +327,8 @@ export class WindowMeter extends GatedMeter {
   override unsyncedSince(slot: number, now: number): number {
     const base = baseOf(slot)
     if (!this.exchange.degraded && this.rule.quiet(slot, base, this.unsyncedOf(slot))) return now
-    const begin = this.rollAt - this.policy.interval
-    const synced = this.records.activeOf(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begin)
-    return Math.min(now, Math.max(begin, synced))
+    const { begunAt } = this
+    const synced = this.records.activeOf(slot)?.syncedAt ?? (this.wasExchanged(slot) ? this.walkedAt : begunAt)
+    return Math.min(now, Math.max(begunAt, synced))
   }
 }

@@ -63,6 +63,10 @@ export class LocalSlidingCounter extends LocalMeter {
     this.#write(slot, this.#previous(slot), sumOf(this.#current(slot), cost))
   }
 
+  over(slot: number, now: number): number {
+    return Math.max(0, this.#used(slot, now) - this.site.limitOf(slot))
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, limit - this.#used(slot, now))
   }

@@ -102,6 +102,10 @@ export class LocalSlidingLog extends LocalMeter {
     else this.fields[slot * 2 + 1] = (this.fields[slot * 2 + 1] as number) - 1
   }
 
+  over(slot: number, now: number): number {
+    return Math.max(0, this.#used(slot, now) - this.site.limitOf(slot))
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, limit - this.#used(slot, now))
   }

@@ -1,16 +1,18 @@
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-table.ts'
 import { COUNTDOWN, HELLO, PROOF, RESEND } from '../../report/stats.ts'
-import { endOf, type Ordinal, spanEnd } from '../../time/intervals.ts'
+import { type Ordinal, spanEnd } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import { threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
-import { EARLY_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 import type { SlidingWindowMeter } from './meter.ts'
 import { DIVISOR } from './pace.ts'
 import type { SlidingRecords } from './records.ts'
 import type { SlidingRule } from './rule.ts'
 import { mostAlone, opensAlone, opensIn, reopensBelow, type WindowAt } from './wait.ts'
+
+/** Requests that all nodes together refuse of a burst that is hardly too large, as a part of the limit. */
+const FEW = 0.2
 
 /**
  * `slidingWindow()`: no more than the limit in any stretch of `interval` length. The interval is cut into `buckets` of
@@ -48,9 +50,11 @@ export class BackgroundSlidingWindow implements SlidingRule {
       return known + cost <= most && cost <= limit
     }
     if (key.closed) {
-      if (known > reopensBelow(limit, this.#records.shape)) return false
+      if ((this.#byPart(key) ? known : this.#records.whole(key, now)) > reopensBelow(limit, this.#records.shape)) return false
       key.closed = false
+      key.refused = 0
     }
+    if (known <= reopensBelow(limit, this.#records.shape)) key.refused = 0
     const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
     if (known + cost > limit) {
       // That the window is full is worth telling: others may not know it yet.
@@ -68,6 +72,11 @@ export class BackgroundSlidingWindow implements SlidingRule {
     fields[base + GATE] = limit + key.early
     if (exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
     return true
+  }
+
+  /** Whether a closed key opens as its parts leave: in an honest burst few are refused. A flood has it open by whole buckets, which costs less. */
+  #byPart({ refused, limit }: SlidingKey): boolean {
+    return refused <= Math.max(2, (FEW * limit) / this.#meter.exchange.nodes)
   }
 
   #countDown(slot: number, base: number, key: SlidingKey, cost: number, now: number): void {
@@ -121,6 +130,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     const known = this.#records.known(slot, key)
     const { cooldown } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
+    key.refused++
     if (!this.#meter.storeAway && !key.away && (cost <= 1 || known + 1 > limit) && this.#meter.blockOf(slot, now) === undefined) {
       const first = !key.closed
       if (known + 1 > limit) this.#close(key)
@@ -132,7 +142,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
   /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
     const last = Math.max(this.#meter.amnesty, awayIn)
-    return last < 0 ? Number.NEGATIVE_INFINITY : endOf(last as Ordinal, this.#meter.storePolicy.width)
+    return last < 0 ? Number.NEGATIVE_INFINITY : this.#records.leaves(last as Ordinal)
   }
 
   blockedRemotely(slot: number, now: number): void {
@@ -156,15 +166,18 @@ export class BackgroundSlidingWindow implements SlidingRule {
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
-    return opensIn(this.#records.at(slot), cost, this.#windowAt(this.#meter.time.at(now) + this.#records.margin(now)))
+    const key = this.#records.at(slot)
+    return opensIn(key, cost, this.#windowAt(this.#meter.time.at(now) + this.#records.margin(now), this.#byPart(key)))
   }
 
-  #windowAt(at: number): WindowAt {
+  #windowAt(at: number, byPart = false): WindowAt {
     return {
       policy: this.#meter.policy,
       shape: this.#records.shape,
       width: this.#meter.storePolicy.width,
-      ordinal: this.#meter.ordinal,
+      bucket: this.#records.bucket(),
+      byBucket: this.#records.byBucket,
+      byPart,
       at,
     }
   }
@@ -175,23 +188,23 @@ export class BackgroundSlidingWindow implements SlidingRule {
    */
   reopen(key: SlidingKey, now: number): void {
     const most = reopensBelow(key.limit, this.#records.shape)
-    for (let bucket = key.lookedAt + 1; bucket <= this.#meter.ordinal; bucket++) {
-      const oldest = (bucket - this.#records.shape.buckets) as Ordinal
-      const units = key.cells.unitsIn(oldest)
-      const over = bucket < this.#meter.ordinal ? 1 : this.#records.into(now)
-      const early = Math.min(EARLY_RELEASE * key.limit, units * Math.min(1, over))
-      if (key.cells.total(oldest, bucket as Ordinal) - early <= most) {
+    const { parts, buckets } = this.#records.shape
+    const running = this.#records.bucket()
+    for (let bucket = key.lookedAt + 1; bucket <= running; bucket++) {
+      const oldest = ((bucket - buckets) * parts) as Ordinal
+      if (this.#records.whole(key, now, oldest, bucket * parts) <= most) {
         key.closed = false
+        key.refused = 0
         return
       }
     }
     // Units that leave go on being released during the running bucket, but those that closed the key still count.
-    key.lookedAt = Math.max(key.lookedAt, this.#meter.ordinal - 1) as Ordinal
+    key.lookedAt = Math.max(key.lookedAt, running - 1)
   }
 
   #close(key: SlidingKey): void {
     key.closed = true
-    key.lookedAt = this.#meter.ordinal
+    key.lookedAt = this.#records.bucket()
   }
 
   /** Something new is known: units that were too few to be sent may now be worth an exchange. */

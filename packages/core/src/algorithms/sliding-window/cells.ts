@@ -2,11 +2,13 @@ import { sumOf } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 
-/** The oldest bucket counts in full but for this part of the limit, which is released as the bucket leaves. */
+/** What is about to leave counts in full but for this part of the limit, which is released as it leaves. */
 export const EARLY_RELEASE = 0.02
+/** The same of what is usual for a bucket, while other units of it leave with their part: an attack's first units are among it. */
+export const USUAL_RELEASE = 0.007
 
-/** What a node knows of one bucket of one key, in units. */
-export interface Bucket {
+/** What a node knows of one part of one key's window, in units. */
+export interface KnownCell {
   readonly ordinal: Ordinal
   /** Net units of the other nodes, at least. */
   others: number
@@ -21,41 +23,97 @@ export interface Bucket {
   flight: number
 }
 
-/** The buckets of one key that are not empty, oldest first. Usually few: an idle key has none, a busy one 31. */
+/** Sums over all cells. */
+interface Sums {
+  own: number
+  others: number
+  /** Own units taken that the store has not acknowledged; those in flight included. */
+  unsent: number
+  flight: number
+}
+
+/**
+ * The parts of one key's window that are not empty, oldest first. A quiet key has few, one under a burst some hundred. So sums are kept:
+ * no decision walks all cells, but for the first one after something has left, or was heard.
+ */
 export class SlidingCells {
-  #list: Bucket[] = []
+  #list: KnownCell[] = []
+  #sums: Sums | undefined
+  #counted = 0
+  #countedFrom: number | undefined
+  #countedLeft = 0
 
   get empty(): boolean {
     return this.#list.length === 0
   }
 
-  [Symbol.iterator](): IterableIterator<Bucket> {
+  [Symbol.iterator](): IterableIterator<KnownCell> {
     return this.#list[Symbol.iterator]()
   }
 
-  /** The bucket `ordinal`, made if need be. */
-  at(ordinal: Ordinal): Bucket {
+  /** To be called after a cell was changed from outside. */
+  changed(): void {
+    this.#sums = undefined
+    this.#countedFrom = undefined
+  }
+
+  /** The place of the first cell at `ordinal` or after it. */
+  #placeOf(ordinal: number): number {
     const list = this.#list
-    let index = list.length
-    while (index > 0 && (list[index - 1] as Bucket).ordinal > ordinal) index--
-    const found = list[index - 1]
+    let low = 0
+    let high = list.length
+    // Most often it is the newest one that is looked for.
+    if (high > 0 && (list[high - 1] as KnownCell).ordinal < ordinal) return high
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((list[middle] as KnownCell).ordinal < ordinal) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  /** The cell `ordinal`, made if need be. */
+  at(ordinal: Ordinal): KnownCell {
+    const place = this.#placeOf(ordinal)
+    const found = this.#list[place]
     if (found !== undefined && found.ordinal === ordinal) return found
-    const bucket: Bucket = { ordinal, others: 0, givenByAll: 0, taken: 0, given: 0, takenSent: 0, givenSent: 0, flight: 0 }
-    list.splice(index, 0, bucket)
-    return bucket
+    const cell: KnownCell = { ordinal, others: 0, givenByAll: 0, taken: 0, given: 0, takenSent: 0, givenSent: 0, flight: 0 }
+    this.#list.splice(place, 0, cell)
+    return cell
   }
 
-  find(ordinal: Ordinal): Bucket | undefined {
-    return this.#list.find((bucket) => bucket.ordinal === ordinal)
+  find(ordinal: Ordinal): KnownCell | undefined {
+    const found = this.#list[this.#placeOf(ordinal)]
+    return found?.ordinal === ordinal ? found : undefined
   }
 
-  /** Units in the bucket `ordinal`, as far as known. */
-  unitsIn(ordinal: Ordinal): number {
-    const bucket = this.find(ordinal)
-    return bucket === undefined ? 0 : bucket.others + bucket.taken - bucket.given
+  /** Own units are admitted. */
+  take(ordinal: Ordinal, units: number): void {
+    const cell = this.at(ordinal)
+    cell.taken = sumOf(cell.taken, units)
+    if (this.#sums !== undefined) {
+      this.#sums.own = sumOf(this.#sums.own, units)
+      this.#sums.unsent += units
+    }
+    if (this.#countedFrom !== undefined) this.#counted = sumOf(this.#counted, units)
   }
 
-  /** Books own units of buckets after `running`, which a clock that was ahead has made, into the running one. */
+  /** Refunds own units that were counted in one of these cells, in the first one as far as it has them. Returns how many. */
+  giveBack(ordinals: readonly Ordinal[], units: number): number {
+    let back = 0
+    for (const ordinal of ordinals) {
+      const cell = this.find(ordinal)
+      if (cell === undefined) continue
+      const more = Math.min(units - back, cell.taken - cell.given)
+      if (!(more > 0)) continue
+      cell.given = sumOf(cell.given, more)
+      back += more
+    }
+    if (back > 0) this.changed()
+    return back
+  }
+
+  /** Books own units of cells after `running`, which a clock that was ahead has made, into the running one. */
   moveBack(running: Ordinal): void {
     let taken = 0
     let given = 0
@@ -67,24 +125,48 @@ export class SlidingCells {
       ahead.given = 0
     }
     if (taken === 0) return
-    const bucket = this.at(running)
-    bucket.taken = sumOf(bucket.taken, taken)
-    bucket.given = sumOf(bucket.given, given)
+    const cell = this.at(running)
+    cell.taken = sumOf(cell.taken, taken)
+    cell.given = sumOf(cell.given, given)
+    this.changed()
   }
 
-  /** Forgets the buckets before `oldest`. */
+  /** Forgets the cells before `oldest`. */
   dropBefore(oldest: Ordinal): void {
     const list = this.#list
     let gone = 0
-    while (gone < list.length && (list[gone] as Bucket).ordinal < oldest) gone++
-    if (gone > 0) list.splice(0, gone)
+    while (gone < list.length && (list[gone] as KnownCell).ordinal < oldest) gone++
+    if (gone === 0) return
+    list.splice(0, gone)
+    this.changed()
   }
 
-  /** Units in the buckets from `oldest` on and before `end`, as far as known. */
+  /** Units in the cells from `oldest` on and before `end`, as far as known. */
   total(oldest: Ordinal, end: number = Number.POSITIVE_INFINITY): number {
+    const list = this.#list
     let sum = 0
-    for (const { ordinal, others, taken, given } of this.#list) if (ordinal >= oldest && ordinal < end) sum += others + taken - given
+    for (let place = this.#placeOf(oldest); place < list.length; place++) {
+      const cell = list[place] as KnownCell
+      if (cell.ordinal >= end) break
+      sum = sumOf(sum, netOf(cell))
+    }
     return sum
+  }
+
+  /** Units in the cells from `oldest` on, without those before `left` except for `oldest` itself where `keeps`. */
+  counted(oldest: Ordinal, left: Ordinal, keeps: boolean): number {
+    if (this.#countedFrom !== oldest || this.#countedLeft !== left) {
+      this.#counted = sumOf(keeps && left > oldest ? this.unitsIn(oldest) : 0, this.total(left))
+      this.#countedFrom = oldest
+      this.#countedLeft = left
+    }
+    return this.#counted
+  }
+
+  /** Units in the cell `ordinal`, as far as known. */
+  unitsIn(ordinal: Ordinal): number {
+    const cell = this.find(ordinal)
+    return cell === undefined ? 0 : netOf(cell)
   }
 
   /** What would be left of all units, of own ones and of those not acknowledged if the window began with `oldest`. */
@@ -92,41 +174,46 @@ export class SlidingCells {
     let sum = 0
     let own = 0
     let unsent = 0
-    for (const bucket of this.#list) {
-      if (bucket.ordinal < oldest) continue
-      own += bucket.taken - bucket.given
-      sum += bucket.others + bucket.taken - bucket.given
-      unsent += bucket.taken - bucket.takenSent
+    for (let place = this.#placeOf(oldest); place < this.#list.length; place++) {
+      const cell = this.#list[place] as KnownCell
+      own += cell.taken - cell.given
+      sum += netOf(cell)
+      unsent += cell.taken - cell.takenSent
     }
     return { sum, own, unsent }
   }
 
+  #all(): Sums {
+    if (this.#sums !== undefined) return this.#sums
+    const sums: Sums = { own: 0, others: 0, unsent: 0, flight: 0 }
+    for (const { taken, given, others, takenSent, flight } of this.#list) {
+      sums.own = sumOf(sums.own, taken - given)
+      sums.others += others
+      sums.unsent += taken - takenSent
+      sums.flight += flight
+    }
+    this.#sums = sums
+    return sums
+  }
+
   /** Own net units. */
   own(): number {
-    let sum = 0
-    for (const { taken, given } of this.#list) sum += taken - given
-    return sum
+    return this.#all().own
   }
 
   /** Units of the others. */
   others(): number {
-    let sum = 0
-    for (const { others } of this.#list) sum += others
-    return sum
+    return this.#all().others
   }
 
   /** Own units taken that the store has not acknowledged; those in flight included. */
   unsent(): number {
-    let sum = 0
-    for (const { taken, takenSent } of this.#list) sum += taken - takenSent
-    return sum
+    return this.#all().unsent
   }
 
   /** Own units in flight. */
   flight(): number {
-    let sum = 0
-    for (const { flight } of this.#list) sum += flight
-    return sum
+    return this.#all().flight
   }
 
   /** Whether something was refunded that the store has not acknowledged. */
@@ -135,26 +222,39 @@ export class SlidingCells {
   }
 
   /**
-   * The buckets with own units that the store has not acknowledged, as they are sent.
+   * What the store does not have yet, as absolute counts; they are in flight then.
    *
    * @param again - also those that it has
    */
   toSend(again: boolean): Cell[] {
     const cells: Cell[] = []
-    for (const bucket of this.#list) {
-      if (bucket.taken > bucket.takenSent || bucket.given > bucket.givenSent || (again && bucket.taken > 0)) {
-        bucket.flight = bucket.taken - bucket.takenSent
-        cells.push({ ordinal: bucket.ordinal, taken: bucket.taken, given: bucket.given })
+    for (const cell of this.#list) {
+      if (cell.taken > cell.takenSent || cell.given > cell.givenSent || (again && cell.taken > 0)) {
+        cell.flight = cell.taken - cell.takenSent
+        cells.push({ ordinal: cell.ordinal, taken: cell.taken, given: cell.given })
       }
     }
+    this.changed()
     return cells
+  }
+
+  /** The exchange under way is over. */
+  landed(): void {
+    for (const cell of this.#list) cell.flight = 0
+    this.changed()
   }
 
   /** Nothing is acknowledged any more: the store lost its data. */
   forgetSent(): void {
-    for (const bucket of this.#list) {
-      bucket.takenSent = 0
-      bucket.givenSent = 0
+    for (const cell of this.#list) {
+      cell.takenSent = 0
+      cell.givenSent = 0
     }
+    this.changed()
   }
+}
+
+/** Units of all nodes, as far as known. */
+export function netOf({ others, taken, given }: KnownCell): number {
+  return others + taken - given
 }

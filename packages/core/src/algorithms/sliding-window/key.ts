@@ -1,4 +1,3 @@
-import type { Ordinal } from '../../time/intervals.ts'
 import { Share } from '../shared/estimate.ts'
 import { SlidingCells } from './cells.ts'
 
@@ -13,7 +12,9 @@ export class SlidingKey {
   /** Reached its limit: refused until enough of it is free again. */
   closed = false
   /** The bucket up to which it was looked whether enough was free. */
-  lookedAt: Ordinal = 0 as Ordinal
+  lookedAt = 0
+  /** Requests refused here since it was last far from full. */
+  refused = 0
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
   /** Whether an exchange has returned yet. */
@@ -34,7 +35,7 @@ export class SlidingKey {
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false
-  /** The last bucket in which that was so: exceeding the limit in it starts no cooldown. */
+  /** The last part in which that was so: exceeding the limit in it starts no cooldown. */
   awayIn = -1
   /** `degraded: 'share'`: own units that may have been taken since the start, and whether that still holds. */
   cap = 0

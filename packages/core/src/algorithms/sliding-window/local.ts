@@ -101,6 +101,11 @@ export class LocalSlidingWindow extends LocalMeter {
     return true
   }
 
+  over(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    return Math.max(0, this.#used(slot, limit, now) - limit)
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, limit - this.#used(slot, limit, now))
   }

@@ -2,14 +2,13 @@ import { BLOCKED, baseOf, GATE, IN_FLIGHT, TOLD } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import { ANNOUNCED, CLOSE, GLOBAL, LOCAL, REFUND, RESEND, type SourceIndex, SPAN_END } from '../../report/stats.ts'
 import type { Cell, StorePolicy, SyncEntry, SyncResult, TotalAnnouncement } from '../../store/contract.ts'
-import { type Ordinal, startOf } from '../../time/intervals.ts'
+import type { Ordinal } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from '../shared/batch.ts'
 import { mostOthers } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
-import type { Bucket } from './cells.ts'
-import { EARLY_RELEASE } from './cells.ts'
+import type { KnownCell } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 import { measurePace } from './pace.ts'
 import { SlidingRecords } from './records.ts'
@@ -31,8 +30,8 @@ export class SlidingWindowMeter extends GatedMeter {
     const { id, interval, limit } = site.policy
     const storePolicy: StorePolicy = Object.freeze({
       id,
-      width: interval / shape.buckets,
-      cells: shape.buckets + 1,
+      width: interval / shape.buckets / shape.parts,
+      cells: (shape.buckets + 1) * shape.parts,
       limit,
       hot: limit / 4,
       ttl: 2 * interval,
@@ -80,7 +79,7 @@ export class SlidingWindowMeter extends GatedMeter {
     const cells = this.records.find(slot)?.cells
     if (cells === undefined || cells.empty) return this.policy.interval
     const [first] = cells
-    return Math.max(1, startOf(((first as Bucket).ordinal + this.storePolicy.cells) as Ordinal, this.storePolicy.width) - this.time.at(now))
+    return Math.max(1, this.records.leavesAt((first as KnownCell).ordinal) - this.time.at(now))
   }
 
   protected override sentAt(slot: number): number {
@@ -91,13 +90,10 @@ export class SlidingWindowMeter extends GatedMeter {
     const slot = this.table.find(name)
     if (slot < 0) return
     const key = this.refresh(slot, now)
-    // Units that were counted by a clock that was ahead count in the running bucket now.
-    const bucket = key.cells.find(Math.min(takenIn, this.ordinal) as Ordinal)
-    if (bucket === undefined) return
-    const back = Math.min(units, bucket.taken - bucket.given)
-    if (!(back > 0)) return
     const wasFull = this.records.known(slot, key) + 1 > key.limit
-    bucket.given = sumOf(bucket.given, back)
+    // Units that were counted by a clock that was ahead count in the running part now.
+    const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
+    if (key.cells.giveBack([ordinal, this.records.firstOf(ordinal)], units) === 0) return
     this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
@@ -140,7 +136,7 @@ export class SlidingWindowMeter extends GatedMeter {
       key.away = false
       key.awayIn = this.ordinal
     }
-    for (const bucket of key.cells) bucket.flight = 0
+    key.cells.landed()
     if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.capped = false
     const before = key.cells.others()
     for (const { ordinal, taken, given } of entry.cells) {
@@ -150,6 +146,7 @@ export class SlidingWindowMeter extends GatedMeter {
       bucket.givenSent = Math.max(bucket.givenSent, given)
     }
     for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
+    key.cells.changed()
     if (!key.resent && this.#isLost(key, entry.cells, result.cells)) {
       key.resend = true
       this.wantExchange(slot, now, RESEND)
@@ -195,7 +192,7 @@ export class SlidingWindowMeter extends GatedMeter {
     if (typeof ticket !== 'number') return
     this.table.flags[ticket] = (this.table.flags[ticket] as number) & ~IN_FLIGHT
     const key = this.records.at(ticket)
-    for (const bucket of key.cells) bucket.flight = 0
+    key.cells.landed()
     if (alone) {
       key.away = true
       key.awayIn = this.ordinal
@@ -227,6 +224,7 @@ export class SlidingWindowMeter extends GatedMeter {
       this.wantExchange(slot, now, RESEND)
     }
     for (const cell of cells) this.#learn(key, cell, key.cells.find(cell.ordinal)?.flight ?? 0, false)
+    key.cells.changed()
     // When many nodes join an attack at once, only the stop messages tell that this node's share has shrunk.
     const grown = key.cells.others() - before
     if (grown > 0) {
@@ -276,11 +274,11 @@ export class SlidingWindowMeter extends GatedMeter {
 
   override usedOf(slot: number, now: number): number {
     const key = this.records.find(slot)
-    return key === undefined ? 0 : this.records.total(key.cells, now) - this.records.early(key, now) + this.records.uncounted(slot)
+    return key === undefined ? 0 : sumOf(this.records.total(key.cells, now) - this.records.early(key, now), this.records.uncounted(slot))
   }
 
   override ownOf(slot: number): number {
-    return (this.records.find(slot)?.cells.own() ?? 0) + this.records.uncounted(slot)
+    return sumOf(this.records.find(slot)?.cells.own() ?? 0, this.records.uncounted(slot))
   }
 
   override wasExchanged(slot: number): boolean {
@@ -314,16 +312,7 @@ export class SlidingWindowMeter extends GatedMeter {
 
   /** The whole window comes back, whatever cell is asked for. */
   override usedIn(cells: readonly Cell[], now: number): number {
-    const into = this.records.into(now)
-    const oldest = this.records.oldest() + Math.floor(into)
-    let units = 0
-    for (const { ordinal, taken, given } of cells) {
-      if (ordinal < oldest) continue
-      units += taken - given
-      // Part of the oldest bucket is released already, as in `early`.
-      if (ordinal === oldest) units -= Math.min(EARLY_RELEASE * this.policy.limit, (taken - given) * (into - Math.floor(into)))
-    }
-    return units
+    return this.records.usedIn(cells, now)
   }
 
   protected override mayForget(slot: number): boolean {

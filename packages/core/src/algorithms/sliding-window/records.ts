@@ -1,12 +1,16 @@
 import { baseOf, GATE, KNOWN, OTHERS, TAG } from '../../keys/key-table.ts'
 import { SlotMap } from '../../keys/slot-map.ts'
-import { MOST_UNITS, sumOf } from '../../keys/units.ts'
-import { type Ordinal, startOf } from '../../time/intervals.ts'
+import { MOST_UNITS } from '../../keys/units.ts'
+import type { Cell } from '../../store/contract.ts'
+import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
-import { EARLY_RELEASE, type SlidingCells } from './cells.ts'
+import { EARLY_RELEASE, SlidingCells, USUAL_RELEASE } from './cells.ts'
 import { SlidingKey } from './key.ts'
+import { countsByBucket } from './parts.ts'
 import type { WindowShape } from './wait.ts'
 
+/** Times its mean, or that of an even part of the limit, is usual for a bucket of a node. */
+const USUAL = 1.5
 /** The clock's uncertainty is allowed for up to this part of a bucket. */
 const MOST_MARGIN = 0.1
 
@@ -42,9 +46,32 @@ export class SlidingRecords {
     this.#keys.delete(slot)
   }
 
-  /** The oldest bucket of the window that ends now. */
+  /** The running bucket. */
+  bucket(): number {
+    return Math.floor(this.#meter.ordinal / this.shape.parts)
+  }
+
+  /** The first part of the oldest bucket of the window that ends now. */
   oldest(): Ordinal {
-    return (this.#meter.ordinal - this.shape.buckets) as Ordinal
+    return ((this.bucket() - this.shape.buckets) * this.shape.parts) as Ordinal
+  }
+
+  /** The first part of the bucket that holds a part. */
+  firstOf(ordinal: Ordinal): Ordinal {
+    const { parts } = this.shape
+    return (Math.floor(ordinal / parts) * parts) as Ordinal
+  }
+
+  /** When the bucket that holds a part ends. */
+  leaves(ordinal: Ordinal): number {
+    return startOf((this.firstOf(ordinal) + this.shape.parts) as Ordinal, this.#meter.storePolicy.width)
+  }
+
+  /** When what counts in a part has left the window, in milliseconds since the epoch of the policy's clock. */
+  leavesAt(ordinal: Ordinal): number {
+    const { buckets, parts } = this.shape
+    const whole = this.byBucket && ordinal === this.firstOf(ordinal)
+    return startOf((ordinal + buckets * parts + (whole ? parts : 1)) as Ordinal, this.#meter.storePolicy.width)
   }
 
   /** Computes W of a key whose counts have been booked. */
@@ -72,18 +99,32 @@ export class SlidingRecords {
     const counted = this.uncounted(slot)
     if (counted !== 0) {
       fields[base + OTHERS] = fields[base + KNOWN] as number
-      const bucket = key.cells.at(ordinal)
-      bucket.taken = sumOf(bucket.taken, counted)
+      this.#book(key, ordinal, counted)
       key.ownTaken += counted
     }
     if (ordinal > this.#meter.ordinal) this.#moveBack(base, key)
+  }
+
+  /**
+   * Of large limits, what is no more than usual counts by bucket, in the bucket's first part. So steady traffic has a cell for each
+   * bucket, and only what comes in a burst has more.
+   */
+  #book({ cells }: SlidingKey, ordinal: Ordinal, units: number): void {
+    const first = this.firstOf(ordinal)
+    let usual = 0
+    if (this.byBucket && ordinal > first) {
+      const mean = Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.buckets
+      usual = Math.min(units, Math.max(0, Math.floor(USUAL * mean - (cells.find(first)?.taken ?? 0))))
+    }
+    if (usual > 0) cells.take(first, usual)
+    if (units > usual) cells.take(ordinal, units - usual)
   }
 
   /** Units that were counted by a clock that was ahead (see `adoptTime`) count now. */
   #moveBack(base: number, key: SlidingKey): void {
     const { ordinal, table, tag } = this.#meter
     key.cells.moveBack(ordinal)
-    key.lookedAt = Math.min(key.lookedAt, ordinal) as Ordinal
+    key.lookedAt = Math.min(key.lookedAt, this.bucket())
     key.awayIn = Math.min(key.awayIn, ordinal)
     table.fields[base + GATE] = Number.NEGATIVE_INFINITY
     table.fields[base + TAG] = tag
@@ -95,19 +136,66 @@ export class SlidingRecords {
     return (fields[baseOf(slot) + KNOWN] as number) - (fields[baseOf(slot) + OTHERS] as number)
   }
 
+  /** Whether steady traffic is counted by bucket, and what a bucket's first part holds leaves with the bucket. */
+  get byBucket(): boolean {
+    return countsByBucket(this.#meter.policy.limit, this.shape.parts)
+  }
+
+  /** The moment that W is of, in milliseconds since the epoch of the policy's clock: as late as the clock's uncertainty allows. */
+  #at(now: number): number {
+    return this.#meter.time.at(now) + this.margin(now)
+  }
+
+  /** The first part of the bucket that is leaving. */
+  #leaving(now: number): Ordinal {
+    const { parts, buckets } = this.shape
+    const bucket = Math.max(this.bucket(), Math.floor(this.#at(now) / (this.#meter.storePolicy.width * parts)))
+    return ((bucket - buckets) * parts) as Ordinal
+  }
+
+  /** The part that is leaving: those of its bucket before it have left. */
+  #edge(now: number): Ordinal {
+    const part = Math.max(this.#meter.ordinal, ordinalAt(this.#at(now), this.#meter.storePolicy.width))
+    return (part - this.shape.buckets * this.shape.parts) as Ordinal
+  }
+
   /**
-   * W as far as known. If the clock is slow, a bucket that seems to count has left already. So W is taken as late as the
+   * W as far as known. If the clock is slow, what seems to count has left already. So W is taken as late as the
    * clock's uncertainty allows: units that have left must not close the key for a long time.
    */
   total(cells: SlidingCells, now: number): number {
-    return cells.total((this.oldest() + Math.floor(this.into(now))) as Ordinal)
+    return cells.counted(this.#leaving(now), this.#edge(now), this.byBucket)
   }
 
-  /** What of the oldest bucket is released already. */
-  early({ cells, limit }: SlidingKey, now: number): number {
-    const into = this.into(now)
-    const units = cells.unitsIn((this.oldest() + Math.floor(into)) as Ordinal)
-    return Math.max(0, Math.min(EARLY_RELEASE * limit, units * (into - Math.floor(into))))
+  /** What is released already of the part that leaves, or of what leaves with its bucket. */
+  early({ cells, limit }: Pick<SlidingKey, 'cells' | 'limit'>, now: number): number {
+    if (this.byBucket) {
+      const ordinal = this.#leaving(now)
+      return this.#released(cells.unitsIn(ordinal), USUAL_RELEASE * limit, ordinal, this.shape.parts, now)
+    }
+    const ordinal = this.#edge(now)
+    return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, 1, now)
+  }
+
+  /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
+  #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
+    const { parts, buckets } = this.shape
+    const over = (this.#at(now) / this.#meter.storePolicy.width - ordinal - buckets * parts) / span
+    return Math.max(0, Math.min(most, units * Math.min(1, over)))
+  }
+
+  /** W of a store's counts. */
+  usedIn(cells: readonly Cell[], now: number): number {
+    const told = new SlidingCells()
+    for (const { ordinal, taken, given } of cells) told.at(ordinal).others = taken - given
+    told.dropBefore(this.#leaving(now))
+    return this.total(told, now) - this.early({ cells: told, limit: this.#meter.policy.limit }, now)
+  }
+
+  /** Units before the part `end` if all of a bucket leaves at once, when that of the part `oldest` is the one that leaves. */
+  whole({ cells, limit }: SlidingKey, now: number, oldest: Ordinal = this.#leaving(now), end: number = Number.POSITIVE_INFINITY): number {
+    const { parts } = this.shape
+    return cells.total(oldest, end) - this.#released(cells.total(oldest, oldest + parts), EARLY_RELEASE * limit, oldest, parts, now)
   }
 
   /** W when the key was last looked at, plus what was counted since. */
@@ -115,15 +203,9 @@ export class SlidingRecords {
     return (this.#meter.table.fields[baseOf(slot) + KNOWN] as number) - key.early
   }
 
-  /** How much of the running bucket may be over, in buckets. */
-  into(now: number): number {
-    const { ordinal, storePolicy, time } = this.#meter
-    return Math.max(0, (time.at(now) + this.margin(now) - startOf(ordinal, storePolicy.width)) / storePolicy.width)
-  }
-
   /** By how much the clock may be slow, in milliseconds. */
   margin(now: number): number {
-    return Math.min(this.#meter.time.uncertainty(now), this.#meter.storePolicy.width * MOST_MARGIN)
+    return Math.min(this.#meter.time.uncertainty(now), this.#meter.storePolicy.width * this.shape.parts * MOST_MARGIN)
   }
 
   /** Whether nothing is left of a key. */

@@ -1,9 +1,16 @@
 import type { MakeShared } from '../shared/site.ts'
 import { BackgroundSlidingWindow } from './background.ts'
 import { SlidingWindowMeter } from './meter.ts'
+import { partsOf } from './parts.ts'
 import type { WindowShape } from './wait.ts'
 
 /** Makes the meters of `slidingWindow()` whose counts travel. */
-export function backgroundSlidingWindow(shape: WindowShape): MakeShared {
-  return (site, exchange) => new SlidingWindowMeter(site, exchange, shape, (meter) => new BackgroundSlidingWindow(meter))
+export function backgroundSlidingWindow(shape: Omit<WindowShape, 'parts'>): MakeShared {
+  return (site, exchange) =>
+    new SlidingWindowMeter(
+      site,
+      exchange,
+      { ...shape, parts: partsOf(site.policy, shape.buckets) },
+      (meter) => new BackgroundSlidingWindow(meter),
+    )
 }

@@ -98,6 +98,11 @@ export class LocalWarmUp extends LocalMeter {
     if (now >= this.toldUntil) this.tell(now)
   }
 
+  over(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    return Math.max(0, this.#level(slot, limit, now) - this.site.most(limit))
+  }
+
   protected override left(slot: number, limit: number, now: number): number {
     return Math.max(0, this.site.most(limit) - this.#level(slot, limit, now))
   }
@@ -112,6 +117,14 @@ export class LocalWarmUp extends LocalMeter {
     const { fields } = this.site.table
     const owed = (fields[slot * 3] as number) - (now - (fields[slot * 3 + 1] as number))
     return Math.max(0, owed)
+  }
+
+  agree(slot: number, used: number, now: number): void {
+    const limit = this.site.limitOf(slot)
+    if (limit === Number.POSITIVE_INFINITY || limit === 0) return
+    this.fields[slot * 3 + 2] = this.#warmth(slot, now)
+    this.fields[slot * 3] = Math.max(0, used * this.interval) / limit
+    this.fields[slot * 3 + 1] = now
   }
 
   /** When it is cold again. */

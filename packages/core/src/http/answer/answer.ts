@@ -1,20 +1,20 @@
 import { type Decision, PolicyDecision } from '../../decide/decision.ts'
 import type { Policy } from '../../decide/policy.ts'
+import type { DecisionReason } from '../../report/stats.ts'
 import { askAll, isThenable, NoAnswer, type Patience, settle } from '../../report/user-function.ts'
 import type { AdapterOptions } from '../adapter-options.ts'
+import type { Report } from '../reports.ts'
 import type { RequestReader } from '../request/reader.ts'
 import { type HeaderWriter, retryAfterSeconds } from './headers.ts'
 import { type Body, type Form, preferredForm, standardBody } from './problem-details.ts'
 import type { Refusal } from './refusal.ts'
-
-/** Reports a cause of trouble, the first time only. As `report` of a guard. */
-export type Report = (cause: string, what: string, why: unknown) => void
 
 type MessageFunction<Req, Name extends string> = (request: Req, decision: Decision<Name>) => unknown
 
 /** What a refused client was told, and what that followed from. */
 interface Said {
   readonly policy: Policy | undefined
+  readonly reason: DecisionReason
   readonly remaining: number
   readonly wait: number | undefined
   readonly form: Form
@@ -65,22 +65,22 @@ export class Answers<Req, Name extends string> {
     if (said === undefined || !repeats(said, decision, wait, form)) {
       said = this.#compose(decision, fields, wait, form)
       // Under an attack most refusals by one policy say the same. Of several policies each decision has its own parts.
-      this.#last = decision instanceof PolicyDecision ? said : undefined
+      this.#last = decision instanceof PolicyDecision && fields.timeless ? said : undefined
     }
     return refusalOf(decision, said)
   }
 
   #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): Said {
-    const { policy, remaining } = decision
+    const { policy, reason, remaining } = decision
     const status = policy === undefined ? 403 : (this.#options.statusCode ?? 429)
     const headers: Record<string, string> = {}
     if (policy !== undefined) {
       fields.write(decision, headers, setProperty)
-      if (wait !== undefined) headers['Retry-After'] = String(wait)
+      if (wait && this.#options.retryAfter !== false) headers['Retry-After'] = String(wait)
     }
     // A cached refusal would outlive the limit, and reach other clients.
     headers['Cache-Control'] = 'no-store'
-    return { policy, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
+    return { policy, reason, remaining, wait, form, status, headers, body: body ?? standardBody(form, decision, status, wait) }
   }
 
   /** A message as a body; undefined when it is none. */
@@ -112,6 +112,7 @@ function setProperty(target: Record<string, string>, name: string, value: string
 function repeats(said: Said, decision: Decision, wait: number | undefined, form: Form): boolean {
   return (
     said.policy === decision.policy &&
+    said.reason === decision.reason &&
     said.remaining === decision.remaining &&
     said.wait === wait &&
     said.form === form &&

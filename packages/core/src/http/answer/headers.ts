@@ -3,22 +3,29 @@ import type { Decision } from '../../decide/decision.ts'
 import { LevelsDecision } from '../../decide/levels.ts'
 import type { Policy } from '../../decide/policy.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { type Clock, systemClock } from '../../time/clock.ts'
+import type { Ordinal } from '../../time/intervals.ts'
 
 /**
- * Which fields tell clients about their limits.
- * - `'draft-10'`: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10).
+ * Fields that tell clients about their limits.
+ * - `'draft-11'`: `RateLimit-Policy` and `RateLimit` with an item for each policy (draft-ietf-httpapi-ratelimit-headers-11; -10 is the same).
+ * - `'draft-7'`: `RateLimit-Policy` and `RateLimit: limit=100, remaining=73, reset=21`.
+ * - `'draft-6'`: `RateLimit-Policy`, `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` (seconds from now).
  * - `'legacy'`: `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (seconds from now).
- * - `'both'`, or `false` for none of them.
+ * - `'legacy-unix'`: the same with the reset as a Unix time, in seconds.
  */
-export type HeaderStyle = 'draft-10' | 'legacy' | 'both' | false
+export type HeaderStyle = 'draft-11' | 'draft-7' | 'draft-6' | 'legacy' | 'legacy-unix'
 
 /** Sets one response header; one constant function for each adapter. */
 export type SetHeader<Res> = (response: Res, name: string, value: string) => void
 
-/** All fields that tell clients about their limits, in either style. */
+/** All fields that tell clients about their limits, in any style. */
 export const LIMIT_FIELDS: readonly string[] = [
   'RateLimit-Policy',
   'RateLimit',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
@@ -26,6 +33,13 @@ export const LIMIT_FIELDS: readonly string[] = [
 
 /** The fields that browsers hide from scripts of other origins unless they stand in `Access-Control-Expose-Headers`. */
 export const EXPOSED_HEADERS: readonly string[] = ['RateLimit', 'RateLimit-Policy', 'Retry-After']
+
+/** Whether a field has an item for each policy, so that those of another throttler are added to it. Of the others the last one holds. */
+export function isListField(name: string, value: string): boolean {
+  return name === 'RateLimit-Policy' || (name === 'RateLimit' && value.charCodeAt(0) === QUOTE)
+}
+
+const QUOTE = 0x22
 
 /** Largest integer of a structured field (RFC 9651, section 3.3.1). */
 const LARGEST = 999_999_999_999_999
@@ -36,38 +50,107 @@ interface PolicyFields {
   readonly item: string
   /** The beginning of its item of `RateLimit`, e.g. `"user";r=`. */
   readonly remaining: string
-  /** `X-RateLimit-Limit`. */
+  /** The limit alone, and with its window as older drafts have it, e.g. `100;w=60`. */
   readonly limit: string
+  readonly quota: string
+  /** Whether it limits requests in flight, of which nobody knows when they end. */
+  readonly slots: boolean
 }
 
 /** What of the fields never changes for requests that the same policies apply to. */
 interface ListFields {
   readonly list: PolicyList
   readonly policyField: string
+  readonly quotas: string
   readonly items: readonly PolicyFields[]
 }
 
-type PolicyList = readonly { readonly policy: Policy | undefined }[]
+/** A policy, the limit of the key that it counted by (without one the policy's own), and the interval. */
+interface Limited {
+  readonly policy: Policy | undefined
+  readonly limit?: number
+  readonly ordinal?: Ordinal
+}
+
+type PolicyList = readonly Limited[]
+
+/** What the fields of older styles are made of. */
+interface Numbers {
+  readonly policies: string
+  readonly limit: string
+  readonly remaining: number
+  /** Seconds until units come back; undefined where nobody knows. */
+  readonly reset: number | undefined
+  /** The same as a Unix time, in seconds. */
+  readonly resetAt: number | undefined
+}
+
+type Field = readonly [name: string, value: string | number | undefined]
+
+/** What the styles but the current draft's set. A field without a value is left out. */
+const OLDER: Readonly<Record<Exclude<HeaderStyle, 'draft-11'>, (numbers: Numbers) => readonly Field[]>> = {
+  'draft-7': ({ policies, limit, remaining, reset }) => [
+    ['RateLimit-Policy', policies],
+    ['RateLimit', `limit=${limit}, remaining=${remaining}${reset === undefined ? '' : `, reset=${reset}`}`],
+  ],
+  'draft-6': (numbers) => [['RateLimit-Policy', numbers.policies], ...triple('RateLimit', numbers, numbers.reset)],
+  legacy: (numbers) => triple('X-RateLimit', numbers, numbers.reset),
+  'legacy-unix': (numbers) => triple('X-RateLimit', numbers, numbers.resetAt),
+}
+
+function triple(prefix: string, { limit, remaining }: Numbers, reset: number | undefined): readonly Field[] {
+  return [
+    [`${prefix}-Limit`, limit],
+    [`${prefix}-Remaining`, remaining],
+    [`${prefix}-Reset`, reset],
+  ]
+}
+
+const STYLES = '"draft-11", "draft-7", "draft-6", "legacy", "legacy-unix", a list of one draft and one legacy style, or false'
+
+/**
+ * The styles that are asked for.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` for an unknown one, or for two that set the same fields
+ */
+function stylesOf(given: HeaderStyle | readonly HeaderStyle[] | false): readonly HeaderStyle[] {
+  const styles: readonly HeaderStyle[] = given === false ? [] : typeof given === 'string' ? [given] : given
+  const known = (style: unknown) => style === 'draft-11' || (typeof style === 'string' && Object.hasOwn(OLDER, style))
+  if (!Array.isArray(styles) || !styles.every(known)) throw invalidOption('headers', given, STYLES)
+  const drafts = styles.filter((style) => style.startsWith('draft'))
+  if (drafts.length > 1 || styles.length > drafts.length + 1) throw invalidOption('headers', given, STYLES)
+  return styles
+}
 
 /** Writes the fields of `headers`. */
 export class HeaderWriter {
   readonly #several: boolean
   readonly #draft: boolean
-  readonly #legacy: boolean
+  readonly #older: readonly ((numbers: Numbers) => readonly Field[])[]
+  readonly #clock: Pick<Clock, 'now'>
+  /** Whether equal decisions are told alike at any time. */
+  readonly timeless: boolean
   // Held weakly, since a throttler may replace its policies at run time.
   readonly #fields = new WeakMap<Policy, PolicyFields>()
   /** Of the request before, which most often had the same policies. */
   #last: ListFields | undefined
 
-  /** @throws WeirError `WEIR_INVALID_OPTION` for an unknown style */
-  constructor(policies: readonly Policy[], style: HeaderStyle = 'draft-10') {
-    if (style !== 'draft-10' && style !== 'legacy' && style !== 'both' && style !== false) {
-      throw invalidOption('headers', style, '"draft-10", "legacy", "both" or false')
-    }
+  /**
+   * @param clock - tells the time for `'legacy-unix'`
+   * @throws WeirError `WEIR_INVALID_OPTION` for an unknown style
+   */
+  constructor(
+    policies: readonly Policy[],
+    style: HeaderStyle | readonly HeaderStyle[] | false = 'draft-11',
+    clock: Pick<Clock, 'now'> = systemClock,
+  ) {
+    const styles = stylesOf(style)
     this.#several = policies.length > 1
-    this.#draft = style === 'draft-10' || style === 'both'
-    this.#legacy = style === 'legacy' || style === 'both'
-    for (const policy of policies) this.#of(policy)
+    this.#draft = styles.includes('draft-11')
+    this.#older = styles.flatMap((name) => (name === 'draft-11' ? [] : [OLDER[name]]))
+    this.timeless = !styles.includes('legacy-unix')
+    this.#clock = clock
+    for (const policy of policies) this.#usual(policy)
   }
 
   /** Sets the fields for a decision. Writes nothing when no policy applied. */
@@ -78,21 +161,33 @@ export class HeaderWriter {
       set(response, 'RateLimit-Policy', this.policyField(decision))
       set(response, 'RateLimit', this.limitField(decision))
     }
-    if (this.#legacy) {
-      set(response, 'X-RateLimit-Limit', this.#of(decision.policy as Policy).limit)
-      set(response, 'X-RateLimit-Remaining', String(whole(decision.remaining)))
-      set(response, 'X-RateLimit-Reset', String(seconds(waitOf(decision))))
+    if (this.#older.length > 0) this.#writeOlder(decision, response, set)
+  }
+
+  #writeOlder<Res>(decision: Decision, response: Res, set: SetHeader<Res>): void {
+    const fields = this.#of(decision)
+    const wait = waitOf(decision)
+    const known = wait > 0 || !fields.slots
+    const numbers: Numbers = {
+      policies: this.#several ? this.#ofList(listOf(decision)).quotas : fields.quota,
+      limit: fields.limit,
+      remaining: whole(decision.remaining),
+      reset: known ? seconds(wait) : undefined,
+      resetAt: known ? seconds(this.#clock.now() + Math.max(0, wait)) : undefined,
+    }
+    for (const style of this.#older) {
+      for (const [name, value] of style(numbers)) if (value !== undefined) set(response, name, String(value))
     }
   }
 
   /** The value of `RateLimit-Policy`: a list with an item for each policy that applies. */
   policyField(decision: Decision): string {
-    return this.#several ? this.#ofList(listOf(decision)).policyField : this.#of(decision.policy as Policy).item
+    return this.#several ? this.#ofList(listOf(decision)).policyField : this.#of(decision).item
   }
 
   /** The value of `RateLimit`: a list with an item for each policy that applies. */
   limitField(decision: Decision): string {
-    if (!this.#several) return limitItem(this.#of(decision.policy as Policy), decision.remaining, waitOf(decision))
+    if (!this.#several) return limitItem(this.#of(decision), decision.remaining, waitOf(decision))
     const { items } = this.#ofList(listOf(decision))
     let value = ''
     for (let i = 0; i < items.length; i++) {
@@ -111,29 +206,46 @@ export class HeaderWriter {
 
   #ofList(list: PolicyList): ListFields {
     if (this.#last?.list !== list) {
-      const items = list.map(({ policy }) => this.#of(policy as Policy))
-      this.#last = { list, items, policyField: items.map(({ item }) => item).join(', ') }
+      const items = list.map((one) => this.#of(one))
+      const policyField = items.map(({ item }) => item).join(', ')
+      this.#last = { list, items, policyField, quotas: items.map(({ quota }) => quota).join(', ') }
     }
     return this.#last
   }
 
-  #of(policy: Policy): PolicyFields {
+  #of({ policy, limit = policy?.limit, ordinal }: Limited): PolicyFields {
+    // Of a calendar not all intervals are equally long.
+    const usual = limit === policy?.limit && policy?.calendar === undefined
+    return usual ? this.#usual(policy as Policy) : build(policy as Policy, limit as number, ordinal)
+  }
+
+  #usual(policy: Policy): PolicyFields {
     let fields = this.#fields.get(policy)
-    if (fields === undefined) this.#fields.set(policy, (fields = build(policy)))
+    if (fields === undefined) this.#fields.set(policy, (fields = build(policy, policy.limit)))
     return fields
   }
 }
 
-function build(policy: Policy): PolicyFields {
-  const limit = whole(policy.limit)
+function build(policy: Policy, units: number, ordinal?: Ordinal): PolicyFields {
+  const limit = whole(units)
   // The draft knows whole seconds only; a rounded window would promise another rate.
-  const seconds = policy.interval / 1000
-  const window = Number.isInteger(seconds) && seconds <= LARGEST ? `;w=${serializeInteger(seconds)}` : ''
+  const running = ordinal === undefined ? undefined : policy.calendar?.of(ordinal)
+  const seconds = (running === undefined ? policy.interval : running.end - running.start) / 1000
+  const { slots } = policy.algorithm
+  const exact = Number.isInteger(seconds) && seconds <= LARGEST
+  const unit = slots === undefined ? '' : `;qu=${serializeString(slots.unit)}`
+  const window = slots === undefined && exact ? `;w=${serializeInteger(seconds)}` : ''
   // The draft has no word for what may come at once beside the pace of `q` per `w`.
-  const most = policy.algorithm.burst?.(policy.limit)
+  const most = policy.algorithm.burst?.(units)
   const burst = most === undefined ? '' : `;weir-burst=${serializeInteger(whole(most))}`
   const name = serializeString(policy.name)
-  return { item: `${name};q=${serializeInteger(limit)}${window}${burst}`, remaining: `${name};r=`, limit: String(limit) }
+  return {
+    item: `${name};q=${serializeInteger(limit)}${unit}${window}${burst}`,
+    remaining: `${name};r=`,
+    limit: String(limit),
+    quota: `${limit}${window}`,
+    slots: slots !== undefined,
+  }
 }
 
 function whole(units: number): number {
@@ -148,7 +260,8 @@ function listOf(decision: Decision): PolicyList {
 
 /** An item of `RateLimit`; `wait` in milliseconds. */
 function limitItem(fields: PolicyFields, remaining: number, wait: number): string {
-  return `${fields.remaining}${whole(remaining)};t=${seconds(wait)}`
+  const amount = `${fields.remaining}${whole(remaining)}`
+  return fields.slots && !(wait > 0) ? amount : `${amount};t=${seconds(wait)}`
 }
 
 /** Milliseconds until units come back. For a refused request never later than its `Retry-After`, as the draft asks. */
@@ -167,7 +280,7 @@ function seconds(wait: number): number {
 
 /**
  * The value of `Retry-After`: whole seconds, rounded up, at least 1; of the policies that refused, the longest wait. Undefined for a
- * request that never fits.
+ * request that never fits; 0 where nobody knows, since requests in flight have to end.
  */
 export function retryAfterSeconds(decision: Decision): number | undefined {
   let wait = decision.retryAfter
@@ -176,5 +289,5 @@ export function retryAfterSeconds(decision: Decision): number | undefined {
     const one = parts[i] as Decision
     if (!one.allowed && one.retryAfter > wait) wait = one.retryAfter
   }
-  return wait === Number.POSITIVE_INFINITY ? undefined : Math.max(1, whole(Math.ceil(wait / 1000)))
+  return wait === Number.POSITIVE_INFINITY ? undefined : whole(Math.ceil(wait / 1000))
 }

@@ -1,15 +1,25 @@
 import type { Decision } from '../../decide/decision.ts'
 import { Recent } from '../../keys/recent.ts'
+import type { DecisionReason } from '../../report/stats.ts'
 import { preferredType } from './accept.ts'
 
-/** The problem type of a refusal (draft-ietf-httpapi-ratelimit-headers-10, section 5.1). */
+/** The problem types of a refusal (draft-ietf-httpapi-ratelimit-headers-11, section 5). */
 export const QUOTA_EXCEEDED = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
+const REDUCED_CAPACITY = 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity'
+const ABNORMAL_USAGE = 'https://iana.org/assignments/http-problem-types#abnormal-usage-detected'
 
 const DENIED = 'Forbidden'
-const TITLE = 'Request cannot be satisfied as assigned quota has been exceeded'
+
+/** The problem of each reason: its type and title. */
+function problemOf(reason: DecisionReason): readonly [type: string, title: string] {
+  if (reason === 'blocked') return [ABNORMAL_USAGE, 'Request not satisfied due to detection of abnormal request pattern']
+  if (reason === 'degraded' || reason === 'overflow')
+    return [REDUCED_CAPACITY, 'Request cannot be satisfied due to temporary server capacity constraints']
+  return [QUOTA_EXCEEDED, 'Request cannot be satisfied as assigned quota has been exceeded']
+}
 
 /** What a client is told whose request costs more than the limit. */
-export const NEVER = 'This request costs more than the limit allows. Trying again does not help.'
+const NEVER = 'This request costs more than the limit allows. Trying again does not help.'
 
 /** A body and its media type. */
 export interface Body {
@@ -19,12 +29,12 @@ export interface Body {
 
 /** The problem details of a refused request (RFC 9457), as they stand in the JSON body. */
 export interface ProblemDetails {
-  /** `QUOTA_EXCEEDED`; `about:blank` for a request on the deny list. */
+  /** One of the draft's three types; `about:blank` for a request on the deny list. */
   readonly type: string
   readonly title: string
   readonly status: number
   readonly detail?: string
-  /** The names of the policies whose limit is used up. */
+  /** The names of the policies that refused. */
   readonly 'violated-policies'?: readonly string[]
 }
 
@@ -36,24 +46,32 @@ export function violatedPolicies(decision: Decision): string[] {
 }
 
 /**
- * The problem details of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits.
+ * The problem details of a refused request, as JSON. `retryAfter` in seconds; undefined when the request never fits, 0 where
+ * nobody knows.
  *
  * Put together from its parts, since a refusal must not cost more than an answer. Only the names need escaping.
  */
 export function problemDetails(decision: Decision, status: number, retryAfter: number | undefined): string {
   if (decision.policy === undefined) return `{"type":"about:blank","title":"${DENIED}","status":${status}}`
   const names = JSON.stringify(violatedPolicies(decision))
-  return `{"type":"${QUOTA_EXCEEDED}","title":"${TITLE}","status":${status},"detail":"${detail(retryAfter)}","violated-policies":${names}}`
+  const [type, title] = problemOf(decision.reason)
+  return `{"type":"${type}","title":"${title}","status":${status},"detail":"${detail(decision, retryAfter)}","violated-policies":${names}}`
 }
 
-function detail(retryAfter: number | undefined): string {
-  if (retryAfter === undefined) return NEVER
+/** What a client is told that is given no time to come again: when requests in flight end nobody knows. */
+export function noTime({ parts }: Decision, retryAfter: number | undefined): string {
+  const busy = parts.find(({ allowed }) => !allowed)?.policy?.algorithm.slots?.busy
+  return retryAfter === 0 ? (busy ?? '') : NEVER
+}
+
+function detail(decision: Decision, retryAfter: number | undefined): string {
+  if (!retryAfter) return noTime(decision, retryAfter)
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
 /** The standard body of a refusal: problem details in JSON, a page, or plain text for all others. */
 export function standardBody(form: Form, decision: Decision, status: number, retryAfter: number | undefined): Body {
-  const text = decision.policy === undefined ? `${DENIED}.` : detail(retryAfter)
+  const text = decision.policy === undefined ? `${DENIED}.` : detail(decision, retryAfter)
   switch (form) {
     case 'json':
       return { type: 'application/problem+json', text: problemDetails(decision, status, retryAfter) }

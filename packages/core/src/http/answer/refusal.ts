@@ -1,14 +1,15 @@
 import { STATUS_CODES } from 'node:http'
 import type { Decision } from '../../decide/decision.ts'
 import { WeirError } from '../../report/errors.ts'
-import { NEVER } from './problem-details.ts'
+import { retryAfterSeconds } from './headers.ts'
+import { noTime } from './problem-details.ts'
 
 /** The answer to a refused request. Adapters have set the headers already when a `handler` gets it. */
 export interface Refusal<Name extends string = string> {
   readonly decision: Decision<Name>
   /** 429 unless `statusCode` says otherwise; 403 for a request on the deny list. */
   readonly status: number
-  /** `Retry-After` (seconds; absent when the request never fits), `Cache-Control`, and the `RateLimit` fields. */
+  /** `Retry-After` (seconds; absent when the request never fits, where nobody knows, and with `retryAfter: false`), `Cache-Control`, and the `RateLimit` fields. */
   readonly headers: Readonly<Record<string, string>>
   /** Media type of `body`. */
   readonly type: string
@@ -60,7 +61,8 @@ export class ThrottledError<Name extends string = string> extends WeirError {
   }
 }
 
-function messageOf({ headers }: Refusal): string {
-  const wait = headers['Retry-After']
-  return wait === undefined ? NEVER : `Too many requests. Try again in ${wait} s.`
+function messageOf({ decision }: Refusal): string {
+  const wait = retryAfterSeconds(decision)
+  if (!wait) return noTime(decision, wait)
+  return `Too many requests. Try again in ${wait} s.`
 }

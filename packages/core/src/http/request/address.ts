@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
 import { invalidOption } from '../../report/errors.ts'
+import { parseUrl } from './parse-url.ts'
 
 /**
  * The key of requests whose address is not known (a closed socket, a Unix socket) or is no address (a forged header that
@@ -86,8 +87,7 @@ function parseHost(host: string): Address | undefined {
 
 /** By the rules of `inet_aton`: octal and hexadecimal parts, and fewer than four of them. URLs are read by these. */
 function oldIPv4(host: string): Address | undefined {
-  if (!/^[\da-fx.]*[\da-fx]$/i.test(host) || !URL.canParse(`http://${host}`)) return undefined
-  const { hostname } = new URL(`http://${host}`)
+  const hostname = /^[\da-fx.]*[\da-fx]$/i.test(host) ? (parseUrl(`http://${host}`)?.hostname ?? '') : ''
   return isIP(hostname) === 4 ? { family: 'ipv4', text: hostname } : undefined
 }
 

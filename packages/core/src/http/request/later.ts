@@ -7,6 +7,8 @@ import type { RuleAnswers } from './rule-answers.ts'
 export interface Reading {
   readonly keys: (string | undefined)[]
   readonly costs: number[]
+  /** The limit of each key, where policies ask for one; undefined where none does. */
+  readonly limits: (number | undefined)[] | undefined
   /** The places of the policies that apply, ascending. */
   readonly applying: number[]
 }
@@ -16,7 +18,8 @@ export const PLAN = 0
 export const MATCH = 1
 export const KEY = 2
 export const COST = 3
-export type Stage = typeof PLAN | typeof MATCH | typeof KEY | typeof COST
+export const LIMIT = 4
+export type Stage = typeof PLAN | typeof MATCH | typeof KEY | typeof COST | typeof LIMIT
 
 /** A key of which one source has not answered yet. */
 export interface PartOfKey {

@@ -1,7 +1,7 @@
 import { bounded } from '../../keys/key-text.ts'
 import { ask, isThenable, type Settled, settle } from '../../report/user-function.ts'
 import { part } from './key-source.ts'
-import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
+import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import type { PlanState, Rule } from './rule.ts'
 
 /**
@@ -37,16 +37,20 @@ export async function readLater<Req>(
         const { value } = await answerOf(context, rule.when, from === MATCH ? answer : undefined)
         if (!context.answers.match(rule, value)) return undefined
       }
-      const key = from === COST ? undefined : readKey(context, rule, from === KEY ? (answer as PartOfKey) : undefined)
-      const cost = typeof rule.cost === 'function' ? answerOf(context, rule.cost, from === COST ? answer : undefined) : undefined
-      return { place, key: await key, cost: cost === undefined ? undefined : context.answers.cost(rule, (await cost).value) }
+      const reads = from < COST ? readKey(context, rule, from === KEY ? (answer as PartOfKey) : undefined) : (reading.keys[place] as string)
+      const asked = typeof rule.cost === 'function' && from <= COST ? rule.cost : undefined
+      const costs = asked === undefined ? undefined : answerOf(context, asked, from === COST ? answer : undefined)
+      const key = await reads
+      const limit = await readLimit(context, rule, key, from === LIMIT ? answer : undefined)
+      return { place, key, limit, cost: costs === undefined ? undefined : context.answers.cost(rule, (await costs).value) }
     }),
   )
   for (const one of found) {
     if (one === undefined) continue
     reading.applying.push(one.place)
-    if (one.key !== undefined) reading.keys[one.place] = one.key
+    reading.keys[one.place] = one.key
     if (one.cost !== undefined) reading.costs[one.place] = one.cost
+    if (reading.limits !== undefined) reading.limits[one.place] = one.limit
   }
   return reading.applying.length === 0 ? undefined : reading
 }
@@ -62,6 +66,21 @@ async function readPlan<Req>(context: LaterContext<Req>, state: PlanState, answe
   if (known !== undefined) return known
   const { value } = await answerOf(context, state.group.of as (request: Req) => unknown, answer)
   return context.answers.plan(state, value)
+}
+
+/** The limit of a key; undefined where the policy's own holds. */
+async function readLimit<Req>(context: LaterContext<Req>, rule: Rule<Req>, key: string, answer?: object): Promise<number | undefined> {
+  const { limit: question, laterLimits } = rule
+  if (question === undefined || laterLimits === undefined) return undefined
+  const { clock } = context.patience
+  const known = answer === undefined ? laterLimits.find(key, clock.monotonic()) : { answer }
+  if (known !== undefined && (known.answer === undefined || typeof known.answer === 'number')) return known.answer
+  const waiting = known?.answer ?? ask(question, context.request)
+  if (!isThenable(waiting)) return context.answers.limit(rule, waiting)
+  if (known === undefined) laterLimits.wait(key, waiting)
+  const limit = context.answers.limit(rule, (await settle(waiting, context.patience)).value)
+  laterLimits.keep(key, limit, clock.monotonic())
+  return limit
 }
 
 async function readKey<Req>(context: LaterContext<Req>, rule: Rule<Req>, from?: PartOfKey): Promise<string> {

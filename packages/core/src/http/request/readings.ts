@@ -1,3 +1,5 @@
+import { parseUrl } from './parse-url.ts'
+
 /** The longest path that is read in every way; see `readings`. Reading takes time that grows with the length. */
 export const LONGEST_READ: number = 1024
 
@@ -87,7 +89,7 @@ function legacy(path: string): string {
 }
 
 function whatwg(target: string, base?: string): string | undefined {
-  return URL.canParse(target, base) ? new URL(target, base).pathname : undefined
+  return parseUrl(target, base)?.pathname
 }
 
 function character(_escaped: string, hex: string): string {

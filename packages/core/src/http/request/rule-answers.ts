@@ -2,7 +2,7 @@ import { unknownPlan } from '../../decide/plans.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
 import { LONGEST_KEY } from '../../keys/key-text.ts'
-import { isCost } from '../../keys/units.ts'
+import { isCost, isLimit } from '../../keys/units.ts'
 import { show, WeirError, type WeirErrorCode } from '../../report/errors.ts'
 import { ask, isThenable, NoAnswer } from '../../report/user-function.ts'
 import { isRaw, own, standIn } from './key-source.ts'
@@ -94,6 +94,17 @@ export class RuleAnswers<Req> {
       this.#warn('WEIR_INVALID_COST', `The cost function of policy ${show(rule.name)} ${problem}. Such requests cost 1.`, rule.name)
     }
     return 1
+  }
+
+  /** @returns undefined where the policy's own limit holds */
+  limit(rule: Rule<Req>, answer: unknown): number | undefined {
+    if (isLimit(answer)) return answer
+    if (!rule.limitReported) {
+      rule.limitReported = true
+      const problem = problemOf(answer, 'It must return 0, Infinity or a number of at least 1')
+      this.#warn('WEIR_INVALID_LIMIT', `The limit function of policy ${show(rule.name)} ${problem}. "fallbackLimit" holds then.`, rule.name)
+    }
+    return undefined
   }
 
   #warnRaw(rule: Rule<Req>): void {

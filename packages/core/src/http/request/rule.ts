@@ -1,5 +1,6 @@
 import type { PlanGroup } from '../../decide/plans.ts'
 import type { KeySource } from '../../decide/request-options.ts'
+import type { LaterLimits } from './later-limits.ts'
 
 /** The plan of the request at hand, asked once for all policies of a group. */
 export interface PlanState {
@@ -19,8 +20,12 @@ export interface Rule<Req> {
   readonly sources: readonly KeySource<Req>[]
   readonly when: ((request: Req) => unknown) | undefined
   readonly cost: number | ((request: Req) => unknown)
+  readonly limit: ((request: Req) => unknown) | undefined
+  /** Limits that came later than they were asked for, by key. */
+  readonly laterLimits: LaterLimits | undefined
   keyReported: boolean
   rawReported: boolean
   matchReported: boolean
   costReported: boolean
+  limitReported: boolean
 }

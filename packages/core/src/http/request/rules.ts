@@ -8,14 +8,15 @@ import { ask, CALLBACK_TIMEOUT, hush, isThenable, type Patience } from '../../re
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
 import { keySources, part } from './key-source.ts'
-import { COST, KEY, type LaterContext, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
+import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
+import { LaterLimits } from './later-limits.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 import { RuleAnswers } from './rule-answers.ts'
 
-/** The request side of a policy: what it counts by, which requests it applies to, and what they cost. */
-export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'>
+/** The request side of a policy: what it counts by, which requests it applies to, what they cost, and their limit. */
+export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'> & Partial<Pick<PolicyOptions<Req>, 'limit'>>
 
 /** How rules are compiled. */
 export interface RulesOptions {
@@ -38,6 +39,8 @@ export class Rules<Req> {
   readonly keys: (string | undefined)[]
   /** The cost for each policy. */
   readonly costs: number[]
+  /** The limit of the key for each policy that asks for one; undefined where none does. */
+  readonly limits: (number | undefined)[] | undefined
   /** The places of the policies that apply, ascending; the first `applied` of them hold. */
   readonly applying: number[]
   applied = 0
@@ -73,6 +76,7 @@ export class Rules<Req> {
     this.#reader = reader
     this.keys = rules.map(() => undefined)
     this.applying = rules.map(() => 0)
+    this.limits = this.#rules.some(({ limit }) => limit !== undefined) ? rules.map(() => undefined) : undefined
     this.costs = this.#rules.map((rule) => (typeof rule.cost === 'number' ? rule.cost : 1))
   }
 
@@ -113,6 +117,11 @@ export class Rules<Req> {
         if (isThenable(answer)) return this.#later(request, i, COST, answer)
         costs[place] = this.#answers.cost(rule, answer)
       }
+      if (rule.limit !== undefined) {
+        const answer = this.#limit(rule, key, request)
+        if (answer !== undefined && typeof answer !== 'number') return this.#later(request, i, LIMIT, answer)
+        ;(this.limits as (number | undefined)[])[place] = answer
+      }
     }
     facts.end()
     return this.applied > 0
@@ -142,6 +151,17 @@ export class Rules<Req> {
     return bounded(key)
   }
 
+  /** The limit of a key, or what it has to wait for; undefined where the policy's own holds. */
+  #limit(rule: Rule<Req>, key: string, request: Req): number | undefined | object {
+    const now = this.#patience.clock.monotonic()
+    const known = rule.laterLimits?.find(key, now)
+    if (known !== undefined) return known.answer
+    const answer = ask(rule.limit as (request: Req) => unknown, request)
+    if (!isThenable(answer)) return this.#answers.limit(rule, answer)
+    rule.laterLimits?.wait(key, answer)
+    return answer
+  }
+
   /** The plan of a request, or what it has to wait for. */
   #plan(state: PlanState, request: Req): string | object {
     if (state.request === this.#request) return state.current
@@ -165,9 +185,10 @@ export class Rules<Req> {
     this.#facts.end()
     const done = this.applying.slice(0, this.applied).filter((place) => place !== candidates[0])
     const reading: Reading = {
-      // Of the one that waits the key is known only if it waits for its cost.
-      keys: this.keys.map((key, place) => (done.includes(place) || (stage === COST && place === candidates[0]) ? key : undefined)),
+      // Of the one that waits the key is known only if it waits for what is asked after it.
+      keys: this.keys.map((key, place) => (done.includes(place) || (stage >= COST && place === candidates[0]) ? key : undefined)),
       costs: this.costs.slice(),
+      limits: this.limits?.slice(),
       applying: done,
     }
     const plans = new Map<PlanState, string>()
@@ -215,10 +236,13 @@ function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>, 
     sources: keySources(rule.key, `${at}key`),
     when: typeof match === 'function' ? match : undefined,
     cost,
+    limit: typeof rule.limit === 'function' ? rule.limit : undefined,
+    laterLimits: typeof rule.limit === 'function' ? new LaterLimits() : undefined,
     keyReported: false,
     rawReported: false,
     matchReported: false,
     costReported: false,
+    limitReported: false,
   }
 }
 

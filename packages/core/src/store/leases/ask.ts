@@ -1,10 +1,17 @@
 import type { Ordinal } from '../../time/intervals.ts'
 
 /**
+ * The ordinal of what has no interval: units that come back when requests end. The last number there is, which no interval gets to.
+ * The store waits `lifetime` for the node's next word of them; then they are free.
+ */
+export const HELD: Ordinal = Number.MAX_SAFE_INTEGER as Ordinal
+
+/**
  * What a node says of one key in one interval, and what it wants. All counts are absolute and only grow, so that an ask that comes
  * late, twice or out of order says nothing wrong. Units, but for `seq`, `nodes` and `epoch`.
  */
 export interface LeaseAsk {
+  /** The interval, or `HELD`. */
   readonly ordinal: Ordinal
   /** Grows whenever the node forgets counts of a key: what it was granted before is another node's to the store. */
   readonly incarnation: number
@@ -31,7 +38,7 @@ export interface LeaseAsk {
   readonly nodes: number
   /** Milliseconds before an interval's begin from when on its units are granted: the length of a span. */
   readonly early: number
-  /** How long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss. */
+  /** How long nodes count as live that are not heard of, in milliseconds: so long nothing is granted after a loss, and `HELD` units are kept for their node. */
   readonly lifetime: number
 }
 

@@ -1,5 +1,5 @@
 import { endOf, startOf } from '../../time/intervals.ts'
-import type { LeaseAsk, LeaseReply } from './ask.ts'
+import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 
 /** What the store knows of one node (one incarnation of it) in one interval of a key. Units; all but `seq` as in `LeaseAsk`. */
 export interface LeaseRow {
@@ -10,6 +10,8 @@ export interface LeaseRow {
   cleared: number
   /** The latest ask. */
   seq: number
+  /** Of `HELD` units: when they are free unless the node is heard of, by the store's clock. */
+  until: number
 }
 
 /**
@@ -27,6 +29,8 @@ export interface LeaseRecord {
   quietUntil: number
   /** The key's last reset; 0 for none. */
   epoch: number
+  /** No row's `until` is before then. */
+  earliest: number
   /** By node and incarnation. */
   readonly rows: Map<string, LeaseRow>
 }
@@ -40,11 +44,12 @@ export interface LeaseNews {
 }
 
 export function newLeaseRecord(): LeaseRecord {
-  return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, rows: new Map() }
+  return { out: 0, used: 0, tail: false, quietUntil: 0, epoch: 0, earliest: Number.POSITIVE_INFINITY, rows: new Map() }
 }
 
-/** Whether the store grants units of this interval: the one that runs by its clock, and in the last span the next one. */
+/** Whether the store grants units of this interval: the one that runs by its clock, and in the last span the next one. `HELD` ones always. */
 export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval: number): boolean {
+  if (ordinal === HELD) return true
   return now >= startOf(ordinal, interval) - early && now < endOf(ordinal, interval)
 }
 
@@ -59,13 +64,18 @@ export function servesLease({ ordinal, early }: LeaseAsk, now: number, interval:
  * @param now the store's clock, milliseconds
  */
 export function grantLease(record: LeaseRecord, row: string, ask: LeaseAsk, now: number): LeaseNews {
+  if (now >= record.earliest) forgetSilent(record, now)
   const before = ask.limit - record.out
   const wasTail = record.tail
   if (ask.epoch > record.epoch) clearRecord(record, ask.epoch)
   let mine = record.rows.get(row)
   if (mine === undefined) {
-    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0 }
+    mine = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY }
     record.rows.set(row, mine)
+  }
+  if (ask.ordinal === HELD) {
+    mine.until = now + ask.lifetime
+    record.earliest = Math.min(record.earliest, mine.until)
   }
   const lost = ask.granted > mine.granted
   if (lost) record.quietUntil = now + ask.lifetime
@@ -119,6 +129,20 @@ function change(record: LeaseRecord, row: LeaseRow, counts: Partial<LeaseRow>): 
   Object.assign(row, counts)
   record.out += outOf(row)
   record.used += usedOf(row)
+}
+
+/** What nodes held that were not heard of for their lifetime is free. */
+function forgetSilent(record: LeaseRecord, now: number): void {
+  record.earliest = Number.POSITIVE_INFINITY
+  for (const [name, row] of record.rows) {
+    if (row.until > now) {
+      record.earliest = Math.min(record.earliest, row.until)
+      continue
+    }
+    record.out -= outOf(row)
+    record.used -= usedOf(row)
+    record.rows.delete(name)
+  }
 }
 
 /** A reset: what nodes have told of their use counts no more. What they hold still does, until they tell that they heard of it. */

@@ -1,2 +1,15 @@
+export { HELD } from './ask.ts'
 export { grantLease, type LeaseNews, type LeaseRecord, type LeaseRow, newLeaseRecord, servesLease } from './grant.ts'
-export { askFor, hearReply, hearReset, heldOf, type Lease, type LeaseWish, newLease, surrender, takeLease } from './lease.ts'
+export {
+  askFor,
+  beginAnew,
+  hearReply,
+  hearReset,
+  heldOf,
+  isOver,
+  type Lease,
+  type LeaseWish,
+  newLease,
+  surrender,
+  takeLease,
+} from './lease.ts'

@@ -1,5 +1,6 @@
-import { endOf, type Ordinal, startOf } from '../../time/intervals.ts'
-import type { LeaseAsk, LeaseReply } from './ask.ts'
+import { type Calendar, intervalOf } from '../../time/calendar.ts'
+import type { Ordinal } from '../../time/intervals.ts'
+import { HELD, type LeaseAsk, type LeaseReply } from './ask.ts'
 import { servesLease } from './grant.ts'
 
 /**
@@ -20,7 +21,7 @@ export interface Lease {
   heard: number
   /** The most that was asked for. */
   asked: number
-  /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there. */
+  /** When units may be used: never before the interval begins by the store's clock, nor after it has ended there; `HELD` ones as long as the store keeps them. */
   from: number
   until: number
   /** What the store said last: see `LeaseReply`. */
@@ -48,6 +49,18 @@ export function newLease(ordinal: Ordinal, incarnation: number, limit: number): 
     used: 0,
     tail: false,
   }
+}
+
+/** Whether the store may have given `HELD` units to others meanwhile: nothing is begun on them any more. */
+export function isOver({ heard, until }: Lease, now: number): boolean {
+  return heard > 0 && now >= until
+}
+
+/** The lease that follows one that is over: what runs goes on, and no unit is held for it. */
+export function beginAnew(lease: Lease, incarnation: number, limit: number): Lease {
+  const next = newLease(lease.ordinal, incarnation, limit)
+  next.taken = lease.taken - lease.given
+  return next
 }
 
 /** Units that may be used at once; less than 0 where more was used than granted. */
@@ -113,15 +126,30 @@ const DRIFT = 1e-4
  * Takes an answer of the store down. One by whose time the store could not have granted anything of this interval says nothing.
  *
  * @param sent when the ask was sent, and `received` when the answer came
+ * @param interval its length; of a calendar the usual one
  */
-export function hearReply(lease: Lease, ask: LeaseAsk, reply: LeaseReply, sent: number, received: number, interval: number): void {
+export function hearReply(
+  lease: Lease,
+  ask: LeaseAsk,
+  reply: LeaseReply,
+  sent: number,
+  received: number,
+  interval: number,
+  calendar?: Calendar,
+): void {
   if (ask.ordinal !== lease.ordinal || ask.incarnation !== lease.incarnation || !servesLease(ask, reply.now, interval)) return
+  const held = lease.ordinal === HELD
+  // The store may have given the units to others: before an ask came to it that was sent in time, or before a later one whose answer is known.
+  if (held && (ask.seq <= lease.heard || isOver(lease, received))) return
+  const { start, end: over } = intervalOf(lease.ordinal, { interval, calendar })
+  if (reply.now >= over && !held) return
   // Whatever a store says, a node never has more than it asked for, nor more than the limit.
   const granted = Math.min(reply.granted, lease.asked, lease.returned + lease.cleared + ask.limit)
   lease.granted = Math.max(lease.granted, granted)
   // The store's clock was read after the ask was sent and before the answer came: these bounds are on the safe side.
-  lease.from = Math.min(lease.from, received + (1 + DRIFT) * Math.max(0, startOf(lease.ordinal, interval) - reply.now))
-  lease.until = Math.max(lease.until, sent + (1 - DRIFT) * (endOf(lease.ordinal, interval) - reply.now))
+  const end = held ? ask.lifetime : over - reply.now
+  lease.from = Math.min(lease.from, received + (1 + DRIFT) * (held ? 0 : Math.max(0, start - reply.now)))
+  lease.until = Math.max(lease.until, sent + (1 - DRIFT) * end)
   if (ask.seq <= lease.heard) return
   lease.heard = ask.seq
   lease.free = reply.free

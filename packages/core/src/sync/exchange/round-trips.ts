@@ -18,7 +18,7 @@ export class RoundTrips {
   add(took: number): void {
     this.#last[this.#next] = took
     this.#next = (this.#next + 1) % REMEMBERED
-    const sorted = Float64Array.from(this.#last).sort()
+    const sorted = new Float64Array(this.#last).sort()
     this.#usual = sorted[sorted.length >> 1] as number
   }
 }

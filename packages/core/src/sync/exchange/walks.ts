@@ -40,12 +40,14 @@ export class SpanWalks {
     if (now >= meter.rollAt) meter.roll(now)
     const at = this.#ends.get(meter)
     if (at !== undefined && now < at) return
-    const { interval, spans } = meter.policy
-    const end = meter.time.monotonicAt(spanEnd(meter.time.at(now), interval, spans))
-    const jitter = meter.jitter ? this.#random() * JITTER * (interval / spans) : 0
-    this.#ends.set(meter, Math.max(end + jitter, now + 1))
+    this.#ends.set(meter, meter.nextWalk?.(now) ?? this.#spanEnd(meter, now))
     if (at === undefined || this.#walks.some((walk) => walk.meter === meter && walk.from === 0)) return
     this.#walks.push({ meter, options: AT_SPAN_END, from: 0 })
+  }
+
+  #spanEnd({ policy: { interval, spans }, time, jitter }: Exchanging, now: number): number {
+    const end = time.monotonicAt(spanEnd(time.at(now), interval, spans))
+    return Math.max(end + (jitter ? this.#random() * JITTER * (interval / spans) : 0), now + 1)
   }
 
   /** Walks over all keys of these meters now, instead of what was under way. */

@@ -72,5 +72,5 @@ function isRule(value: unknown): value is ToldRule {
   const [name, interval, algorithm, coordination, key, match, ...rest]: unknown[] = value
   const isText = (part: unknown) => typeof part === 'string' && part.length <= LONGEST_PART
   const isAmount = (part: unknown) => typeof part === 'number' && part >= 0 && Number.isFinite(part)
-  return [name, algorithm, coordination, key, match].every(isText) && [interval, ...rest].every(isAmount)
+  return [name, algorithm, coordination, key, match].every(isText) && (isText(interval) || isAmount(interval)) && rest.every(isAmount)
 }

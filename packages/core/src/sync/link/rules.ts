@@ -16,6 +16,8 @@ export class RuleWatch {
   #told = ''
   #toldAt = Number.NEGATIVE_INFINITY
   #own: readonly ToldRule[] = []
+  /** What the text that was told last was made of. An update makes another array. */
+  #limiters: readonly Coordinated['limiters'][] = []
   /** Texts that were compared with the own rules as they are. */
   #compared = new Once()
   readonly #said = new Once()
@@ -26,6 +28,10 @@ export class RuleWatch {
 
   /** What a heartbeat is to carry. `now` of the monotonic clock. */
   request(throttlers: readonly Coordinated[], now: number): Pick<HeartbeatRequest, 'rules'> {
+    const limiters = throttlers.map((throttler) => throttler.limiters)
+    const updated = limiters.length !== this.#limiters.length || limiters.some((one, i) => one !== this.#limiters[i])
+    if (!updated && now < this.#toldAt + EVERY) return {}
+    this.#limiters = limiters
     const own = throttlers.flatMap(toldRules)
     const text = textOf(own)
     if (text === this.#told && now < this.#toldAt + EVERY) return {}

@@ -98,7 +98,7 @@ export class StoreState {
   }
 
   #warnOfLoss(policy: string): void {
-    const message = `The store has lost quota that nodes hold of the policy ${show(policy)}: more than the limit may pass in this interval.`
+    const message = `The store has lost quota that nodes hold of the policy ${show(policy)}: for a while more than the limit may pass.`
     this.#host.warn(new WeirError('WEIR_QUOTA_LOST', message), policy)
   }
 

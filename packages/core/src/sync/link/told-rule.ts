@@ -6,11 +6,11 @@ export const LONGEST_RULES = 8_192
 
 /**
  * One rule as it travels: name, interval, algorithm, coordination, digests of key and match; and what a rolling change may change:
- * limit, cooldown, spans. Times in milliseconds.
+ * limit, cooldown, spans. Times in milliseconds, but for intervals of a calendar, which is named.
  */
 export type ToldRule = readonly [
   name: string,
-  interval: number,
+  interval: number | string,
   algorithm: string,
   coordination: string,
   key: string,
@@ -26,10 +26,22 @@ export const FUNCTION = 'a function'
 /** The rules of a throttler that travel. */
 export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
   return limiters.flatMap(({ policy }, at) => {
-    const { name, interval, algorithm, coordination, limit, cooldown, spans } = policy
+    const { name, interval, calendar, algorithm, coordination, limit, cooldown, spans } = policy
     if (coordination === 'local') return []
     const { key = 'route', match } = rules[at] as PolicyOptions<never>
-    return [[name, interval, algorithm.id, coordination, digest(key), match === undefined ? '' : digest(match), limit, cooldown, spans]]
+    return [
+      [
+        name,
+        calendar?.id ?? interval,
+        algorithm.id,
+        coordination,
+        digest(key),
+        match === undefined ? '' : digest(match),
+        limit,
+        cooldown,
+        spans,
+      ],
+    ]
   })
 }
 

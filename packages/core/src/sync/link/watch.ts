@@ -4,7 +4,7 @@ import type { Coordinated } from '../../throttler/coordinator.ts'
 /** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
 const WATCH_FOR = 10_000
 
-/** What makes a status; see `inspect/node-status.ts`. */
+/** What makes a status; see `inspect/status-text.ts`. */
 type Tell = (throttlers: readonly Coordinated[], startedAt: number, now: number) => string
 
 /**
@@ -50,7 +50,7 @@ export class Watch {
   }
 
   #load(): void {
-    import('../../inspect/node-status.ts').then(
+    import('../../inspect/status-text.ts').then(
       ({ tellStatus }) => {
         this.#tell = tellStatus
       },

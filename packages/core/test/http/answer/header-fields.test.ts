@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { decodeList } from 'structured-field-values'
 import { describe, expect, test } from 'vitest'
-import { HeaderWriter, retryAfterSeconds } from '../../../src/http/answer/headers.ts'
+import { concurrency } from '../../../src/algorithms/concurrency/index.ts'
+import { HeaderWriter, isListField, retryAfterSeconds } from '../../../src/http/answer/headers.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
 
@@ -35,7 +36,7 @@ function fieldsOf(
   return { fields, decision }
 }
 
-describe('draft-10', () => {
+describe('draft-11', () => {
   test('one policy', () => {
     const throttler = throttlerOf({ name: 'user', limit: 100, interval: '1m' })
     const { fields } = fieldsOf(new HeaderWriter(throttler.policies), throttler, ['k'])
@@ -77,9 +78,13 @@ describe('draft-10', () => {
         (policy, limit, cost) => {
           const throttler = throttlerOf({ name: policy, limit, interval: '1m' })
           const fields: Record<string, string> = {}
-          new HeaderWriter(throttler.policies, 'both').write(throttler.decide(['k'], [cost]), fields, (target, key, value) => {
-            target[key] = value
-          })
+          new HeaderWriter(throttler.policies, ['draft-11', 'legacy']).write(
+            throttler.decide(['k'], [cost]),
+            fields,
+            (target, key, value) => {
+              target[key] = value
+            },
+          )
           const [policyItem] = parse(fields['RateLimit-Policy'])
           const [limitItem] = parse(fields['RateLimit'])
           expect(policyItem?.name).toBe(policy)
@@ -110,11 +115,58 @@ test('legacy fields count in seconds from now', () => {
   expect(fields).toEqual({ 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': '60' })
 })
 
-test('both styles, or none', () => {
+test('or in Unix time', () => {
   const throttler = throttlerOf({ limit: 10, interval: '1m' })
-  expect(Object.keys(fieldsOf(new HeaderWriter(throttler.policies, 'both'), throttler, ['k']).fields)).toHaveLength(5)
-  expect(fieldsOf(new HeaderWriter(throttler.policies, false), throttler, ['k']).fields).toEqual({})
-  expect(() => new HeaderWriter(throttler.policies, 'draft-6' as 'both')).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+  const writer = new HeaderWriter(throttler.policies, 'legacy-unix', throttler.clock)
+  const { fields } = fieldsOf(writer, throttler, ['k'])
+  expect(fields).toEqual({ 'X-RateLimit-Limit': '10', 'X-RateLimit-Remaining': '9', 'X-RateLimit-Reset': String(60_000 + 60) })
+  expect(writer.timeless).toBe(false)
+})
+
+describe('older drafts', () => {
+  test('draft-7', () => {
+    const throttler = throttlerOf({ name: 'user', limit: 100, interval: '1m' })
+    const { fields } = fieldsOf(new HeaderWriter(throttler.policies, 'draft-7'), throttler, ['k'])
+    expect(fields).toEqual({ 'RateLimit-Policy': '100;w=60', RateLimit: 'limit=100, remaining=99, reset=60' })
+  })
+
+  test('draft-6, of the policy that decides among several', () => {
+    const throttler = throttlerOf({ name: 'a', limit: 5, interval: '1s' }, { name: 'b', limit: 7, interval: '1h' })
+    const { fields } = fieldsOf(new HeaderWriter(throttler.policies, 'draft-6'), throttler, ['k', 'k'])
+    expect(fields).toEqual({
+      'RateLimit-Policy': '5;w=1, 7;w=3600',
+      'RateLimit-Limit': '5',
+      'RateLimit-Remaining': '4',
+      'RateLimit-Reset': '1',
+    })
+  })
+
+  test('requests in flight come back at no known time', () => {
+    const throttler = createThrottler({ policies: [{ limit: 2, algorithm: concurrency() }], clock: new ManualTime(60_000_000) })
+    expect(fieldsOf(new HeaderWriter(throttler.policies, 'draft-7'), throttler, ['k']).fields).toEqual({
+      'RateLimit-Policy': '2',
+      RateLimit: 'limit=2, remaining=1',
+    })
+    expect(fieldsOf(new HeaderWriter(throttler.policies, 'draft-6'), throttler, ['k']).fields).not.toHaveProperty('RateLimit-Reset')
+  })
+})
+
+test('several styles, or none', () => {
+  const throttler = throttlerOf({ limit: 10, interval: '1m' })
+  const writer = (style: unknown) => new HeaderWriter(throttler.policies, style as 'legacy')
+  expect(Object.keys(fieldsOf(writer(['draft-11', 'legacy']), throttler, ['k']).fields)).toHaveLength(5)
+  expect(Object.keys(fieldsOf(writer(['legacy-unix', 'draft-6']), throttler, ['k']).fields)).toHaveLength(7)
+  for (const none of [false, []]) expect(fieldsOf(writer(none), throttler, ['k']).fields).toEqual({})
+  const wrong = ['draft-10', 'both', 'draft-5', true, null, 6, ['draft-6', 'draft-7'], ['legacy', 'legacy-unix'], ['legacy', 'legacy'], [7]]
+  for (const style of wrong) expect(() => writer(style)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
+})
+
+test('a field of several items takes those of other throttlers, the others hold one', () => {
+  expect(isListField('RateLimit', '"user";r=1;t=2')).toBe(true)
+  expect(isListField('RateLimit', 'limit=1, remaining=0, reset=2')).toBe(false)
+  expect(isListField('RateLimit-Policy', '100;w=60')).toBe(true)
+  for (const name of ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset', 'X-RateLimit-Limit'])
+    expect(isListField(name, '1')).toBe(false)
 })
 
 test('the longest wait of the policies that refused is the wait', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type Decision, summary } from '../../../src/decide/decision.ts'
 import { preferredForm, standardBody } from '../../../src/http/answer/problem-details.ts'
 import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { ManualTime } from '../manual-time.ts'
@@ -25,6 +26,44 @@ test('problem details name the policies that refused', () => {
     status: 429,
     detail: 'Too many requests. Try again in 12 seconds.',
     'violated-policies': ['a'],
+  })
+})
+
+describe('the problem tells why', () => {
+  const problem = (decision: Decision) => JSON.parse(standardBody('json', decision, 429, 12).text)
+  const alone = (options: object = {}) =>
+    createThrottler({ policies: [{ name: 'a', limit: 1, interval: '1m', cooldown: '1h' }], clock: new ManualTime(0), ...options })
+
+  test('a cooldown follows from a quota that was exceeded', () => {
+    const throttler = alone()
+    for (let i = 0; i < 3; i++) throttler.check('k')
+    expect(throttler.check('k').reason).toBe('cooldown')
+    expect(problem(throttler.check('k')).type).toMatch(/#quota-exceeded$/)
+  })
+
+  test('who was blocked by hand was found abnormal', () => {
+    const throttler = alone()
+    throttler.block('k', '1h')
+    expect(problem(throttler.check('k'))).toMatchObject({
+      type: 'https://iana.org/assignments/http-problem-types#abnormal-usage-detected',
+      title: 'Request not satisfied due to detection of abnormal request pattern',
+      'violated-policies': ['a'],
+    })
+  })
+
+  test('a table that is full is no fault of the client', () => {
+    const throttler = alone({ maxKeys: 1, overflow: 'block' })
+    throttler.check('k')
+    expect(problem(throttler.check('l'))).toMatchObject({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Request cannot be satisfied due to temporary server capacity constraints',
+    })
+  })
+
+  test('nor is a store that is away', () => {
+    const share = alone().check('k')
+    const refused: Decision = { ...summary(share), allowed: false, reason: 'degraded', parts: [] }
+    expect(problem(refused).type).toMatch(/#temporary-reduced-capacity$/)
   })
 })
 

@@ -24,47 +24,48 @@ function guardOf(options: object) {
 /** What was read, whether at once or later. */
 async function read(rules: Rules<FakeRequest>, request: FakeRequest) {
   const applies = rules.evaluate(request)
-  if (typeof applies === 'object') return (await applies) ?? { keys: [], costs: [], applying: [] }
-  return { keys: [...rules.keys], costs: [...rules.costs], applying: rules.applying.slice(0, rules.applied) }
+  if (typeof applies === 'object') return (await applies) ?? { keys: [], costs: [], limits: undefined, applying: [] }
+  return { keys: [...rules.keys], costs: [...rules.costs], limits: rules.limits?.slice(), applying: rules.applying.slice(0, rules.applied) }
 }
 
 const one = { limit: 1, interval: '1h' } as const
 const tick = () => new Promise((resolve) => setImmediate(resolve))
 
-test.each([0b0000, 0b0001, 0b0010, 0b0100, 0b1000, 0b0101, 0b1010, 0b0011, 0b1100, 0b0111, 0b1110, 0b1111])(
-  'whichever of its functions answer later, a request is read alike: %s',
-  async (later) => {
-    const asked: string[] = []
-    const answer = <T>(place: number, name: string, value: T): T => {
-      asked.push(name)
-      return (later & (1 << place) ? tick().then(() => value) : value) as T
-    }
-    const list: RequestRule<FakeRequest>[] = [
-      { name: 'before', key: 'all' },
-      {
-        name: 'one',
-        match: () => answer(0, 'match', true),
-        key: ['ip', () => answer(1, 'key', 'a|b'), 'route', () => answer(2, 'key', 7)] as KeyOption<FakeRequest>,
-        cost: () => answer(3, 'cost', 5),
-      },
-      { name: 'not', match: () => answer(0, 'not', false), key: () => answer(1, 'never', 'x') },
-      { name: 'after', key: (request) => request.user as string, cost: 3 },
-    ]
-    const reported: WeirError[] = []
-    const rules = new Rules(list, fakeReader, { report: (error) => reported.push(error) })
-    const reading = read(rules, { ip: '192.0.2.1', user: 'ann', path: '/x' })
-    // Another request comes while the first one waits.
-    const other = read(rules, { ip: '192.0.2.2', user: 'bob', path: '/y' })
-    expect(await reading).toEqual({
-      keys: ['all', '192.0.2.1|a\\|b|GET /x|7', undefined, 'ann'],
-      costs: [1, 5, 1, 3],
-      applying: [0, 1, 3],
-    })
-    expect((await other).keys).toEqual(['all', '192.0.2.2|a\\|b|GET /y|7', undefined, 'bob'])
-    expect(asked.sort()).toEqual(['cost', 'cost', 'key', 'key', 'key', 'key', 'match', 'match', 'not', 'not'])
-    expect(reported).toEqual([])
-  },
-)
+test.each([
+  0b0000, 0b0001, 0b0010, 0b0100, 0b1000, 0b0101, 0b1010, 0b0011, 0b1100, 0b0111, 0b1110, 0b1111, 0b10000, 0b11000, 0b10010, 0b11111,
+])('whichever of its functions answer later, a request is read alike: %s', async (later) => {
+  const asked: string[] = []
+  const answer = <T>(place: number, name: string, value: T): T => {
+    asked.push(name)
+    return (later & (1 << place) ? tick().then(() => value) : value) as T
+  }
+  const list: RequestRule<FakeRequest>[] = [
+    { name: 'before', key: 'all' },
+    {
+      name: 'one',
+      match: () => answer(0, 'match', true),
+      key: ['ip', () => answer(1, 'key', 'a|b'), 'route', () => answer(2, 'key', 7)] as KeyOption<FakeRequest>,
+      cost: () => answer(3, 'cost', 5),
+      limit: () => answer(4, 'limit', 9),
+    },
+    { name: 'not', match: () => answer(0, 'not', false), key: () => answer(1, 'never', 'x') },
+    { name: 'after', key: (request) => request.user as string, cost: 3 },
+  ]
+  const reported: WeirError[] = []
+  const rules = new Rules(list, fakeReader, { report: (error) => reported.push(error) })
+  const reading = read(rules, { ip: '192.0.2.1', user: 'ann', path: '/x' })
+  // Another request comes while the first one waits.
+  const other = read(rules, { ip: '192.0.2.2', user: 'bob', path: '/y' })
+  expect(await reading).toEqual({
+    keys: ['all', '192.0.2.1|a\\|b|GET /x|7', undefined, 'ann'],
+    costs: [1, 5, 1, 3],
+    limits: [undefined, 9, undefined, undefined],
+    applying: [0, 1, 3],
+  })
+  expect((await other).keys).toEqual(['all', '192.0.2.2|a\\|b|GET /y|7', undefined, 'bob'])
+  expect(asked.sort()).toEqual(['cost', 'cost', 'key', 'key', 'key', 'key', 'limit', 'limit', 'match', 'match', 'not', 'not'])
+  expect(reported).toEqual([])
+})
 
 test('a plan that comes later is asked for once for all policies of its group', async () => {
   let asked = 0

@@ -70,3 +70,33 @@ test.each<[object, string, string]>([
 ])('%j is rejected', (policy, code, option) => {
   expect(() => expandPlans([policy as typeof planned])).toThrow(expect.objectContaining({ code, message: expect.stringContaining(option) }))
 })
+
+describe('plans with intervals of their own', () => {
+  const mixed = { ...planned, limits: { free: { limit: 1000, interval: '1d' }, pro: 600 } } as const
+
+  test('are policies with these intervals; the smallest is the one that admits least in the long run', () => {
+    const policies = expandPlans<FakeRequest>([mixed])
+    expect(policies.map(({ name, limit, interval }) => [name, limit, interval])).toEqual([
+      ['api:free', 1000, '1d'],
+      ['api:pro', 600, '1m'],
+    ])
+    const rules = new Rules(policies, fakeReader, { report: () => {} })
+    rules.evaluate({ user: 'unknown' })
+    expect(rules.applying.slice(0, rules.applied)).toEqual([0])
+  })
+
+  test('need no common one', () => {
+    const { interval: _, ...rest } = mixed
+    const limits = { free: { limit: 5, interval: '1s' }, pro: { limit: 5, interval: '1h' } } as const
+    expect(expandPlans<FakeRequest>([{ ...rest, limits }]).map(({ interval }) => interval)).toEqual(['1s', '1h'])
+  })
+
+  test.each([
+    { limit: 5, burst: 3 },
+    { limit: 5, interval: 'soon' },
+  ])('that can not be used are refused: %j', (free) => {
+    expect(() => expandPlans<FakeRequest>([{ ...mixed, limits: { free, pro: 5 } as never }])).toThrow(
+      expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }),
+    )
+  })
+})

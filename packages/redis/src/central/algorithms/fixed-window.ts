@@ -2,7 +2,7 @@ import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
 import { num, numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /** By when a node says that a window ends it is over; its key waits for clocks that differ, in milliseconds. */
-const LINGER = 10_000
+export const LINGER = 10_000
 
 /** Windows of the epoch: a key for each, which holds `u`, the units taken. */
 export const FIXED_WINDOW: ServerAlgorithm = {

@@ -1,44 +1,25 @@
 import { heldOf, type Lease, newLease } from '../../../store/leases/lease.ts'
 import type { Ordinal } from '../../../time/intervals.ts'
-import { WaitingRequests } from './waiting-requests.ts'
+import { LeasedKey } from '../../shared/leased-key.ts'
 
 /** Requests of a key are expected to come as they did in this part of an interval before. */
 const MEMORY = 1 / 6
 /** Of a key's use, as far as nodes have told it, this part of the limit tells a node's share. */
 const TELLING = 0.05
 
-/** What a node has of one key: its leases, who waits for them, and how fast they are used. Times are of the monotonic clock. */
-export class KeyLeases {
-  current: Lease
+/** What a node has of one key: its leases, and how fast they are used. */
+export class KeyLeases extends LeasedKey {
   /** That of the next interval, taken in the last span of this one. */
   next: Lease | undefined
-  readonly waiting: WaitingRequests = new WaitingRequests()
-  /** Requests with a number below it have waited for what other nodes give back. */
-  recalled = 0
-  /** The store has nothing for this key until then, or until something else is heard. */
-  emptyUntil: number = Number.NEGATIVE_INFINITY
-  /** Nodes give back what they hold: the store is asked again then, or when it says that it has something. */
-  recallUntil: number = Number.NEGATIVE_INFINITY
-  sentAt: number = Number.NEGATIVE_INFINITY
-  /** What the store has been told: see `unsaid`. */
-  saidTaken = 0
-  saidGiven = 0
-  saidReturned = 0
-  /** The store wants to hear of it, whether or not there is anything new. */
-  report = false
-  /** So many units left are few: more are asked for. */
-  low = 0
   /** Units per millisecond; NaN while nothing is known. */
   pace: number = Number.NaN
-  /** Milliseconds to an answer. */
-  roundTrip = 0
   /** This node's part of the key's use; NaN while nothing is known. */
   #share = Number.NaN
   #measuredAt: number
   #measured = 0
 
   constructor(lease: Lease, now: number) {
-    this.current = lease
+    super(lease)
     this.#measuredAt = now
   }
 
@@ -47,26 +28,10 @@ export class KeyLeases {
     this.measure(now, interval)
     this.#learnShare(limit)
     const { next } = this
-    this.current = next?.ordinal === ordinal ? next : newLease(ordinal, incarnation, limit)
+    this.begin(next?.ordinal === ordinal ? next : newLease(ordinal, incarnation, limit))
     this.next = undefined
     this.emptyUntil = Number.NEGATIVE_INFINITY
-    this.saidTaken = this.saidGiven = this.saidReturned = 0
     this.#measured = 0
-  }
-
-  /** Whether the store lacks something of what this node has used or given back. */
-  get unsaid(): boolean {
-    const { taken, given, returned } = this.current
-    return taken !== this.saidTaken || given !== this.saidGiven || returned !== this.saidReturned
-  }
-
-  /** The store is told of all. */
-  said(): void {
-    const { taken, given, returned } = this.current
-    this.saidTaken = taken
-    this.saidGiven = given
-    this.saidReturned = returned
-    this.report = false
   }
 
   /** Measures the pace since the last time. */

@@ -1,13 +1,15 @@
 import { BLOCKED, DUE, IN_FLIGHT } from '../../../keys/key-table.ts'
 import { CLOSE, COUNTDOWN, GLOBAL, LEASE, RESEND, type SourceIndex, SPAN_END } from '../../../report/stats.ts'
 import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
-import type { LeaseAsk, LeaseNotice, LeaseReply } from '../../../store/leases/ask.ts'
+import type { LeaseAsk, LeaseNotice } from '../../../store/leases/ask.ts'
 import { servesLease } from '../../../store/leases/grant.ts'
 import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
-import { endOf, type Ordinal, ordinalAt } from '../../../time/intervals.ts'
+import { intervalOf } from '../../../time/calendar.ts'
+import { endOf, type Ordinal, ordinalAt, startOf } from '../../../time/intervals.ts'
 import type { Refusal, Reservation, Reserving } from '../../meter.ts'
-import type { Batch, LeaseTicket, Ticket } from '../../shared/batch.ts'
+import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
+import { type Answered, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
 import { KeyLeases } from './key-leases.ts'
 
@@ -21,18 +23,8 @@ const EMPTY_MOST = 1_000
 /** More is asked for when what is left lasts for so many round trips and milliseconds. */
 const LOW_ROUND_TRIPS = 2
 const LOW_TIME = 2
-/** An ask without an answer is repeated for requests that wait after so many round trips and milliseconds. */
-const LOST_ROUND_TRIPS = 4
-const LOST_TIME = 10
-/** Requests that are answered in one go; each takes some microseconds. */
-const SERVED_AT_ONCE = 1_000
-/** Shortest time from an ask to the next one, but for a request that comes, in milliseconds. */
-const SPACING = 1
 /** How much before the last span the next interval's quota may be asked for, in spans: clocks differ a little. */
 const EARLY = 1.25
-
-/** Of all leases of this process: no two beginnings of a key's counts are alike to the store. */
-let incarnations = 0
 
 /**
  * Fixed windows by quota taken ahead: a request is admitted at once as long as the node holds units of its key, and waits for the
@@ -40,14 +32,17 @@ let incarnations = 0
  */
 export class LeaseMeter extends GatedMeter implements Reserving {
   override readonly jitter: boolean = true
-  readonly #leases: StoreExchange
-  readonly #keys: (KeyLeases | undefined)[] = []
-  #incarnation = ++incarnations
+  readonly #store: StoreExchange
+  readonly #leasing: Leasing<KeyLeases>
+  readonly #keys: (KeyLeases | undefined)[]
+  #incarnation = newIncarnation()
 
   constructor(site: SharedSite, exchange: StoreExchange) {
     const { id, interval, limit } = site.policy
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval })
-    this.#leases = exchange
+    this.#store = exchange
+    this.#leasing = new Leasing(this, exchange)
+    this.#keys = this.#leasing.keys
   }
 
   get reserving(): Reserving {
@@ -85,28 +80,18 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     if (this.fits(slot, cost, now)) return true
-    if (this.storeAway) return this.#admitsAlone(slot, key, cost)
+    if (this.storeAway) return this.#leasing.admitsAlone(slot, key, key.current.taken - key.current.given, cost)
     const { dryRun } = this.policy
-    if (dryRun && count) this.#want(slot, now)
+    if (dryRun && count) this.#leasing.want(slot, now)
     // A policy that only watches lets nothing wait, so it counts beyond what it holds.
     return dryRun && heldOf(key.current) + key.current.free >= cost
   }
 
-  /** Without the store a node goes on with what it holds, and as its policy says. */
-  #admitsAlone(slot: number, { current }: KeyLeases, cost: number): boolean {
-    const { degraded } = this.policy
-    if (degraded === 'open') return true
-    if (degraded === 'closed') return false
-    const limit = this.site.limitOf(slot)
-    const others = Math.min(current.free, limit) / this.nodes
-    return current.taken - current.given + cost <= Math.min(limit, current.granted - current.returned + others)
-  }
-
   override add(slot: number, cost: number, now: number = Number.NaN): void {
-    const key = this.#keyOf(slot, Number.isNaN(now) ? this.rollAt - this.policy.interval : now)
+    const key = this.#keyOf(slot, Number.isNaN(now) ? this.begunAt : now)
     key.current.taken += cost
     this.admitted += cost
-    if (heldOf(key.current) <= key.low) this.#want(slot, now)
+    if (heldOf(key.current) <= key.low) this.#leasing.want(slot, now)
   }
 
   override mark(slot: number): number {
@@ -130,8 +115,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   reserve(reservation: Reservation, now: number): void {
-    this.#keyOf(reservation.slot, now).waiting.add(reservation)
-    this.#want(reservation.slot, now, true)
+    this.#leasing.wait(this.#keyOf(reservation.slot, now), reservation, now)
   }
 
   // What is sent, and what comes back.
@@ -142,12 +126,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (keys[slot] === undefined) return
     const key = this.#keyOf(slot, now)
     this.#serve(slot, key, now)
-    const lost = now - key.sentAt >= LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME
-    const waits = key.waiting.first !== undefined
-    if (((flags[slot] as number) & IN_FLIGHT) !== 0 && !(lost && waits)) return
+    if (!this.#leasing.maySend(slot, key, now)) return
     // Timers and clocks round.
-    if (waits && now < key.recallUntil - 1) {
-      this.#want(slot, key.recallUntil)
+    if (key.waiting.first !== undefined && now < key.recallUntil - 1) {
+      this.#leasing.want(slot, key.recallUntil)
       return
     }
     this.#send(slot, key, key.current, now, batch)
@@ -164,42 +146,26 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const ahead = leaving ? 0 : key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
     const few = ahead > heldOf(lease) && heldOf(lease) <= key.low
     if (lease === key.current && units === 0 && !few && !key.report && !returning) return
-    const ask = askFor(lease, { first: first ?? 0, waiting: units, ahead, ...this.#terms(limit) })
-    if (lease === key.current) key.said()
-    key.sentAt = now
-    const flags = this.table.flags
-    flags[slot] = (flags[slot] as number) | IN_FLIGHT
-    batch.add(this, { kind: 'lease', slot, of: key, lease, end: units > 0 ? key.waiting.end : 0 }, this.#entryOf(slot, ask))
-    // If the answer is lost, who waits is not to wait in vain.
-    if (units > 0) this.exchange.due(this, slot, now + LOST_ROUND_TRIPS * key.roundTrip + LOST_TIME)
+    this.#leasing.send(slot, key, lease, { first: first ?? 0, waiting: units, ahead, ...this.#terms(limit, lease.ordinal) }, now, batch)
     this.stats.countExchange(units > 0 ? LEASE : COUNTDOWN)
   }
 
-  #entryOf(slot: number, lease: LeaseAsk): SyncEntry {
-    return { policy: this.storePolicy, key: this.site.idOf(slot), cells: [], lease }
-  }
-
-  #terms(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
+  #terms(limit: number, ordinal: Ordinal): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
     const { interval, spans } = this.policy
-    return { limit, nodes: this.nodes, early: (EARLY * interval) / spans, lifetime: this.#leases.lifetime }
+    // A store takes intervals of a calendar to begin later than they do.
+    const ahead = startOf(ordinal, interval) - intervalOf(ordinal, this.policy).start
+    return { limit, nodes: this.nodes, early: (EARLY * interval) / spans + ahead, lifetime: this.#store.lifetime }
   }
 
   override settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void {
-    const { lease: ask } = entry
-    const { lease: reply } = result
-    if (typeof ticket === 'number' || ticket.kind !== 'lease' || ask === undefined || reply === undefined) {
-      this.fail(ticket, entry, now, true)
-      return
-    }
-    const { slot, lease } = ticket
-    const { interval } = this.policy
-    hearReply(lease, ask, reply, sent, now, interval)
-    const key = this.#landed(ticket)
-    if (key === undefined) return
-    key.roundTrip += (now - sent - key.roundTrip) / (key.roundTrip === 0 ? 1 : 8)
-    if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
+    const answered = this.#leasing.answered(ticket, entry, result, sent, now)
+    if (answered === undefined) return
+    const { slot, key, lease, ask, reply } = answered
+    const { interval, calendar } = this.policy
+    hearReply(lease, ask, reply, sent, now, interval, calendar)
     if (reply.epoch > this.site.resetAt(entry.key)) this.hearReset(entry.key, reply.epoch, now)
-    const served = servesLease(ask, reply.now, interval)
+    const { end } = intervalOf(lease.ordinal, this.policy)
+    const served = servesLease(ask, reply.now, interval) && reply.now < end
     if (lease === key.next) {
       if (!served) key.next = undefined
       return
@@ -210,25 +176,26 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     }
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
-    if (served) this.#refuseUnmet(slot, key, ticket, reply, now)
+    if (served) this.#refuseUnmet(answered, now)
     // The node's clock was behind: the next interval runs. No store's word takes a key further.
-    else if (reply.now >= endOf(lease.ordinal, interval)) {
-      this.#moveKey(slot, key, Math.min(ordinalAt(reply.now, interval), this.ordinal + 1) as Ordinal, now)
+    else if (reply.now >= end) {
+      const running = calendar?.at(reply.now).ordinal ?? ordinalAt(reply.now, interval)
+      this.#moveKey(slot, key, Math.min(running, this.ordinal + 1) as Ordinal, now)
     }
     this.#goOn(slot, key, now)
   }
 
   /** Requests that asked, and whose units the store does not have, wait for nothing more. */
-  #refuseUnmet(slot: number, key: KeyLeases, { end }: LeaseTicket, { quiet }: LeaseReply, now: number): void {
+  #refuseUnmet({ slot, key, reply, end }: Answered<KeyLeases>, now: number): void {
     const { current, waiting } = key
     // What is granted may be of use only in a moment.
     if (end === 0 || now < current.from) return
     const { first } = waiting
     const left = this.site.limitOf(slot) - current.used
-    if (first !== undefined && quiet === 0 && waiting.begin >= key.recalled && left >= first.cost) {
+    if (first !== undefined && reply.quiet === 0 && waiting.begin >= key.recalled && left >= first.cost) {
       // Others hold it, and are told to give it back.
       key.recalled = waiting.end
-      key.recallUntil = now + LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME
+      key.letOthers(now)
       return
     }
     const pause = Math.min(EMPTY_MOST, this.policy.interval * EMPTY_PART)
@@ -239,55 +206,31 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   #serve(slot: number, key: KeyLeases, now: number): void {
-    const { current, waiting } = key
-    for (let served = 0; ; served++) {
-      const { first } = waiting
-      if (first === undefined) return
-      if (served === SERVED_AT_ONCE) {
-        this.#want(slot, now)
-        return
-      }
-      if (!takeLease(current, first.cost, now)) return
-      this.admitted += first.cost
-      waiting.shift()
-      first.answer(true, current.ordinal)
+    const { current } = key
+    const take = (cost: number) => {
+      if (!takeLease(current, cost, now)) return false
+      this.admitted += cost
+      return true
     }
+    this.#leasing.serve(slot, key, now, take, current.ordinal)
   }
 
   /** What is still to be asked or said, after an answer. */
   #goOn(slot: number, key: KeyLeases, now: number): void {
     const { current } = key
     if (key.waiting.first !== undefined)
-      this.#want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
-    else if (key.report || (current.tail && heldOf(current) > 0)) this.#want(slot, now)
-  }
-
-  /** An ask has come back; the key that it was for, if it is still there. */
-  #landed({ slot, of }: LeaseTicket): KeyLeases | undefined {
-    if (this.#keys[slot] !== of) return undefined
-    this.table.flags[slot] = (this.table.flags[slot] as number) & ~IN_FLIGHT
-    return this.#keys[slot]
+      this.#leasing.want(slot, current.granted > 0 ? Math.max(now, Math.min(current.from, now + LOST_TIME)) : now)
+    else if (key.report || (current.tail && heldOf(current) > 0)) this.#leasing.want(slot, now)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
-    if (typeof ticket === 'number' || ticket.kind !== 'lease') return
-    const key = this.#landed(ticket)
-    if (key === undefined) return
-    if (ticket.lease === key.next && key.next.heard === 0) key.next = undefined
-    key.report = true
-    if (alone) this.#giveUp(key)
-    this.#want(ticket.slot, now + (alone ? EMPTY_MOST / 5 : 0))
+    const failed = this.#leasing.failed(ticket, now, alone)
+    if (failed?.lease.heard === 0 && failed.lease === failed.key.next) failed.key.next = undefined
   }
 
   override undue(slot: number): void {
     super.undue(slot)
-    const key = this.#keys[slot]
-    if (key !== undefined) this.#giveUp(key)
-  }
-
-  /** The store is away: who waits is decided about without it. */
-  #giveUp(key: KeyLeases): void {
-    for (const request of key.waiting.takeLarger(key.waiting.end, Number.NEGATIVE_INFINITY)) request.answer(undefined)
+    this.#leasing.giveUp(slot)
   }
 
   /** News that the store tells all nodes. */
@@ -306,10 +249,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const { first } = key.waiting
     if (first !== undefined && free >= first.cost) {
       key.recallUntil = Number.NEGATIVE_INFINITY
-      this.#want(slot, now)
+      this.#leasing.want(slot, now)
     }
     if (lost || (tail && key.unsaid)) key.report = true
-    if (key.report || (tail && heldOf(lease) > 0)) this.#want(slot, now)
+    if (key.report || (tail && heldOf(lease) > 0)) this.#leasing.want(slot, now)
   }
 
   // Keys and time.
@@ -330,16 +273,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   #runsLow(slot: number, key: KeyLeases, now: number): void {
     if (key.current.tail || now < key.emptyUntil) return
-    this.#want(slot, now)
-  }
-
-  /** Has the store asked at `at`. However much is heard that asks for it, it is not asked at each moment; `urgent`: at once. */
-  #want(slot: number, at: number, urgent = false): void {
-    const { flags } = this.table
-    if (((flags[slot] as number) & DUE) !== 0 || !this.exchange.connected) return
-    flags[slot] = (flags[slot] as number) | DUE
-    const from = urgent ? Number.NEGATIVE_INFINITY : (this.#keys[slot]?.sentAt ?? Number.NEGATIVE_INFINITY) + SPACING
-    this.exchange.due(this, slot, Number.isNaN(at) ? from : Math.max(at, from))
+    this.#leasing.want(slot, now)
   }
 
   override scan(from: number, now: number, batch: Batch, { all, resend }: ScanOptions): number {
@@ -380,12 +314,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   override forgotten(slot: number): void {
-    const key = this.#keys[slot]
-    if (key === undefined) return
-    this.#keys[slot] = undefined
-    this.#giveUp(key)
     // What the store knows of it is another node's from now on.
-    this.#incarnation = ++incarnations
+    if (this.#leasing.forget(slot)) this.#incarnation = newIncarnation()
   }
 
   protected override mayForget(slot: number): boolean {
@@ -403,13 +333,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     current.given += back
     key.emptyUntil = Number.NEGATIVE_INFINITY
     // Others may refuse because of it.
-    if (current.tail && !this.exchange.degraded) this.#want(slot, now)
+    if (current.tail && !this.exchange.degraded) this.#leasing.want(slot, now)
   }
 
   override reset(name: string, slot: number, now: number): void {
     super.reset(name, slot, now)
     const key = slot < 0 ? undefined : this.#keys[slot]
-    if (key !== undefined && !this.exchange.degraded) this.#want(slot, now)
+    if (key !== undefined && !this.exchange.degraded) this.#leasing.want(slot, now)
   }
 
   protected override cleared(_name: string, slot: number): void {
@@ -429,7 +359,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       if (key === undefined || key.current.ordinal !== this.ordinal) continue
       key.emptyUntil = Number.NEGATIVE_INFINITY
       key.report = true
-      this.#want(slot, now)
+      this.#leasing.want(slot, now)
     }
   }
 
@@ -476,7 +406,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override unsyncedOf(slot: number): number {
     const key = this.#keys[slot]
     if (key === undefined || key.current.ordinal < this.ordinal) return 0
-    return Math.max(0, key.current.taken - key.saidTaken - (key.current.given - key.saidGiven))
+    return Math.max(0, key.untold)
   }
 
   override unsyncedSince(_slot: number, now: number): number {
@@ -493,15 +423,11 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = slot < 0 ? undefined : this.#keys[slot]
     const limit = slot < 0 ? this.policy.limit : this.site.limitOf(slot)
     const lease = key?.current.ordinal === this.ordinal ? key.current : newLease(this.ordinal, this.#incarnation, limit)
-    return askFor(lease, { first: 0, waiting: 0, ahead: 0, ...this.#terms(limit) })
+    return askFor(lease, { first: 0, waiting: 0, ahead: 0, ...this.#terms(limit, lease.ordinal) })
   }
 
   override tellAll(id: string, now: number): void {
-    const slot = this.site.findId(id)
-    const key = slot < 0 ? undefined : this.#keys[slot]
-    if (key === undefined || !key.unsaid) return
-    key.report = true
-    this.#want(slot, now)
+    this.#leasing.tellAll(id, now)
   }
 
   override usedIn(cells: readonly Cell[], _now: number): number {
@@ -512,7 +438,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   override announced(): void {}
   override exceeded(slot: number, now: number): void {
-    this.#want(slot, now)
+    this.#leasing.want(slot, now)
   }
   protected override reconsider(): boolean {
     return false

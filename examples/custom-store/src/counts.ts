@@ -1,0 +1,95 @@
+import { type Cell, endOf, type Ordinal, ordinalAt, type StorePolicy, type SyncEntry } from '@weir/core/sync'
+
+/** Units taken, given back and refused. */
+type Units = readonly [number, number, number]
+const NONE: Units = [0, 0, 0]
+const both = (a: Units, b: Units, of: (x: number, y: number) => number): Units => [of(a[0], b[0]), of(a[1], b[1]), of(a[2], b[2])]
+
+/** A key: what each node said of each cell, by cell and node; what came before, and a level that a node knew though it was lost here. */
+export interface Counts {
+  readonly cells: Record<string, Record<string, Units>>
+  base: { readonly ordinal: number; readonly level: number; readonly units: Units }
+  floor: { readonly ordinal: number; readonly level: number }
+  /** Until this cell nothing is added to `base`, as nodes may bring what is older. */
+  heldUntil: number
+}
+
+export function newCounts(): Counts {
+  return { cells: {}, base: { ordinal: 0, level: 0, units: NONE }, floor: { ordinal: 0, level: 0 }, heldUntil: 0 }
+}
+
+/** Takes a node's counts over: they are absolute and only grow, so the larger ones count. @returns whether it said anything */
+export function count(counts: Counts, node: string, { policy, cells }: SyncEntry, now: number): boolean {
+  const sent = cells.filter(({ taken, given, refused = 0, level = 0 }) => taken + given + refused + level > 0)
+  const running = ordinalAt(now, policy.width)
+  for (const { ordinal, taken, given, refused = 0, level = 0 } of sent) {
+    if (ordinal <= counts.base.ordinal) continue
+    if (level > levelAt(counts, ordinal, policy)) counts.floor = { ordinal, level }
+    if (counts.heldUntil === 0) counts.heldUntil = running + policy.cells
+    counts.cells[ordinal] = {
+      ...counts.cells[ordinal],
+      [node]: both(counts.cells[ordinal]?.[node] ?? NONE, [taken, given, refused], Math.max),
+    }
+  }
+  const { drain, width, ttl } = policy
+  for (const ordinal of sent.length > 0 ? ordinalsOf(counts) : []) {
+    const isOver =
+      drain === undefined ? endOf(ordinal, width) + ttl <= now : ordinal < running - policy.cells && running >= counts.heldUntil
+    if (!isOver || sent.some((one) => one.ordinal === ordinal)) continue
+    // What is too old to be sent again becomes one number.
+    const level = levelAt(counts, ordinal, policy)
+    counts.base = { ordinal: drain ? ordinal : 0, level, units: both(counts.base.units, unitsOf(counts, ordinal), (a, b) => a + b) }
+    delete counts.cells[ordinal]
+  }
+  return sent.length > 0
+}
+
+/** What is left after a reset: cells after `last`. */
+export function without({ cells, heldUntil }: Counts, last: Ordinal): Counts {
+  return { ...newCounts(), heldUntil, cells: Object.fromEntries(Object.entries(cells).filter(([ordinal]) => Number(ordinal) > last)) }
+}
+
+/** What a node hears: the sums over all nodes. */
+export function totals(counts: Counts, { policy, cells }: SyncEntry, now: number): Cell[] {
+  const running = ordinalAt(now, policy.width)
+  if (policy.drain !== undefined) {
+    const all = ordinalsOf(counts).map((ordinal) => unitsOf(counts, ordinal))
+    const [taken, given, refused] = all.reduce((a, b) => both(a, b, (x, y) => x + y), counts.base.units)
+    return [{ ordinal: running, taken, given, level: levelAt(counts, running, policy), ...(refused > 0 && { refused }) }]
+  }
+  const newest = Math.max(...cells.map(({ ordinal }) => ordinal))
+  const inWindow = (ordinal: number): boolean => ordinal > newest - policy.cells && ordinal <= Math.max(newest, running)
+  const told = policy.cells === 1 ? cells.map(({ ordinal }) => ordinal) : ordinalsOf(counts).filter(inWindow)
+  return told.map((ordinal) => ({ ordinal, taken: unitsOf(counts, ordinal)[0], given: unitsOf(counts, ordinal)[1] }))
+}
+
+/** Units in a bucket when a cell began, those of the cell included. Cells from the future count as that one. */
+export function levelAt(counts: Counts, at: number, policy: StorePolicy): number {
+  const { drain = 0, limit, maxDebt = Number.POSITIVE_INFINITY } = policy
+  let { ordinal: since, level } = counts.base
+  const runTo = (ordinal: number): void => {
+    level = Math.max(0, level - (ordinal - since) * drain)
+    since = ordinal
+  }
+  const { floor } = counts
+  for (const ordinal of [...ordinalsOf(counts), Number.POSITIVE_INFINITY]) {
+    if (floor.ordinal >= since && floor.ordinal < Math.min(ordinal, at + 1)) {
+      runTo(floor.ordinal)
+      level = Math.max(level, floor.level)
+    }
+    runTo(Math.max(since, Math.min(ordinal, at)))
+    const [taken, given] = unitsOf(counts, ordinal)
+    level = Math.min(Math.max(0, level + taken - given), limit + maxDebt)
+  }
+  return level
+}
+
+function ordinalsOf({ cells }: Counts): Ordinal[] {
+  return Object.keys(cells)
+    .map((ordinal) => Number(ordinal) as Ordinal)
+    .sort((a, b) => a - b)
+}
+
+function unitsOf({ cells }: Counts, ordinal: number): Units {
+  return Object.values(cells[ordinal] ?? {}).reduce((a, b) => both(a, b, (x, y) => x + y), NONE)
+}

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { storeContract } from '@weir/testing'
+import { describe, test } from 'vitest'
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+const hasSqlite = major > 22 || (major === 22 && minor >= 5)
+
+if (hasSqlite) {
+  const { DatabaseSync } = await import('node:sqlite')
+  const { sqliteStore } = await import('../src/sqlite-store.ts')
+  storeContract(
+    'a store in SQLite',
+    () => {
+      const directory = mkdtempSync(join(tmpdir(), 'weir-sqlite-'))
+      const file = join(directory, 'counts')
+      const store = sqliteStore(file)
+      const all = (sql: string) => {
+        const database = new DatabaseSync(file)
+        const rows = database.prepare(sql).all()
+        database.close()
+        return rows
+      }
+      return {
+        connect: (node) => store.open(node),
+        lose: () => void all('DELETE FROM kept RETURNING name'),
+        leftovers: () => {
+          const now = Date.now()
+          return all(`SELECT name, until FROM kept WHERE name NOT LIKE '["generation",%' AND until > ${now + 200_000}`).map(({ name }) =>
+            String(name),
+          )
+        },
+        close: () => rmSync(directory, { recursive: true, force: true }),
+      }
+    },
+    {
+      describe,
+      test,
+      without: {
+        goAway: 'a file is always there',
+        announcements: 'SQLite has none',
+        statuses: 'left out here',
+        rules: 'left out here',
+        leases: 'left out here',
+        decisions: 'left out here',
+      },
+    },
+  )
+} else test.skip(`a store in SQLite (Node.js ${process.versions.node} has no node:sqlite)`)

@@ -1,0 +1,49 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Somebody else's API: at most so many calls in any second, counted exactly, and 429 for what comes beyond. */
+export interface Api {
+  readonly url: string
+  readonly answered: number
+  readonly refused: number
+  /** The most calls that came within any second. */
+  readonly busiest: number
+  close(): void
+}
+
+export async function startApi(perSecond: number): Promise<Api> {
+  const calls: number[] = []
+  let answered = 0
+  let refused = 0
+  let busiest = 0
+  const server = createServer((_request, response) => {
+    const now = performance.now()
+    while (calls.length > 0 && now - (calls[0] as number) >= 1000) calls.shift()
+    busiest = Math.max(busiest, calls.length + 1)
+    if (calls.length >= perSecond) {
+      refused++
+      response.writeHead(429, { 'Retry-After': '1' }).end()
+      return
+    }
+    calls.push(now)
+    answered++
+    response.end('done')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    get answered() {
+      return answered
+    },
+    get refused() {
+      return refused
+    },
+    get busiest() {
+      return busiest
+    },
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,37 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { serveIpc } from '@weir/core/ipc'
+import { startApi } from './api.ts'
+
+const SECONDS = Number(process.env['SECONDS'] ?? 5)
+/** What the API allows in any second. The workers keep a fifth below it, since calls don't arrive as evenly as they leave. */
+const ALLOWED = 25
+
+interface Told {
+  readonly calls: number
+  readonly refused: number
+}
+
+const api = await startApi(ALLOWED)
+// Without REDIS_URL the workers meet in this process.
+if (!process.env['REDIS_URL']) serveIpc()
+console.log(`An API that allows ${ALLOWED} calls in any second; three workers call it for ${SECONDS} s as fast as they may.`)
+
+const script = fileURLToPath(new URL('./worker.ts', import.meta.url))
+const told = await Promise.all(
+  [1, 2, 3].map(async (name) => {
+    const worker = fork(script, [api.url, String(SECONDS)])
+    let said: Told | undefined
+    // Weir's own messages come by the same channel.
+    worker.on('message', (message: object) => {
+      if ('calls' in message) said = message as Told
+    })
+    await once(worker, 'exit')
+    console.log(`worker ${name}: ${said === undefined ? 'failed' : `${said.calls} calls, ${said.refused} of them 429`}`)
+    return said
+  }),
+)
+api.close()
+console.log(`The API answered ${api.answered} calls and refused ${api.refused}; at most ${api.busiest} came within a second.`)
+process.exitCode = api.refused === 0 && told.every((said) => said !== undefined) ? 0 : 1

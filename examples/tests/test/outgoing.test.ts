@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest'
+import { runProgram } from '../src/program.ts'
+
+it('calls a limited API by three workers at its pace', { timeout: 120_000 }, async () => {
+  const { output } = await runProgram('outgoing', [])
+  const workers = [...output.matchAll(/^worker \d: (\d+) calls/gm)].map(([, calls]) => Number(calls))
+  expect(workers, output).toHaveLength(3)
+  // None of them starves.
+  expect(Math.min(...workers), output).toBeGreaterThanOrEqual(15)
+  const [, answered, refused] = /answered (\d+) calls and refused (\d+)/.exec(output) ?? []
+  expect(Number(answered), output).toBeGreaterThanOrEqual(80)
+  // On a machine that stands still for a while calls that left evenly arrive together; without a limit it would be thousands.
+  expect(Number(refused), output).toBeLessThanOrEqual(5)
+})

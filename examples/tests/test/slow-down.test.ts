@@ -1,0 +1,34 @@
+import { afterEach, expect, it } from 'vitest'
+import { type Program, startProgram } from '../src/program.ts'
+
+let program: Program | undefined
+afterEach(() => program?.stop('SIGKILL'))
+
+/** The milliseconds that an answer says it took. */
+async function took(response: Response): Promise<number> {
+  return Number(/after (\d+) ms/.exec(await response.text())?.[1])
+}
+
+it('slows requests down step by step above the limit, and then refuses them', { timeout: 60_000 }, async () => {
+  program = await startProgram('slow-down')
+  const { url } = program
+  // All of them within one interval.
+  const left = 10_000 - (Date.now() % 10_000)
+  if (left < 6_000) await new Promise((resolve) => setTimeout(resolve, left + 50))
+  const responses = await Promise.all(Array.from({ length: 9 }, () => fetch(url)))
+  expect(responses.map(({ status }) => status).sort()).toEqual([...Array.from({ length: 8 }, () => 200), 429])
+  const times = await Promise.all(responses.filter(({ ok }) => ok).map(took))
+  times.sort((a, b) => a - b)
+  for (let over = 1; over <= 5; over++) expect(times[over + 2]).toBeGreaterThanOrEqual(300 * over - 2)
+  const slowest = responses.find((response) => response.ok && response.headers.get('ratelimit') !== null)
+  expect(slowest?.headers.get('ratelimit')).toMatch(/^"slow-down";r=\d;t=\d+/)
+})
+
+it('makes one report at a time', { timeout: 60_000 }, async () => {
+  program = await startProgram('slow-down')
+  const { url } = program
+  const times = await Promise.all(Array.from({ length: 3 }, async () => took(await fetch(`${url}/report`))))
+  times.sort((a, b) => a - b)
+  expect(times[1]).toBeGreaterThanOrEqual(2 * 500 - 4)
+  expect(times[2]).toBeGreaterThanOrEqual(3 * 500 - 6)
+})

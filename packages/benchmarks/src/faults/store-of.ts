@@ -1,0 +1,40 @@
+import type { Store } from '@weir/core'
+import { redisStore } from '@weir/redis'
+import { redisStore as nodeRedisStore } from '@weir/redis/node-redis'
+import { createClient, createCluster } from 'redis'
+import type { Target } from './protocol.ts'
+
+/** The client library of nodes, in their environment. */
+export const CLIENT = 'WEIR_FAULTS_CLIENT'
+
+/** The store of a node, by the client library that its environment names; default: ioredis. */
+export function storeOf(target: Target, namespace: string): Store {
+  return process.env[CLIENT] === 'node-redis'
+    ? nodeRedisStore(clientOf(target), { namespace })
+    : redisStore(target as Parameters<typeof redisStore>[0], { namespace })
+}
+
+/** What ioredis is told, as the package `redis` wants it. */
+function clientOf(target: Target): Parameters<typeof nodeRedisStore>[0] {
+  if (typeof target === 'string') return createClient({ url: target })
+  if ('cluster' in target) {
+    const { redisOptions } = (target.options ?? {}) as { readonly redisOptions?: Record<string, unknown> }
+    const rootNodes = (target.cluster as readonly { readonly host: string; readonly port: number }[]).map((socket) => ({
+      socket: { ...socket },
+    }))
+    return createCluster({ rootNodes, defaults: optionsOf(redisOptions ?? {}) })
+  }
+  if ('sentinels' in target) return { name: target.name as string, sentinelRootNodes: target.sentinels as { host: string; port: number }[] }
+  return createClient(optionsOf(target))
+}
+
+function optionsOf({ host, port, tls, ...rest }: Readonly<Record<string, unknown>>): object {
+  return {
+    ...rest,
+    socket: {
+      ...(host !== undefined && { host }),
+      ...(port !== undefined && { port }),
+      ...(tls !== undefined && { ...(tls as object), tls: true }),
+    },
+  }
+}

@@ -1,0 +1,68 @@
+import { createThrottler } from '@weir/core'
+import { input, report } from '../harness/child.ts'
+import { seeded } from '../harness/random.ts'
+import { type Place, storeAt } from './place.ts'
+
+/** One of several processes before which requests for one key come at random. */
+export interface NodeInput {
+  readonly place: Place
+  readonly limit: number
+  /** Milliseconds. */
+  readonly interval: number
+  /** Requests per second of this process. */
+  readonly rate: number
+  /** By the wall clock. */
+  readonly from: number
+  readonly until: number
+  readonly seed: number
+}
+
+export interface NodeResult {
+  /** Requests that were admitted in each interval from `from` on. */
+  readonly admitted: readonly number[]
+  /** When it went on without the store, and when it had it back, milliseconds after `from`. */
+  readonly degraded: readonly number[]
+  readonly recovered: readonly number[]
+  /** The longest that a decision took, milliseconds. */
+  readonly longest: number
+  /** Decisions that threw. */
+  readonly failed: number
+}
+
+/** Milliseconds between two looks at what is due. */
+const PACE = 5
+
+const { place, limit, interval, rate, from, until, seed } = input<NodeInput>()
+const random = seeded(seed)
+const throttler = createThrottler({ policies: [{ limit, interval }], store: await storeAt(place) })
+const degraded: number[] = []
+const recovered: number[] = []
+throttler.on('degraded', () => void degraded.push(Date.now() - from))
+throttler.on('recovered', () => void recovered.push(Date.now() - from))
+throttler.on('warning', () => {})
+throttler.start()
+
+const admitted: number[] = []
+let longest = 0
+let failed = 0
+await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
+let due = Date.now()
+const timer = setInterval(() => {
+  const now = Date.now()
+  for (; due <= now && due < until; due += (-Math.log(1 - random()) * 1_000) / rate) {
+    const began = performance.now()
+    try {
+      if (throttler.check('key').allowed) {
+        const at = Math.floor((Date.now() - from) / interval)
+        admitted[at] = (admitted[at] ?? 0) + 1
+      }
+    } catch {
+      failed++
+    }
+    longest = Math.max(longest, performance.now() - began)
+  }
+  if (now < until) return
+  clearInterval(timer)
+  report({ admitted: Array.from(admitted, (units) => units ?? 0), degraded, recovered, longest, failed } satisfies NodeResult)
+  process.exit(0)
+}, PACE)

@@ -1,0 +1,22 @@
+import type { Store } from '@weir/core'
+
+/** Where nodes meet, as a process of theirs is told. */
+export type Place =
+  | { readonly kind: 'memory' | 'ipc' }
+  | { readonly kind: 'redis' | 'postgres'; readonly url: string }
+  | { readonly kind: 'etcd'; readonly endpoint: string }
+
+export async function storeAt(place: Place): Promise<Store> {
+  switch (place.kind) {
+    case 'memory':
+      return (await import('@weir/core')).memoryStore()
+    case 'ipc':
+      return (await import('@weir/core/ipc')).ipcStore()
+    case 'redis':
+      return (await import('@weir/redis')).redisStore(place.url)
+    case 'postgres':
+      return (await import('@weir/postgres')).postgresStore(place.url)
+    case 'etcd':
+      return (await import('@weir/etcd')).etcdStore(place.endpoint)
+  }
+}

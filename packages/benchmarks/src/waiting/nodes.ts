@@ -1,0 +1,54 @@
+import { type AnyPolicyOptions, createThrottler, memoryStore, type QueueOptions, type Throttler } from '@weir/core'
+import { NodeClock, SeededRandom, SimulatedStore, VirtualTime } from '@weir/testing'
+
+/** Nodes start, and hear of each other, in this time before moment 0; milliseconds. */
+const BOOT = 4_000
+
+export interface NodesOptions {
+  readonly policy: AnyPolicyOptions
+  readonly nodes: number
+  /** Milliseconds to the store and back. */
+  readonly roundTrip: number
+  readonly seed: number
+  readonly queue: QueueOptions
+}
+
+/** Nodes in virtual time at which requests wait. */
+export interface Nodes {
+  readonly time: VirtualTime
+  readonly random: SeededRandom
+  readonly store: SimulatedStore
+  readonly throttlers: readonly Throttler[]
+  /** Ends everything at once. */
+  stop(): void
+}
+
+/** Starts nodes that share a store; virtual time does not pass yet. */
+export async function startNodes({ policy, nodes, roundTrip, seed, queue }: NodesOptions): Promise<Nodes> {
+  // What comes with the first of its kind is loaded in real time.
+  await createThrottler({ policies: [policy], store: memoryStore() }).inspected.coordinator?.loading
+  const time = new VirtualTime(-BOOT)
+  const random = new SeededRandom(seed)
+  const store = new SimulatedStore({ time, random: random.stream('network'), network: { latency: roundTrip / 2 } })
+  const clocks: NodeClock[] = []
+  const throttlers = Array.from({ length: nodes }, (_, node) => {
+    const own = random.stream(`node ${node}`)
+    const clock = new NodeClock(time, { origin: own.next() * 1e6 })
+    clocks.push(clock)
+    const throttler = createThrottler({ policies: [policy], store, clock, random: () => own.next(), queue })
+    throttler.on('degraded', () => {})
+    throttler.on('warning', () => {})
+    return throttler
+  })
+  for (const throttler of throttlers) await throttler.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
+  for (const throttler of throttlers) throttler.start()
+  return {
+    time,
+    random,
+    store,
+    throttlers,
+    stop() {
+      for (const clock of clocks) clock.stop()
+    },
+  }
+}

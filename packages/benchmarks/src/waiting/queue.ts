@@ -1,0 +1,133 @@
+import { type AnyPolicyOptions, leakyBucket } from '@weir/core'
+import { type Goal, type Report, type Row, round } from '../harness/report.ts'
+import { ideal, meanWait, mostIn, poissonArrivals, waitTogether } from './virtual.ts'
+
+const LIMIT = 100
+const SECOND = 1_000
+
+/** A way to let requests of several nodes go, beside one central queue. */
+export interface Way {
+  readonly name: string
+  readonly policy: AnyPolicyOptions
+  readonly pace: 'even' | 'windows'
+}
+
+export const WAYS: readonly Way[] = [
+  { name: "'leases'", policy: { limit: LIMIT, interval: SECOND, coordination: 'leases' }, pace: 'windows' },
+  { name: "'background'", policy: { limit: LIMIT, interval: SECOND }, pace: 'windows' },
+  {
+    name: "'background', leakyBucket()",
+    policy: { limit: LIMIT, interval: SECOND, algorithm: leakyBucket() },
+    pace: 'even',
+  },
+]
+
+export interface Compared {
+  readonly wait: number
+  readonly idealWait: number
+  /** Of all seconds the most that went in one. */
+  readonly most: number
+  /** How many had gone by the end of the arrivals, and in the central queue. */
+  readonly went: number
+  readonly idealWent: number
+  /** For each request. */
+  readonly exchanges: number
+}
+
+/** The same requests at several nodes, and in one central queue. */
+export async function compare({ policy, pace }: Way, load: number, nodes: number, roundTrip: number, seconds: number): Promise<Compared> {
+  const arrivals = poissonArrivals(
+    LIMIT * load,
+    seconds,
+    Array.from({ length: nodes }, () => 1),
+    SEED,
+  )
+  const { went, exchanges } = await waitTogether({ policy, nodes, roundTrip, arrivals, seed: SEED })
+  const best = ideal(arrivals, LIMIT, SECOND, pace)
+  const by = (times: readonly number[]) => times.filter((time) => time < seconds * SECOND).length
+  return {
+    wait: meanWait(arrivals, went),
+    idealWait: meanWait(arrivals, best),
+    most: mostIn(went, SECOND),
+    went: by(went),
+    idealWent: by(best),
+    exchanges: exchanges / arrivals.length,
+  }
+}
+
+const SEED = 7
+
+/** What the mean wait may be. */
+export function mayWait({ idealWait }: Compared, roundTrip: number): number {
+  return 1.1 * idealWait + 2 * roundTrip
+}
+
+/** Waits at several nodes beside those in one central queue, in virtual time. */
+export async function central(quick: boolean): Promise<Report> {
+  const seconds = quick ? 20 : 60
+  const rows: Row[] = []
+  const goals: Goal[] = []
+  for (const way of WAYS) {
+    for (const nodes of [1, 3, 12]) {
+      for (const roundTrip of [1, 20]) {
+        for (const load of [0.5, 0.9, 1.2]) {
+          const found = await compare(way, load, nodes, roundTrip, seconds)
+          rows.push({
+            way: way.name,
+            nodes,
+            'round trip, ms': roundTrip,
+            load: `x${load}`,
+            'mean wait, ms': round(found.wait),
+            'central queue, ms': round(found.idealWait),
+            'most in any second': found.most,
+            'went, part of the central queue': round(found.went / found.idealWent),
+            'exchanges for a request': round(found.exchanges),
+          })
+          const what = `${way.name}, ${nodes} nodes, ${roundTrip} ms, x${load}`
+          goals.push({ what: `${what}: mean wait`, value: found.wait, most: round(mayWait(found, roundTrip)) })
+          if (load > 1)
+            goals.push({ what: `${what}: part of the limit that was not used`, value: 1 - found.went / found.idealWent, most: 0.02 })
+        }
+      }
+    }
+  }
+  return { title: `Requests that wait for ${LIMIT} a second, at nodes and in one central queue, in virtual time`, rows, goals }
+}
+
+/** What comes in at each of twelve nodes, in parts of all. */
+export const UNEVEN: readonly number[] = [1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 10, 12]
+
+/** Of each node what it was served, in parts of what it would have been in one central queue. */
+export async function shares({ policy, pace }: Way, load: number, roundTrip: number, seconds: number): Promise<readonly number[]> {
+  const arrivals = poissonArrivals(LIMIT * load, seconds, UNEVEN, SEED)
+  const { went } = await waitTogether({ policy, nodes: UNEVEN.length, roundTrip, arrivals, seed: SEED })
+  const best = ideal(arrivals, LIMIT, SECOND, pace)
+  // Not the beginning, when the queues are short.
+  const from = (seconds * SECOND) / 4
+  const served = (times: readonly number[], node: number): number =>
+    arrivals.filter((arrival, i) => arrival.node === node && (times[i] as number) >= from && (times[i] as number) < seconds * SECOND).length
+  return UNEVEN.map((_, node) => served(went, node) / served(best, node))
+}
+
+/** Whether nodes with queues of different length are served by what comes to them. */
+export async function fairness(quick: boolean): Promise<Report> {
+  const seconds = quick ? 20 : 60
+  const rows: Row[] = []
+  const goals: Goal[] = []
+  for (const way of WAYS) {
+    for (const roundTrip of [1, 20]) {
+      for (const load of [1.2, 2]) {
+        const found = await shares(way, load, roundTrip, seconds)
+        const [least, most] = [Math.min(...found), Math.max(...found)]
+        rows.push({ way: way.name, 'round trip, ms': roundTrip, load: `x${load}`, least: round(least), most: round(most) })
+        const worst = Math.max(most - 1, 1 - least)
+        goals.push({ what: `${way.name}, ${roundTrip} ms, x${load}: distance from that`, value: worst, most: 0.2 })
+      }
+    }
+  }
+  return {
+    title: 'Twelve nodes that get 1 to 12 parts of an overload: served, in parts of what each would be in one central queue',
+    rows,
+    goals,
+  }
+}

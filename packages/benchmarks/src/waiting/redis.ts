@@ -1,0 +1,123 @@
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { runProgram } from '../harness/programs.ts'
+import { type Goal, type Report, type Row, round } from '../harness/report.ts'
+import { TOGETHER, type TogetherName } from './contenders.ts'
+import type { Demand, PaceInput, PaceResult } from './pace.ts'
+import { mostIn } from './virtual.ts'
+
+/** Processes need some time to start, and to hear of each other; milliseconds. */
+const HEAD_START = 6_000
+const SECOND = 1_000
+const NAMES = Object.keys(TOGETHER) as readonly TogetherName[]
+
+interface Run {
+  readonly times: readonly number[]
+  readonly commands: number
+  /** When it began, by the wall clock. */
+  readonly from: number
+}
+
+/** How well processes keep a pace together with which they call somebody. */
+export async function pace(quick: boolean): Promise<Report> {
+  const limit = 10
+  const seconds = quick ? 5 : 15
+  const rows: Row[] = []
+  const goals: Goal[] = []
+  for (const contender of NAMES) {
+    for (const processes of [1, 3, 12]) {
+      const { times, from } = await run(contender, limit, processes, () => ({ kind: 'always', during: seconds * SECOND + 5 }))
+      const counts = ofTheClock(times, Math.ceil(from / SECOND), seconds)
+      const ofClock = Math.max(...counts)
+      const any = mostIn(times, SECOND)
+      const first = times.filter((time) => time < from + SECOND).length
+      const used = counts.reduce((sum, count) => sum + count, 0) / seconds / limit
+      rows.push({
+        contender,
+        processes,
+        'most in a second of the clock': ofClock,
+        'in any second': any,
+        'in the first': first,
+        'went, part of the limit': round(used),
+      })
+      if (!contender.startsWith('weir')) continue
+      const what = `${contender}, ${processes} processes`
+      const paced = contender.includes('Bucket')
+      if (paced) {
+        goals.push({
+          what: `${what}, any second after the first`,
+          value: mostIn(
+            times.filter((time) => time >= from + SECOND),
+            SECOND,
+          ),
+          most: limit + 1,
+        })
+        goals.push({ what: `${what}, the first second`, value: first, most: Math.max(limit, processes) + 1 })
+      } else if (contender !== "weir, 'background'") goals.push({ what: `${what}, a second of the clock`, value: ofClock, most: limit })
+      goals.push({ what: `${what}, part of the limit that was not used`, value: 1 - used, most: 0.02 })
+    }
+  }
+  return { title: `Processes that wait for ${limit} requests a second together, with a real Redis`, rows, goals }
+}
+
+const LIMIT = 100
+const PROCESSES = 3
+const FLOOD = 600
+
+/** How many commands Redis gets for it. */
+export async function commands(quick: boolean): Promise<Report> {
+  const seconds = quick ? 5 : 15
+  const random = (load: number) => ({
+    load: `x${load}`,
+    most: 0.5,
+    demand: (seed: number): Demand => ({ kind: 'random', rate: (load * LIMIT) / PROCESSES, seconds, seed }),
+  })
+  const flood: Demand = { kind: 'flood', requests: FLOOD / PROCESSES }
+  const loads = [{ load: `a flood of ${FLOOD}`, most: 0.1, demand: () => flood }, random(0.5), random(0.9)]
+  const rows: Row[] = []
+  const goals: Goal[] = []
+  for (const { load, most, demand } of loads) {
+    const each = new Map<TogetherName, number>()
+    for (const contender of NAMES) {
+      const { times, commands } = await run(contender, LIMIT, PROCESSES, demand)
+      each.set(contender, commands / times.length)
+    }
+    const peer = each.get('bottleneck') as number
+    for (const [contender, commands] of each) {
+      rows.push({ load, contender, 'commands for a request': round(commands), "times bottleneck's": round(commands / peer) })
+      if (contender.startsWith('weir'))
+        goals.push({ what: `${contender}, ${load}: commands, times bottleneck's`, value: commands / peer, most })
+    }
+  }
+  return { title: `Commands that Redis gets, ${PROCESSES} processes and ${LIMIT} requests a second`, rows, goals }
+}
+
+async function run(contender: TogetherName, limit: number, processes: number, demand: (process: number) => Demand): Promise<Run> {
+  const server = await RedisServer.start()
+  try {
+    // Just before a second: processes whose timers are late count in the right one.
+    const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
+    const results = await Promise.all(
+      Array.from({ length: processes }, (_, process) => {
+        const input: PaceInput = { contender, port: server.port, limit, from, demand: demand(process) }
+        return runProgram<PaceResult>('waiting/pace', input, { patience: 120_000 })
+      }),
+    )
+    return {
+      from,
+      times: results.flatMap(({ times }) => times),
+      commands: results.reduce((sum, { commands }) => sum + commands, 0),
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Requests that went in each whole second of the clock. */
+function ofTheClock(times: readonly number[], first: number, seconds: number): readonly number[] {
+  const counts = Array.from({ length: seconds }, () => 0)
+  for (const time of times) {
+    const second = Math.floor(time / SECOND) - first
+    if (second >= 0 && second < seconds) counts[second] = (counts[second] as number) + 1
+  }
+  return counts
+}

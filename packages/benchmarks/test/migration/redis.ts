@@ -1,0 +1,21 @@
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { Redis } from 'ioredis'
+
+let server: RedisServer | undefined
+let open: Redis | undefined
+
+/** A client of the server that the tests have for themselves. */
+export function client(): Redis {
+  if (open === undefined) throw new Error('The server is not started.')
+  return open
+}
+
+/** Starts it; returns what stops it. */
+export async function startRedis(): Promise<() => Promise<void>> {
+  server = await RedisServer.start()
+  open = new Redis(server.url)
+  return async () => {
+    open?.disconnect()
+    await server?.stop()
+  }
+}

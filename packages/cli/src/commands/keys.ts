@@ -1,0 +1,137 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createThrottler, type Throttler, type Usage } from '@weir/core'
+import { type Command, InvalidArgumentError } from 'commander'
+import { openStore } from '../cluster/open-store.ts'
+import { documentIn } from '../rules/document.ts'
+import type { Output } from '../terminal/output.ts'
+import { count, duration, safeText } from '../terminal/text.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+import { durationOption } from './options.ts'
+import { type StoreOptions, withStore } from './store-options.ts'
+
+interface KeyOptions extends StoreOptions {
+  readonly rules: string
+  readonly policy?: string
+  readonly json?: true
+}
+
+/** Milliseconds until the store must have answered. */
+const PATIENCE = 5_000
+/** A year. */
+const LONGEST_BLOCK = 31_536_000_000
+
+/** Adds `weir block`, `unblock`, `reset` and `usage`. */
+export function addKeys(program: Command, out: Output): void {
+  ofKey(program.command('block'))
+    .summary('refuse a key at all nodes for a time')
+    .description('Refuses a key at all nodes for a time, whatever it has used; replaces a block that is there.')
+    .requiredOption('--for <duration>', 'how long, such as 10m', positive)
+    .action(async (key: string, options: KeyOptions & { readonly for: number }) => {
+      await change(options, out, (throttler, choice) => throttler.block(key, options.for, choice))
+      done(`${safeText(key)} is blocked for ${duration(options.for)}.`, { key, blockedFor: options.for }, options, out)
+    })
+  ofKey(program.command('unblock'))
+    .summary('lift the block of a key at all nodes')
+    .description('Lifts the block of a key at all nodes, also one that exceeding its limit started. Its counts stay.')
+    .action(async (key: string, options: KeyOptions) => {
+      await change(options, out, (throttler, choice) => throttler.unblock(key, choice))
+      done(`${safeText(key)} is not blocked any more.`, { key, blockedFor: 0 }, options, out)
+    })
+  ofKey(program.command('reset'))
+    .summary('begin the counts of a key anew at all nodes')
+    .description('Begins the counts of a key anew at all nodes, as if it had made no request yet. A block by hand stays.')
+    .action(async (key: string, options: KeyOptions) => {
+      await change(options, out, (throttler, choice) => throttler.reset(key, choice))
+      done(`The counts of ${safeText(key)} begin anew.`, { key, reset: true }, options, out)
+    })
+  ofKey(program.command('usage'))
+    .summary('show how much of its limits a key has used')
+    .description('Shows how much of its limits a key has used, at all nodes together.')
+    .action(async (key: string, options: KeyOptions) => {
+      let usages: readonly Usage[] = []
+      await change(options, out, async (throttler, choice) => {
+        usages = await throttler.usage(key, { ...choice, timeout: PATIENCE })
+        if (usages.some(({ source }) => source === 'node')) throw new UsageError('The store did not answer.')
+      })
+      if (options.json === true) out.json(usages)
+      else showUsage(usages, out)
+    })
+}
+
+function ofKey(command: Command): Command {
+  return withStore(command.argument('<key>', 'as it is counted, such as an address'))
+    .requiredOption('--rules <file>', 'the rules that the nodes go by, in YAML or JSON')
+    .option('--policy <name>', 'of this policy only; default: of all')
+    .option('--json', 'write the result as JSON')
+}
+
+function positive(text: string): number {
+  const value = durationOption(LONGEST_BLOCK)(text)
+  if (value < 1) throw new InvalidArgumentError('It must be longer than nothing.')
+  return value
+}
+
+function done(text: string, result: object, { json }: KeyOptions, out: Output): void {
+  if (json === true) out.json(result)
+  else out.line(text)
+}
+
+type Choice = { readonly policy?: string }
+
+/**
+ * Joins the cluster as a node for a moment, since a node is what may change something in it.
+ *
+ * @throws UsageError when the store does not answer
+ */
+async function change(
+  { store: address, namespace, rules, policy }: KeyOptions,
+  out: Output,
+  run: (throttler: Throttler, choice: Choice) => unknown,
+): Promise<void> {
+  const { policies } = (await documentIn(rules)).rules
+  if (policy !== undefined) checkPolicy(policy, policies)
+  const throttler = createThrottler({ policies, store: await openStore(address, namespace), closeTimeout: PATIENCE }) as Throttler
+  let failure: string | undefined
+  throttler.on('sync-failed', ({ error }) => {
+    failure = error instanceof Error ? error.message : String(error)
+  })
+  throttler.on('degraded', () => {})
+  throttler.on('warning', ({ error }) => out.note(`weir: ${error.message}`))
+  try {
+    throttler.start()
+    const end = performance.now() + PATIENCE
+    while (throttler.state !== 'synced') {
+      if (performance.now() >= end) throw new UsageError(`The store did not answer${failure === undefined ? '' : `: ${failure}`}`)
+      await sleep(10)
+    }
+    failure = undefined
+    await run(throttler, policy === undefined ? {} : { policy })
+  } finally {
+    await throttler.close()
+  }
+  if (failure !== undefined) throw new UsageError(`It may not have reached the store: ${failure}`)
+}
+
+/** Said at once, before the store is asked for. @throws UsageError */
+function checkPolicy(policy: string, policies: readonly { readonly name?: string | undefined; readonly limits?: unknown }[]): void {
+  const names = policies.flatMap(({ name = 'default', limits }) => [name, ...Object.keys(limits ?? {}).map((plan) => `${name}:${plan}`)])
+  if (names.includes(policy)) return
+  throw new UsageError(
+    `There is no policy ${JSON.stringify(policy)} in the rules; there is ${names.map((name) => JSON.stringify(name)).join(', ')}.`,
+  )
+}
+
+function showUsage(usages: readonly Usage[], out: Output): void {
+  out.table(
+    ['policy', 'key', '#used', '#of', '#left', '#back in', 'blocked'],
+    usages.map(({ policy, key, used, limit, remaining, resetAfter, blockedFor, manual }) => [
+      safeText(policy, 30),
+      safeText(key),
+      count(used),
+      count(limit),
+      count(remaining),
+      duration(resetAfter),
+      blockedFor === 0 ? '' : `${duration(blockedFor)}${manual ? ', by hand' : ''}`,
+    ]),
+  )
+}

@@ -1,0 +1,137 @@
+import type { LogSummary } from '../log/logs.ts'
+import type { SeriesPart } from '../replay/series.ts'
+import { bars, gathered } from '../terminal/chart.ts'
+import type { Output } from '../terminal/output.ts'
+import { bytes, count, duration, moment, percent, plural, safeText } from '../terminal/text.ts'
+import type { ChangeReport, PlanReport, PolicyReport, RulesReport } from './plan-report.ts'
+
+/** Shows what a replay found. */
+export function showPlan(report: PlanReport, out: Output): void {
+  const { log, nodes, roundTrip, plan, against, changes } = report
+  const { bold } = out.colors
+  const time = log.from === undefined || log.to === undefined ? '' : `, ${moment(log.from)} to ${moment(log.to)} UTC`
+  out.line(`${bold(plural(log.records - log.late, 'request'))} of ${log.files.map((file) => safeText(file)).join(', ')}${time}`)
+  out.line(`${plural(nodes, 'node')}, ${duration(roundTrip)} to the store and back`)
+  showLog(log, out)
+  for (const one of against === undefined ? [plan] : [against, plan]) showRules(one, out)
+  if (changes === undefined) return
+  out.line()
+  out.line(bold('What changes'))
+  showChange('refused now, and not before', changes.refusedNow, out)
+  showChange('admitted now, and refused before', changes.admittedNow, out)
+}
+
+function showLog({ lines, unreadable, samples, late, withoutRequest, broken, torn }: LogSummary, out: Output): void {
+  const { yellow, dim } = out.colors
+  const notes = [
+    unreadable > 0 ? yellow(`${count(unreadable)} of ${plural(lines, 'line')} could not be read, such as`) : '',
+    ...samples.map((sample) => dim(`  ${safeText(sample, out.width - 4)}`)),
+    late > 0 ? yellow(`${plural(late, 'request')} out of order by too much, left out: give each server's log as a file of its own`) : '',
+    ...torn.map((file) => yellow(`the compressed data of ${safeText(file)} is torn or damaged: what comes before was read`)),
+    withoutRequest > 0 ? dim(`${plural(withoutRequest, 'line')} without an HTTP request, counted as GET /`) : '',
+    broken > 0 ? dim(`${plural(broken, 'line')} that ${broken === 1 ? 'is' : 'are'} only the end of a broken one`) : '',
+  ]
+  for (const note of notes) if (note !== '') out.line(note)
+}
+
+function showRules(report: RulesReport, out: Output): void {
+  const { bold, red, green, dim, yellow } = out.colors
+  const { requests, refused, uncounted, series, store, memory } = report
+  out.line()
+  const paint = refused > 0 ? red : green
+  const share = `${paint(count(refused))} of ${plural(requests, 'request')} refused (${percent(refused, requests)})`
+  out.line(`${bold(safeText(report.rules))}, version ${report.version}: ${share}`)
+  for (const note of report.notes) out.line(yellow(safeText(note, 400)))
+  out.table(
+    ['policy', 'rule', '#requests', '#refused', '#of keys', '#exact', '#too many', '#worst'],
+    report.policies.map((policy) => [
+      safeText(policy.name, 30),
+      ruleOf(policy),
+      count(policy.requests),
+      count(policy.refused),
+      count(policy.refusedKeys),
+      count(policy.exactRefused),
+      count(policy.overshoot.units),
+      percent(policy.overshoot.worst, 1),
+    ]),
+  )
+  const width = out.width - 12
+  chart(
+    'requests',
+    series.parts.map((part) => part.requests),
+    series,
+    width,
+    out,
+  )
+  for (const policy of report.policies) {
+    if (policy.refused > 0) {
+      chart(safeText(policy.name, 10), along(policy, series), series, width, out)
+      showKeys(policy, out)
+    }
+  }
+  if (uncounted > 0) out.line(`${plural(uncounted, 'request')} to which no policy applies`)
+  const asked = store.decisions > 0 ? `, ${plural(store.decisions, 'decision')}` : ''
+  const each = requests === 0 ? 0 : (store.keyWrites + store.decisions) / requests
+  out.line(
+    `store   ${plural(store.exchanges, 'exchange')}, ${plural(store.keyWrites, 'key-write')}${asked}: ${Number(each.toPrecision(2))} operations a request ${dim('(a central counter: 1)')}`,
+  )
+  const held = report.policies.map(({ name, keysHeld, overflowing }) => {
+    const full = overflowing ? yellow(', and more than fit') : ''
+    return `${count(keysHeld)} of ${safeText(name, 30)}${full}`
+  })
+  out.line(`memory  keys at a node: ${held.join(', ')}; about ${bytes(memory.bytes)}, ${bytes(memory.bytesPerKey)} a key`)
+}
+
+function ruleOf({ limit, interval, algorithm, coordination, dryRun }: PolicyReport): string {
+  const over = interval === 0 ? 'in flight' : `per ${duration(interval)}`
+  return `${count(limit)} ${over}, ${algorithm}, ${coordination}${dryRun ? ', dry run' : ''}`
+}
+
+/** What a policy refused, in the parts of all requests. */
+function along({ refusals }: PolicyReport, { width, parts }: RulesReport['series']): readonly number[] {
+  const sums = parts.map(() => 0)
+  const first = parts[0]?.from ?? 0
+  for (const { from, refused } of refusals.parts) {
+    const at = Math.min(sums.length - 1, Math.max(0, Math.floor((from - first) / width)))
+    sums[at] = (sums[at] ?? 0) + refused
+  }
+  return sums
+}
+
+function chart(
+  name: string,
+  values: readonly number[],
+  { width: part }: { readonly width: number; readonly parts: readonly SeriesPart[] },
+  width: number,
+  out: Output,
+): void {
+  const together = Math.max(1, Math.ceil(values.length / width))
+  const most = Math.max(0, ...gathered(values, width))
+  const { dim, cyan, red } = out.colors
+  const paint = name === 'requests' ? cyan : red
+  out.line(`${name.padEnd(10)}  ${paint(bars(values, width, most).trimEnd())}`)
+  out.line(dim(`${' '.repeat(12)}at most ${count(most)} in ${duration(part * together)}`))
+}
+
+function showKeys({ top, refusedKeys, uncountedKeys }: PolicyReport, out: Output): void {
+  out.table(
+    ['key', '#requests', '#refused', '#exact'],
+    top.map(({ key, requests, refused, exactRefused }) => [safeText(key), count(requests), count(refused), count(exactRefused)]),
+  )
+  const more = refusedKeys - top.length
+  const { dim } = out.colors
+  if (more > 0) out.line(dim(`and ${plural(more, 'further key')}; --top lists more`))
+  if (uncountedKeys > 0) out.line(dim(`there were too many keys to count each: counts of some may be too low`))
+}
+
+function showChange(what: string, { requests, keys, top }: ChangeReport, out: Output): void {
+  const { red, green, dim } = out.colors
+  const paint = requests === 0 ? green : red
+  out.line(`${paint(count(requests))} ${what}, of ${plural(keys, 'key')}`)
+  if (top.length === 0) return
+  out.table(
+    ['policy', 'key', '#requests'],
+    top.map(({ policy, key, requests: some }) => [safeText(policy, 30), safeText(key), count(some)]),
+  )
+  if (keys > top.length) out.line(dim(`and ${plural(keys - top.length, 'further key')}; --top lists more`))
+}

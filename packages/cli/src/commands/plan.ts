@@ -1,0 +1,220 @@
+import { type Coordination, createThrottler, memoryStore } from '@weir/core'
+import { type Command, Option } from 'commander'
+import { Logs } from '../log/logs.ts'
+import type { LogRecord } from '../log/record.ts'
+import { type ClusterOptions, coordinated, hasSlots, type LogPolicy } from '../replay/cluster.ts'
+import { Comparison } from '../replay/comparison.ts'
+import { bytesPerKey } from '../replay/memory.ts'
+import { Replay } from '../replay/replay.ts'
+import { logFunctions, type StoodIn } from '../rules/log-functions.ts'
+import { pathOf, readRules } from '../rules/read-rules.ts'
+import type { Output } from '../terminal/output.ts'
+import { Progress } from '../terminal/progress.ts'
+import { count, safeText } from '../terminal/text.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+import { durationOption, wholeNumber } from './options.ts'
+import { changesReport, type PlanReport, type RulesReport, rulesReport } from './plan-report.ts'
+import { showPlan } from './plan-text.ts'
+
+interface PlanOptions {
+  readonly rules: string
+  readonly against?: string
+  readonly next?: true
+  readonly nodes: number
+  readonly roundTrip: number
+  readonly coordination?: Coordination
+  readonly top: number
+  readonly json?: true
+}
+
+const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'leases', 'central', 'local']
+/** A minute: a longer way is none. */
+const LONGEST_ROUND_TRIP = 60_000
+
+/** Adds `weir plan`. */
+export function addPlan(program: Command, out: Output, end: (code: number) => void): void {
+  program
+    .command('plan')
+    .summary('replay access logs against rules: who would have been refused?')
+    .description(
+      'Replays access logs against rules, by the code that ships, with several nodes in virtual time; says who would have been refused, how often, when and by which policy.',
+    )
+    .argument('<logs...>', 'access logs in the Common or Combined Log Format or as JSON lines, plain or gzip; - for the standard input')
+    .requiredOption('--rules <file>', 'the rules, in YAML or JSON')
+    .option(
+      '--against <file>',
+      'other rules, such as those of today: says which requests are decided in another way, and ends with 1 if any are',
+    )
+    .option('--next', 'the rules to come (`next`) of the document, against those that hold in it')
+    .option('--nodes <n>', 'nodes that the requests are spread over, 1 to 100', wholeNumber(1, 100), 3)
+    .addOption(
+      new Option('--round-trip <duration>', 'from a node to the store and back, up to 1m')
+        .argParser(durationOption(LONGEST_ROUND_TRIP))
+        .default(1, '1ms'),
+    )
+    .addOption(new Option('--coordination <name>', 'take this instead of what the rules say').choices(COORDINATIONS))
+    .option('--top <n>', 'keys to list of each policy, 1 to 1000', wholeNumber(1, 1_000), 5)
+    .option('--json', 'write all figures as JSON')
+    .action(async (logs: string[], options: PlanOptions) => {
+      const report = await plan(logs, options, out)
+      if (options.json === true) out.json(report)
+      else showPlan(report, out)
+      const { changes } = report
+      end(changes !== undefined && changes.refusedNow.requests + changes.admittedNow.requests > 0 ? 1 : 0)
+    })
+}
+
+/** One document, and what becomes of it. */
+interface Candidate {
+  readonly file: string
+  readonly version: number
+  readonly cluster: ClusterOptions
+  /** Measured before the replay, which leaves much behind that is collected at any time. */
+  readonly bytesPerKey: number
+  readonly notes: readonly string[]
+}
+
+async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport> {
+  const { nodes, roundTrip, top } = options
+  const documents = await documentsOf(options)
+  if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
+  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin)
+  const batches = logs.read()
+  const first = await firstOf(batches)
+  const timed = first.some(({ duration }) => duration !== undefined)
+  const candidates = first.length === 0 ? [] : documents.map((document) => candidateOf(document, timed, options))
+  const comparison = candidates.length === 1 ? undefined : new Comparison()
+  const replays = candidates.map(
+    ({ cluster }, place) => new Replay(cluster, comparison && ((record, decision) => comparison.add(record, decision, place === 0))),
+  )
+  await replayAll(logs, first, batches, replays, out)
+  const { summary } = logs
+  if (summary.records === 0) throw new UsageError(nothingIn(summary.files, summary.lines))
+  const reports = candidates.map((candidate, place) => reportOf(candidate, replays[place] as Replay, top, summary.records - summary.late))
+  const [mine, other] = reports as [RulesReport, RulesReport | undefined]
+  return {
+    log: summary,
+    nodes,
+    roundTrip,
+    plan: mine,
+    ...(other !== undefined && comparison !== undefined && { against: other, changes: changesReport(comparison, top) }),
+  }
+}
+
+type Batches = ReturnType<Logs['read']>
+
+/** The first records: what they tell, the whole log does. */
+async function firstOf(batches: Batches): Promise<readonly LogRecord[]> {
+  for (;;) {
+    const { value, done } = await batches.next()
+    if (done === true) return []
+    if (value.length > 0) return value
+  }
+}
+
+async function replayAll(
+  logs: Logs,
+  first: readonly LogRecord[],
+  batches: Batches,
+  replays: readonly Replay[],
+  out: Output,
+): Promise<void> {
+  const progress = new Progress(out.surroundings.stderr, logs.size)
+  let requests = 0
+  const send = async (records: readonly LogRecord[]): Promise<void> => {
+    for (const record of records) {
+      for (const replay of replays) {
+        const waiting = replay.add(record)
+        if (waiting !== undefined) await waiting
+      }
+    }
+    requests += records.length
+    progress.look(() => ({ done: logs.position, requests: count(requests) }))
+  }
+  try {
+    await send(first)
+    for await (const records of batches) await send(records)
+    for (const replay of replays) await replay.close()
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Rules of a document: those that hold, or those to come. */
+interface Rules {
+  readonly file: string
+  readonly version: number
+  readonly policies: readonly LogPolicy[]
+  readonly overrides: ClusterOptions['overrides']
+  readonly notes: readonly string[]
+}
+
+/** The rules, and those to compare them with. */
+async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
+  const { rules: file, against, next } = options
+  if (next === undefined) {
+    const mine = await rulesOf(file, 'running', options)
+    return against === undefined ? [mine] : [mine, await rulesOf(against, 'running', options)]
+  }
+  if (against !== undefined) throw new UsageError('Rules are compared with one other document: either --next or --against.')
+  return [await rulesOf(file, 'next', options), await rulesOf(file, 'running', options)]
+}
+
+async function rulesOf(file: string, part: 'running' | 'next', { next, coordination }: PlanOptions): Promise<Rules> {
+  const stoodIn: StoodIn[] = []
+  const document = await readRules<never>(file, logFunctions(stoodIn))
+  const set = part === 'next' ? document.next : document
+  if (set === undefined) throw new UsageError(`There are no rules to come, "next", in ${JSON.stringify(file)}.`)
+  const notes = stoodIn.map(({ kind, name }) => `For "${name}" of "${kind}" the field "${name}" of the log is taken.`)
+  if (document.next !== undefined && next === undefined)
+    notes.push('The rules to come, "next", are left out: --next compares them with those that hold.')
+  const policies = (set.policies as unknown as readonly LogPolicy[]).map((policy) => {
+    const made = coordination === undefined ? policy : coordinated(policy, coordination)
+    if (made === policy && coordination !== undefined && hasSlots(policy))
+      notes.push(`The policy ${nameOf(policy)} keeps its coordination: slots know "leases" and "local" only.`)
+    return made
+  })
+  // Found now, and not when the first request comes.
+  createThrottler({ policies, store: memoryStore() })
+  return { file: part === 'next' ? `${file}, next` : file, version: document.version, policies, overrides: set.overrides, notes }
+}
+
+/** @param timed whether the log tells how long requests took */
+function candidateOf(
+  { file, version, policies: all, overrides, notes }: Rules,
+  timed: boolean,
+  { nodes, roundTrip }: PlanOptions,
+): Candidate {
+  const leftOut = timed ? [] : all.filter(hasSlots)
+  const policies = all.filter((policy) => !leftOut.includes(policy))
+  if (policies.length === 0) throw new UsageError(`There is no policy in ${JSON.stringify(file)} that can be replayed. ${UNTIMED}`)
+  const names = new Set(leftOut.map(({ name = 'default' }) => name))
+  return {
+    file,
+    version,
+    cluster: { policies, overrides: overrides.filter(({ policy }) => !names.has(policy)), nodes, roundTrip, seed: 1 },
+    bytesPerKey: bytesPerKey(policies),
+    notes: [...notes, ...leftOut.map((policy) => `The policy ${nameOf(policy)} is left out. ${UNTIMED}`)],
+  }
+}
+
+/** Without durations nobody knows which requests are in flight together. */
+const UNTIMED =
+  'The log does not tell how long requests took: in nginx, put $request_time behind the user agent, or "request_time" into JSON lines.'
+
+function nameOf({ name = 'default' }: LogPolicy): string {
+  return JSON.stringify(name)
+}
+
+function reportOf({ file, version, bytesPerKey, notes, cluster }: Candidate, replay: Replay, top: number, records: number): RulesReport {
+  const { tally, usage, untimed } = replay
+  if (tally === undefined || usage === undefined) throw new Error('Nothing was replayed.')
+  const slots = cluster.policies.filter(hasSlots).map(nameOf).join(', ')
+  const untold = `The log does not tell how long ${count(untimed)} of ${count(records)} requests took: in ${slots} they take no time.`
+  return rulesReport({ rules: file, version, tally, usage, bytesPerKey, notes: untimed === 0 ? notes : [...notes, untold] }, top)
+}
+
+function nothingIn(files: readonly string[], lines: number): string {
+  const what = files.map((file) => safeText(file)).join(', ')
+  return `There is no request in ${what}: ${count(lines)} lines, none in the Common or Combined Log Format or a JSON object with a time and a client.`
+}

@@ -1,0 +1,193 @@
+import { RulesError } from '@weir/core/rules'
+import { type Command, Option } from 'commander'
+import { differencesOf } from '../rules/differences.ts'
+import { asVersion, type Document, documentIn, documentOf } from '../rules/document.ts'
+import { type OpenSource, openSource, type SourceOptions } from '../rules/sources.ts'
+import { REFUSED } from '../terminal/exit-codes.ts'
+import type { Output } from '../terminal/output.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+import { wholeNumber } from './options.ts'
+import { contentsText, showDifferences, type VersionReport, versionReport, versionText } from './rules-text.ts'
+
+type End = (code: number) => void
+interface Shown {
+  readonly json?: true
+}
+interface ByAndWhy {
+  readonly by?: string
+  readonly why?: string
+}
+
+const RULES = 'the rules, in YAML or JSON'
+/** Versions that a source is asked for. */
+const MOST_VERSIONS = 1_000
+
+/** Adds `weir check`, `push`, `diff`, `log` and `rollback`. */
+export function addRules(program: Command, out: Output, end: End): void {
+  program
+    .command('check')
+    .summary('check rules, and say what they would change')
+    .description('Checks a document of rules whole, as a process does that is to follow it; and says what it would change.')
+    .argument('<rules>', RULES)
+    .option('--against <file>', 'the rules that hold now, to say what changes')
+    .option('--json', 'write the result as JSON')
+    .action(async (file: string, { against, json }: { against?: string } & Shown) => {
+      const document = await documentIn(file)
+      const differences = against === undefined ? undefined : differencesOf((await documentIn(against)).value, document.value)
+      if (json === true) return out.json({ ...versionReport(document.rules), ...(differences && { differences }) })
+      out.line(`The rules hold: ${versionText(versionReport(document.rules))}, ${contentsText(document.rules)}.`)
+      if (differences !== undefined) showDifferences(differences, out)
+    })
+  withSource(program.command('diff'))
+    .summary('say how rules differ from those of a source')
+    .description('Says how rules differ from those that a source holds; ends with 1 if they do.')
+    .argument('<rules>', RULES)
+    .option('--json', 'write the result as JSON')
+    .action(async (file: string, options: SourceOptions & Shown) => {
+      const document = await documentIn(file)
+      const held = await using(options, (source) => documentAt(source))
+      const differences = differencesOf(held?.value, document.value)
+      if (options.json === true) out.json({ held: held && versionReport(held.rules), rules: versionReport(document.rules), differences })
+      else {
+        out.line(
+          `${held === undefined ? 'nothing' : versionText(versionReport(held.rules))} → ${versionText(versionReport(document.rules))}`,
+        )
+        showDifferences(differences, out)
+      }
+      if (differences.length > 0) end(REFUSED)
+    })
+  withSource(program.command('push'))
+    .summary('put rules into a source, for all nodes that follow it')
+    .description(
+      'Puts rules into a source, unless they are not the next version of what it holds: then somebody else has changed them meanwhile. Nodes that follow it take them at once.',
+    )
+    .argument('<rules>', RULES)
+    .option('--json', 'write the result as JSON')
+    .action(async (file: string, options: SourceOptions & Shown) => {
+      const document = await documentIn(file)
+      const refusal = await using(options, (source) => push(document, source))
+      told(refusal, versionReport(document.rules), options, out, end)
+    })
+  withSource(program.command('log'))
+    .summary('list the versions that a source has held')
+    .description('Lists the versions that a source has held, the newest first, which is the one that it holds.')
+    .option('--most <n>', 'versions to list, 1 to 1000', wholeNumber(1, MOST_VERSIONS), 20)
+    .option('--json', 'write the result as JSON')
+    .action(async (options: SourceOptions & Shown & { readonly most: number }) => {
+      const versions = (await using(options, (source) => versionsAt(source, options.most))).map(({ rules }) => versionReport(rules))
+      if (options.json === true) return out.json(versions)
+      for (const version of versions) out.line(versionText(version))
+      if (versions.length === 0) out.note('It holds no rules yet.')
+    })
+  withSource(program.command('rollback'))
+    .summary('put an older version of the rules back')
+    .description('Puts the rules of an older version back, as a new version: those before the ones that a source holds, or any other.')
+    .argument('[version]', 'its number; default: the version before', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--by <who>', 'who does it, for the log')
+    .option('--why <text>', 'the reason, for the log')
+    .option('--json', 'write the result as JSON')
+    .action(async (version: number | undefined, options: SourceOptions & Shown & ByAndWhy) => {
+      const { refusal, document } = await using(options, (source) => rollBack(source, version, options))
+      told(refusal, versionReport(document.rules), options, out, end)
+    })
+}
+
+function withSource(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--source <address>', 'where rules are kept: redis://host:6379, rediss://… or a file')
+        .env('WEIR_SOURCE')
+        .makeOptionMandatory(),
+    )
+    .option('--namespace <text>', 'begins the keys in Redis', 'weir')
+    .option('--name <text>', 'tells several documents in Redis apart', 'default')
+}
+
+function told(refusal: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
+  if (refusal !== undefined) end(REFUSED)
+  if (json === true) out.json({ pushed: refusal === undefined, ...(refusal === undefined ? {} : { why: refusal }), rules: report })
+  else if (refusal === undefined) out.line(`It holds ${versionText(report)} now.`)
+  else out.note(`weir: ${refusal}`)
+}
+
+async function using<T>(options: SourceOptions, run: (source: OpenSource) => Promise<T>): Promise<T> {
+  const source = openSource(options)
+  try {
+    return await run(source)
+  } finally {
+    source.close()
+  }
+}
+
+/** What a source holds; undefined for nothing. */
+async function documentAt(source: OpenSource): Promise<Document | undefined> {
+  const text = await source.read()
+  return text === undefined ? undefined : documentOf(text)
+}
+
+/** @returns why it was not done; undefined where it was, or is there already */
+async function push(document: Document, source: OpenSource): Promise<string | undefined> {
+  const before = await source.read()
+  if (before === document.text) return undefined
+  const { version } = document.rules
+  const held = before === undefined ? undefined : heldVersion(before)
+  if (held !== undefined && version !== held + 1) {
+    const hint = version <= held ? 'somebody else may have changed the rules since. Look with weir diff, and' : 'versions have no gaps:'
+    return `${source.name} holds version ${held}, so the next one is ${held + 1}; the document is version ${version}: ${hint} give it "version": ${held + 1}.`
+  }
+  return replace(source, before, document.text)
+}
+
+/** @returns undefined where what a source holds is no document that could be followed: then any may take its place */
+function heldVersion(text: string): number | undefined {
+  try {
+    return documentOf(text).rules.version
+  } catch (error) {
+    if (error instanceof RulesError) return undefined
+    throw error
+  }
+}
+
+async function replace(source: OpenSource, before: string | undefined, text: string): Promise<string | undefined> {
+  if (source.replace === undefined) throw new UsageError(`${source.name} can't be written.`)
+  return (await source.replace(before, text))
+    ? undefined
+    : `${source.name} was changed by somebody else at the same moment; nothing was written.`
+}
+
+/** Documents that a source has held, the newest first; what does not hold any more is left out. */
+async function versionsAt(source: OpenSource, most: number): Promise<readonly Document[]> {
+  const held = await source.read()
+  const texts = source.history === undefined ? (held === undefined ? [] : [held]) : await source.history(most)
+  return texts.flatMap((text) => {
+    try {
+      return [documentOf(text)]
+    } catch (error) {
+      if (error instanceof RulesError) return []
+      throw error
+    }
+  })
+}
+
+async function rollBack(
+  source: OpenSource,
+  version: number | undefined,
+  { by, why }: ByAndWhy,
+): Promise<{ readonly refusal: string | undefined; readonly document: Document }> {
+  if (source.history === undefined) throw new UsageError(`${source.name} keeps no older versions.`)
+  const before = await source.read()
+  const versions = await versionsAt(source, MOST_VERSIONS)
+  const old = version === undefined ? versions[1] : versions.find(({ rules }) => rules.version === version)
+  const [newest] = versions
+  if (before === undefined || newest === undefined || old === undefined)
+    throw new UsageError(
+      `${source.name} holds no ${version === undefined ? 'older version' : `version ${version}`}; weir log lists what there is.`,
+    )
+  const change = {
+    at: new Date().toISOString(),
+    ...(by !== undefined && { by }),
+    why: why ?? `back to version ${old.rules.version}`,
+  }
+  const document = documentOf(asVersion(old.text, newest.rules.version + 1, change))
+  return { refusal: await replace(source, before, document.text), document }
+}

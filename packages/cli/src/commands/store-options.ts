@@ -1,0 +1,15 @@
+import { type Command, Option } from 'commander'
+import { ADDRESSES } from '../cluster/open-store.ts'
+
+/** Where nodes meet. */
+export interface StoreOptions {
+  readonly store: string
+  readonly namespace: string
+}
+
+/** Adds the options of commands that go to a store. */
+export function withStore(command: Command): Command {
+  return command
+    .addOption(new Option('--store <address>', `where the nodes meet: ${ADDRESSES}`).env('WEIR_STORE').makeOptionMandatory())
+    .option('--namespace <text>', 'begins the keys in Redis and etcd; the schema in PostgreSQL', 'weir')
+}

@@ -1,0 +1,64 @@
+import type { ClusterView } from '../cluster/store-watch.ts'
+import type { Output } from '../terminal/output.ts'
+import { count, duration, percent, plural, safeText } from '../terminal/text.ts'
+
+/** A cluster in tables, as lines. */
+export function topText({ live, nodes, hot, blocked }: ClusterView, most: number, out: Output): readonly string[] {
+  const { bold, dim, red, yellow } = out.colors
+  const silent = live - nodes.length
+  const lines = [
+    `${bold(plural(live, 'node'))}${silent > 0 ? dim(`, ${count(silent)} of which ${silent === 1 ? 'has' : 'have'} not told of themselves yet`) : ''}`,
+  ]
+  if (nodes.length > 0) {
+    lines.push(
+      out.tableText(
+        ['node', 'state', '#admitted', '#refused', '#keys', '#round trip', '#told'],
+        nodes
+          .slice(0, most)
+          .map(({ label, state, requests, policies, roundTrip, age }) => [
+            safeText(label, 40),
+            state === 'synced' ? state : yellow(safeText(state, 20)),
+            count(requests.admitted),
+            count(requests.refused),
+            count(policies.reduce((sum, { keys }) => sum + keys, 0)),
+            duration(roundTrip),
+            `${duration(age)} ago`,
+          ]),
+      ),
+    )
+  }
+  if (hot.length > 0) {
+    lines.push(
+      bold('hottest keys'),
+      out.tableText(
+        ['policy', 'key', '#used', '#of', '#part'],
+        hot
+          .slice(0, most)
+          .map(({ policy, key, used, limit }) => [
+            safeText(policy, 30),
+            safeText(key),
+            count(used),
+            limit === undefined ? '' : count(limit),
+            limit === undefined ? '' : percent(used, limit),
+          ]),
+      ),
+    )
+  }
+  lines.push(blocked.length === 0 ? dim('no key is blocked') : red(`${plural(blocked.length, 'blocked key')}`))
+  if (blocked.length > 0) {
+    lines.push(
+      out.tableText(
+        ['policy', 'key', '#for', 'why'],
+        blocked
+          .slice(0, most)
+          .map(({ policy, key, remaining, manual }) => [
+            safeText(policy, 30),
+            safeText(key),
+            duration(remaining),
+            manual ? 'by hand' : 'exceeded its limit',
+          ]),
+      ),
+    )
+  }
+  return lines.flatMap((line) => line.split('\n'))
+}

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { openStore } from '../cluster/open-store.ts'
+import { type ClusterView, StoreWatch } from '../cluster/store-watch.ts'
+import type { Output } from '../terminal/output.ts'
+import { Screen } from '../terminal/screen.ts'
+import { wholeNumber } from './options.ts'
+import { type StoreOptions, withStore } from './store-options.ts'
+import { topText } from './top-text.ts'
+
+/** Between two looks, in milliseconds: nodes tell of themselves once a second. */
+const EVERY = 1_000
+/** Nodes that have not told of themselves by then may be of an older version. */
+const PATIENCE = 4_000
+
+/** Adds `weir top`. */
+export function addTop(program: Command, out: Output): void {
+  withStore(program.command('top'))
+    .summary('show the nodes, and the hottest and the blocked keys')
+    .description(
+      'Shows the nodes of a cluster and its hottest and blocked keys, from the store alone: in place in a terminal until q or Ctrl+C, once in a pipe.',
+    )
+    .option('--most <n>', 'rows of each table, 1 to 1000', wholeNumber(1, 1_000), 10)
+    .option('--once', 'look once, in a terminal too')
+    .option('--json', 'write one look as JSON')
+    .action(async ({ store, namespace, most, once, json }: StoreOptions & { most: number; once?: true; json?: true }) => {
+      const watch = new StoreWatch(await openStore(store, namespace))
+      try {
+        const { stdout, stdin } = out.surroundings
+        if (json !== true && once !== true && stdout.isTTY === true) {
+          const screen = new Screen(stdout, stdin)
+          await screen.live(EVERY, async () => topText(await watch.look(), most, out))
+          return
+        }
+        const view = await settledView(watch)
+        if (json === true) out.json(view)
+        else for (const line of topText(view, most, out)) out.line(line)
+      } finally {
+        await watch.close()
+      }
+    })
+}
+
+/** A look at a time when all nodes have told of themselves: they do so only while somebody looks. */
+async function settledView(watch: StoreWatch): Promise<ClusterView> {
+  const end = performance.now() + PATIENCE
+  for (;;) {
+    const view = await watch.look()
+    if (view.nodes.length >= view.live || performance.now() >= end) return view
+    await sleep(EVERY / 5)
+  }
+}

@@ -1,0 +1,170 @@
+import { createReadStream, ReadStream } from 'node:fs'
+import { open, stat } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { createGunzip } from 'node:zlib'
+import { UsageError } from '../terminal/usage-error.ts'
+import { type LineCounts, LineReader } from './line-reader.ts'
+import type { LogRecord } from './record.ts'
+
+/** The name that stands for the standard input. */
+export const STDIN = '-'
+/** Bytes that are read at once. */
+const PIECE = 256 * 1024
+
+/** One log, plain or gzip, read a piece at a time. */
+export class LogFile {
+  readonly name: string
+  /** Its compressed data ended in the middle, or was damaged from some place on; what came before was read. */
+  torn = false
+  readonly #input: Input
+  readonly #reader: LineReader
+  #pieces: AsyncIterator<Buffer> | undefined
+  #over = false
+
+  constructor(name: string, input: Input, counts: LineCounts) {
+    this.name = name
+    this.#input = input
+    this.#reader = new LineReader(counts)
+  }
+
+  /** Bytes that were read so far, as they lie on the disk. */
+  get position(): number {
+    return this.#input.position()
+  }
+
+  /**
+   * Reads the next piece.
+   *
+   * @param records to which its records are added
+   * @returns false when the log is over
+   * @throws UsageError when it can't be read
+   */
+  async read(records: LogRecord[]): Promise<boolean> {
+    if (this.#over) return false
+    try {
+      this.#pieces ??= this.#input.stream()[Symbol.asyncIterator]() as AsyncIterator<Buffer>
+      const { done, value } = await this.#pieces.next()
+      if (done !== true) {
+        this.#reader.write(value, records)
+        return true
+      }
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code?.startsWith('Z_') !== true) throw unreadable(this.name, error)
+      this.torn = true
+    }
+    this.#over = true
+    this.#reader.end(records)
+    return false
+  }
+}
+
+interface Input {
+  stream(): Readable
+  position(): number
+}
+
+/** The size in bytes of all logs together; undefined where one is a stream. */
+export async function sizeOf(names: readonly string[]): Promise<number | undefined> {
+  let sum = 0
+  for (const name of names) {
+    if (name === STDIN) return undefined
+    const found = await stat(name).catch((error: unknown) => {
+      throw unreadable(name, error)
+    })
+    if (found.isDirectory()) throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a folder.`)
+    // Pipes, such as those of `<(…)` in a shell.
+    if (!found.isFile()) return undefined
+    sum += found.size
+  }
+  return sum
+}
+
+/**
+ * Opens a log. Whether it is compressed is told by its first bytes, not by its name.
+ *
+ * @param stdin what `-` stands for
+ * @throws UsageError when it can't be read
+ */
+export async function openLog(name: string, counts: LineCounts, stdin: Readable): Promise<LogFile> {
+  if (name !== STDIN && (await isPlainFile(name))) {
+    const compressed = await beginsAsGzip(name)
+    return new LogFile(
+      name,
+      inputOf(() => createReadStream(name, { highWaterMark: PIECE }), compressed),
+      counts,
+    )
+  }
+  const stream = name === STDIN ? stdin : createReadStream(name)
+  const first = await firstPiece(stream, name)
+  return new LogFile(
+    name,
+    inputOf(() => stream, isGzip(first)),
+    counts,
+  )
+}
+
+function inputOf(source: () => Readable, compressed: boolean): Input {
+  let opened: Readable | undefined
+  return {
+    stream() {
+      opened = source()
+      if (!compressed) return opened
+      const unzipped = createGunzip({ chunkSize: PIECE })
+      // `pipe` doesn't hand errors on.
+      opened.once('error', (error) => unzipped.destroy(error))
+      return opened.pipe(unzipped)
+    },
+    position: () => (opened instanceof ReadStream ? opened.bytesRead : 0),
+  }
+}
+
+/** Looks at the first bytes of a stream, and puts them back. */
+async function firstPiece(stream: Readable, name: string): Promise<Buffer | undefined> {
+  try {
+    await new Promise<void>((resolve, reject) => {
+      stream.once('readable', resolve)
+      stream.once('end', resolve)
+      stream.once('error', reject)
+    })
+  } catch (error) {
+    throw unreadable(name, error)
+  }
+  const piece = stream.read() as Buffer | null
+  if (piece === null) return undefined
+  stream.unshift(piece)
+  return piece
+}
+
+async function isPlainFile(name: string): Promise<boolean> {
+  try {
+    return (await stat(name)).isFile()
+  } catch (error) {
+    throw unreadable(name, error)
+  }
+}
+
+async function beginsAsGzip(name: string): Promise<boolean> {
+  try {
+    const handle = await open(name)
+    try {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(2), 0, 2, 0)
+      return bytesRead === 2 && isGzip(buffer)
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    throw unreadable(name, error)
+  }
+}
+
+function isGzip(bytes: Buffer | undefined): boolean {
+  return bytes?.[0] === 0x1f && bytes[1] === 0x8b
+}
+
+function unreadable(name: string, error: unknown): UsageError {
+  const { code, message } = error as NodeJS.ErrnoException
+  const why =
+    code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'it is a folder' : code === 'EACCES' ? 'permission denied' : message
+  return new UsageError(`Can't read the log ${JSON.stringify(name)}: ${why}.`)
+}

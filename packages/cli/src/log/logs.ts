@@ -1,0 +1,118 @@
+import type { Readable } from 'node:stream'
+import { InOrder, Spread } from './in-order.ts'
+import { type LineCounts, noLines } from './line-reader.ts'
+import { type LogFile, openLog, sizeOf } from './log-file.ts'
+import type { LogRecord } from './record.ts'
+
+/** What the logs held. */
+export interface LogSummary extends LineCounts {
+  readonly files: readonly string[]
+  /** Requests that came so late in a log that those around them had been replayed: they are left out. */
+  late: number
+  /** Names of logs whose compressed data is torn or damaged. */
+  torn: readonly string[]
+  /** Milliseconds since the epoch of the first and the last request; undefined where there is none. */
+  from: number | undefined
+  to: number | undefined
+}
+
+/** Several logs as one, in the order of time. */
+export class Logs {
+  /** Bytes of all logs together; undefined where one is a stream. */
+  readonly size: number | undefined
+  readonly #counts: LineCounts
+  readonly #files: readonly LogFile[]
+  readonly #order = new InOrder()
+  #from: number | undefined
+  #to: number | undefined
+
+  /** @throws UsageError when one of them can't be read */
+  static async open(names: readonly string[], stdin: Readable): Promise<Logs> {
+    const size = await sizeOf(names)
+    const counts = noLines()
+    const files: LogFile[] = []
+    for (const name of names) files.push(await openLog(name, counts, stdin))
+    return new Logs(files, counts, size)
+  }
+
+  private constructor(files: readonly LogFile[], counts: LineCounts, size: number | undefined) {
+    this.#files = files
+    this.#counts = counts
+    this.size = size
+  }
+
+  /** Bytes that were read so far. */
+  get position(): number {
+    return this.#files.reduce((sum, { position }) => sum + position, 0)
+  }
+
+  get summary(): LogSummary {
+    return {
+      files: this.#files.map(({ name }) => name),
+      ...this.#counts,
+      late: this.#order.late,
+      torn: this.#files.filter(({ torn }) => torn).map(({ name }) => name),
+      from: this.#from,
+      to: this.#to,
+    }
+  }
+
+  /**
+   * The records of all logs, by time, a bounded number at once.
+   *
+   * @throws UsageError when a log can't be read any further
+   */
+  async *read(): AsyncGenerator<readonly LogRecord[]> {
+    const order = this.#order
+    const spread = new Spread()
+    const out = (ordered: readonly LogRecord[]): LogRecord[] => {
+      const ready: LogRecord[] = []
+      for (const record of ordered) spread.add(record, ready)
+      return this.#noted(ready)
+    }
+    for await (const records of this.#merged()) {
+      const ordered: LogRecord[] = []
+      for (const record of records) order.add(record, ordered)
+      yield out(ordered)
+    }
+    const rest: LogRecord[] = []
+    order.end(rest)
+    const last = out(rest)
+    spread.end(last)
+    yield this.#noted(last)
+  }
+
+  #noted(records: LogRecord[]): LogRecord[] {
+    this.#from ??= records[0]?.time
+    this.#to = records.at(-1)?.time ?? this.#to
+    return records
+  }
+
+  /** Takes from all logs at the same pace, by the times of their next records. */
+  async *#merged(): AsyncGenerator<readonly LogRecord[]> {
+    let heads = this.#files.map((file) => ({ file, records: [] as LogRecord[], at: 0, over: false }))
+    while (heads.length > 0) {
+      for (const head of heads) {
+        while (!head.over && head.at === head.records.length) {
+          head.records = []
+          head.at = 0
+          head.over = !(await head.file.read(head.records))
+        }
+      }
+      heads = heads.filter(({ over, at, records }) => !over || at < records.length)
+      const batch: LogRecord[] = []
+      for (;;) {
+        let least: (typeof heads)[number] | undefined
+        let time = Number.POSITIVE_INFINITY
+        for (const head of heads) {
+          const next = head.records[head.at]?.time
+          if (next !== undefined && next < time) [least, time] = [head, next]
+        }
+        if (least === undefined) break
+        batch.push(least.records[least.at++] as LogRecord)
+        if (least.at === least.records.length && !least.over) break
+      }
+      if (batch.length > 0) yield batch
+    }
+  }
+}

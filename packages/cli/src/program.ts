@@ -1,0 +1,83 @@
+import { WeirError } from '@weir/core'
+import { RulesError } from '@weir/core/rules'
+import { Command, CommanderError } from 'commander'
+import { addKeys } from './commands/keys.ts'
+import { addPlan } from './commands/plan.ts'
+import { addRules } from './commands/rules.ts'
+import { addTop } from './commands/top.ts'
+import { FINE, REFUSED, WRONG_USE } from './terminal/exit-codes.ts'
+import { Output, type Surroundings } from './terminal/output.ts'
+import { safeText } from './terminal/text.ts'
+import { UsageError } from './terminal/usage-error.ts'
+
+const EXIT_CODES = `
+Ends with 0 when all is well, with 1 when the answer is no (rules are refused or differ, or
+somebody else was faster), and with 2 when it could not be done
+(wrong use, or something that could not be read or reached).`
+
+/** The command with all that it can do; `end` is told how it ends. */
+export function programOf(out: Output, version: string, end: (code: number) => void): Command {
+  const { stdout, stderr } = out.surroundings
+  const program = new Command('weir')
+    .description('Tries rules for the rate limiter Weir before they go live, brings them there, and looks after a cluster.')
+    .version(version, '-V, --version', 'show the version')
+    .helpOption('-h, --help', 'show this help')
+    .addHelpText('after', EXIT_CODES)
+    .showHelpAfterError('(weir --help says what there is)')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .configureHelp({ helpWidth: out.width, showGlobalOptions: false })
+  addPlan(program, out, end)
+  addRules(program, out, end)
+  addTop(program, out)
+  addKeys(program, out)
+  program.helpCommand('help [command]', 'show the help of a command')
+  for (const command of program.commands) {
+    command
+      .copyInheritedSettings(program)
+      .helpOption('-h, --help', 'show this help')
+      .showHelpAfterError(`(weir ${command.name()} --help says what there is)`)
+  }
+  return program
+}
+
+/**
+ * Runs the command.
+ *
+ * @param args without the program's name
+ * @returns 0 when all is well, 1 when the answer is no, 2 when it could not be done
+ */
+export async function run(args: readonly string[], surroundings: Surroundings, version: string): Promise<number> {
+  const out = new Output(surroundings)
+  let code = FINE
+  try {
+    await programOf(out, version, (ended) => {
+      code = ended
+    }).parseAsync([...args], { from: 'user' })
+    return code
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? FINE : WRONG_USE
+    return failed(error, args.includes('--json'), out)
+  }
+}
+
+function failed(error: unknown, json: boolean, out: Output): number {
+  const { red } = out.colors
+  if (error instanceof RulesError && json) {
+    out.json({ refused: error.problems })
+    return REFUSED
+  }
+  if (error instanceof RulesError) {
+    out.note(red('The rules are refused:'))
+    for (const { path, line, column, message } of error.problems) {
+      const place = [path, line === undefined ? '' : `line ${line}, column ${column}`].filter((part) => part !== '').join(', ')
+      out.note(`  ${place === '' ? '' : `${safeText(place, 200)}: `}${message}`)
+    }
+    return REFUSED
+  }
+  if (error instanceof UsageError || error instanceof WeirError) {
+    out.note(`weir: ${safeText(error.message, 1_000)}`)
+    return WRONG_USE
+  }
+  throw error
+}

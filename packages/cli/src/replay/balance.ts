@@ -1,0 +1,63 @@
+import type { Policy } from '@weir/core'
+
+/** Keys of one interval that are compared at most. */
+const MOST_KEYS = 250_000
+
+interface Units {
+  cluster: number
+  exact: number
+}
+
+/**
+ * Holds the units that a cluster admits of each key and interval against those that an exact central count admits of the same requests.
+ * Keeps the running interval only. Intervals are those of the epoch, or of the policy's calendar, whatever the algorithm.
+ */
+export class Balance {
+  readonly #policy: Policy
+  readonly #most: number
+  #keys = new Map<string, Units>()
+  #end = Number.NEGATIVE_INFINITY
+  /** Units admitted that the exact count refuses. */
+  beyond = 0
+  /** Units refused that the exact count admits. */
+  missed = 0
+  /** The most units beyond it, of one key in one interval, as a part of the limit. */
+  worst = 0
+
+  constructor(policy: Policy, most: number = MOST_KEYS) {
+    this.#policy = policy
+    this.#most = most
+  }
+
+  /** @param time milliseconds since the epoch; not earlier than those before */
+  add(key: string, time: number, units: number, by: keyof Units): void {
+    if (time >= this.#end) this.#roll(time)
+    const known = this.#keys.get(key)
+    if (known !== undefined) known[by] += units
+    else if (this.#keys.size < this.#most) {
+      const first: Units = { cluster: 0, exact: 0 }
+      first[by] = units
+      this.#keys.set(key, first)
+    }
+  }
+
+  /** The running interval is over. */
+  close(): void {
+    for (const { cluster, exact } of this.#keys.values()) {
+      const beyond = cluster - exact
+      if (beyond < 0) this.missed -= beyond
+      else if (beyond > 0) {
+        this.beyond += beyond
+        this.worst = Math.max(this.worst, beyond / this.#policy.limit)
+      }
+    }
+    this.#keys = new Map()
+    this.#end = Number.NEGATIVE_INFINITY
+  }
+
+  #roll(time: number): void {
+    this.close()
+    const { calendar, interval } = this.#policy
+    this.#end = calendar?.at(time).end ?? (Math.floor(time / interval) + 1) * interval
+  }
+}

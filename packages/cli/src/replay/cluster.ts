@@ -1,0 +1,220 @@
+import type { AnyPolicyOptions, Coordination, Decision, PlannedPolicyOptions, Policy } from '@weir/core'
+import { createGuard, type Guard } from '@weir/core/http'
+import { snapshot } from '@weir/core/inspect'
+import type { Override } from '@weir/core/rules'
+import { NodeClock, SeededRandom, SimulatedStore, type StoreStatistics, VirtualTime } from '@weir/testing'
+import type { LogRecord } from '../log/record.ts'
+import { CentralSide } from './central.ts'
+import { logReader } from './reader.ts'
+
+export type LogPolicy = AnyPolicyOptions<LogRecord> | PlannedPolicyOptions<LogRecord>
+export type LogDecision = Decision | undefined | Promise<Decision | undefined>
+
+/** A decision, and what frees the slots that it took. */
+export interface Asked {
+  readonly decision: LogDecision
+  release(decided: Decision): void
+}
+
+/** Nodes, and what lies between them and their store. */
+export interface ClusterOptions {
+  readonly policies: readonly LogPolicy[]
+  /** Limits of single keys, each until some time of the log. */
+  readonly overrides: readonly Override[]
+  readonly nodes: number
+  /** Milliseconds to the store and back. */
+  readonly roundTrip: number
+  /** Balancing and the nodes' clocks follow from it. */
+  readonly seed: number
+}
+
+/** Virtual milliseconds in which the nodes start and meet, before the first request. */
+const BOOT = 2_000
+/** Longer than the default: over weeks of a log heartbeats would be most of the work, and nodes neither come nor go. */
+const HEARTBEAT = 10_000
+/** Keys that the exact count holds at most. */
+const EXACT_KEYS = 1_000_000
+
+/** What a cluster has needed. */
+export interface ClusterUsage {
+  readonly store: StoreStatistics
+  /** Requests that the store decided about. */
+  readonly decisions: number
+  /** For each policy the keys of the node that holds the most, and whether there were more than a node may hold. */
+  readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
+  /** What the nodes warned of, each once. */
+  readonly warnings: readonly string[]
+}
+
+/** Nodes of the code that ships, in virtual time, and beside them one that counts alone: an exact central count without any distance. */
+export class ReplayCluster {
+  readonly #time: VirtualTime
+  readonly #store: SimulatedStore
+  readonly #central: CentralSide
+  readonly #random: SeededRandom
+  readonly #clocks: NodeClock[] = []
+  readonly #options: ClusterOptions
+  readonly #guards: Guard<LogRecord, never[]>[] = []
+  readonly #warnings = new Set<string>()
+  #exact: Guard<LogRecord, never[]> | undefined
+
+  /** @param start milliseconds since the epoch: when the first request comes */
+  constructor(options: ClusterOptions, start: number) {
+    const { roundTrip, seed } = options
+    this.#options = options
+    // Each start has draws of its own.
+    this.#random = new SeededRandom(`${seed} ${start}`)
+    this.#time = new VirtualTime(-BOOT, start)
+    this.#store = new SimulatedStore({
+      time: this.#time,
+      random: this.#random.stream('network'),
+      network: { latency: roundTrip / 2 },
+    })
+    this.#central = new CentralSide(this.#time, this.#store.serverClock, roundTrip / 2)
+  }
+
+  /** Lets the nodes start, and meet at the store. */
+  async boot(): Promise<void> {
+    const { nodes, policies } = this.#options
+    await this.#central.load()
+    for (let node = 0; node < nodes; node++) {
+      await this.#time.runUntil(-BOOT + (node * BOOT) / 2 / nodes)
+      const guard = this.#guard(policies, HEARTBEAT, `node ${node}`, true)
+      // Code that comes with the first policy that needs it takes real time, in which virtual time stands.
+      await guard.throttler.inspected.coordinator?.loading
+      this.#guards.push(guard)
+    }
+    this.#exact = this.#guard(policies.map(locally), HEARTBEAT, 'exact', false)
+    await this.#central.opened()
+    if (this.#options.overrides.length > 0) this.#override()
+    await this.#time.runUntil(0)
+  }
+
+  #guard(policies: readonly LogPolicy[], heartbeat: number, name: string, shared: boolean): Guard<LogRecord, never[]> {
+    const random = this.#random.stream(name)
+    const clock = new NodeClock(this.#time, { origin: random.next() * 1e6 })
+    this.#clocks.push(clock)
+    const guard = createGuard<LogRecord, never[]>(
+      {
+        policies,
+        clock,
+        random: () => random.next(),
+        ...(shared ? { heartbeat, store: this.#central.storeOf(this.#store) } : { maxKeys: EXACT_KEYS }),
+      },
+      logReader,
+    )
+    guard.throttler.on('warning', ({ error }) => {
+      if (shared) this.#warnings.add(error.message)
+    })
+    // Nothing of a replay fails; a listener keeps the process from being warned.
+    guard.throttler.on('degraded', () => {})
+    return guard
+  }
+
+  /** Gives keys their own limits, and takes them back when their time is over. */
+  #override(): void {
+    const { policies, overrides } = this.#options
+    const open = overrides.filter(({ until }) => until > this.now)
+    const limits = open.flatMap(({ policy, key, limit }) => namesOf(policy, policies).map((name) => ({ policy: name, key, limit })))
+    for (const { throttler } of this.#guards) throttler.update(policies, limits)
+    this.#exact?.throttler.update(policies.map(locally), limits)
+    const next = Math.min(...open.map(({ until }) => until))
+    if (Number.isFinite(next)) this.#time.at(next - this.#time.epoch, () => this.#override())
+  }
+
+  /** The policies as they were checked and completed, of a booted cluster. */
+  get policies(): readonly Policy[] {
+    const [guard] = this.#guards
+    return guard === undefined ? [] : guard.throttler.policies
+  }
+
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.#time.epoch + this.#time.now
+  }
+
+  /** Lets time pass; undefined where nothing happened that has to be waited for. */
+  until(time: number): Promise<void> | undefined {
+    const moment = time - this.#time.epoch
+    if (moment < this.#time.nextAt) {
+      this.#time.pass(Math.max(moment, this.#time.now))
+      return undefined
+    }
+    return this.#time.runUntil(Math.max(moment, this.#time.now))
+  }
+
+  /** Lets the next thing happen that needs no request. */
+  async step(): Promise<void> {
+    await this.#time.runUntil(this.#time.nextAt)
+  }
+
+  /** A request comes to one of the nodes, as a load balancer sends it. */
+  decide(record: LogRecord): Asked {
+    const { length } = this.#guards
+    return this.#ask(this.#guards[length === 1 ? 0 : this.#random.below(length)] as Guard<LogRecord, never[]>, record)
+  }
+
+  /** The same request where each node knew at once what all others admit. */
+  decideExactly(record: LogRecord): Asked {
+    return this.#ask(this.#exact as Guard<LogRecord, never[]>, record)
+  }
+
+  /** Plans something so many milliseconds from now. */
+  after(milliseconds: number, run: () => void): void {
+    this.#time.at(this.#time.now + milliseconds, run)
+  }
+
+  #ask(guard: Guard<LogRecord, never[]>, record: LogRecord): Asked {
+    return { decision: guard.check(record), release: (decided) => guard.throttler.release(decided) }
+  }
+
+  /** What was promised meanwhile comes true; undefined where nothing was. */
+  settled(waiting: boolean): Promise<void> | undefined {
+    return this.#time.takeTouched() || waiting ? this.#time.settled() : undefined
+  }
+
+  /** What was needed since the boot. */
+  get usage(): ClusterUsage {
+    const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
+    return {
+      store: this.#store.statistics,
+      decisions: this.#central.decisions,
+      keys: this.policies.map((_, place) => ({
+        held: Math.max(...nodes.map((policies) => policies[place]?.keys ?? 0)),
+        overflowing: nodes.some((policies) => policies[place]?.overflowing === true),
+      })),
+      warnings: [...this.#warnings],
+    }
+  }
+
+  /** Ends at once: nothing of it goes on. */
+  stop(): void {
+    for (const clock of this.#clocks) clock.stop()
+  }
+}
+
+/** The policies that an override is of: those of all plans, where it names the whole. */
+function namesOf(policy: string, policies: readonly LogPolicy[]): readonly string[] {
+  const whole = policies.find(({ name = 'default' }) => name === policy)
+  return whole !== undefined && 'limits' in whole ? Object.keys(whole.limits).map((plan) => `${policy}:${plan}`) : [policy]
+}
+
+/** Whether it limits requests in flight. */
+export function hasSlots({ algorithm }: LogPolicy): boolean {
+  return algorithm?.slots !== undefined
+}
+
+/** A policy as one process alone decides by it. */
+export function locally(policy: LogPolicy): LogPolicy {
+  const { deadline: _, ...rest } = policy as Extract<LogPolicy, { readonly deadline?: unknown }>
+  return { ...rest, coordination: 'local' } as LogPolicy
+}
+
+/** A policy under another coordination. */
+export function coordinated(policy: LogPolicy, coordination: Coordination): LogPolicy {
+  // Slots are kept in one process, or taken ahead; of other ways they know nothing.
+  if (hasSlots(policy) && coordination !== 'local' && coordination !== 'leases') return policy
+  const { deadline, ...rest } = policy as Extract<LogPolicy, { readonly deadline?: unknown }>
+  const waits = coordination === 'central' || coordination === 'leases'
+  return { ...rest, coordination, ...(waits && deadline !== undefined && { deadline }) } as LogPolicy
+}

@@ -1,0 +1,66 @@
+import type { Decision } from '@weir/core'
+import type { LogRecord } from '../log/record.ts'
+import { shownKey } from './reader.ts'
+import { Series } from './series.ts'
+
+/** A key whose requests the two sets of rules treat in different ways. */
+export interface ChangedKey {
+  /** That refuses it. */
+  readonly policy: string
+  readonly key: string
+  requests: number
+}
+
+/** Keys that are told apart at most. */
+const MOST_KEYS = 50_000
+
+/** Requests that one of two sets of rules refuses, and the other admits. */
+export class OneSided {
+  requests = 0
+  readonly series: Series = new Series()
+  readonly #keys = new Map<string, ChangedKey>()
+
+  add({ time }: LogRecord, { policy, key }: Decision): void {
+    this.requests++
+    this.series.add(time, true)
+    const name = policy?.name ?? ''
+    const id = JSON.stringify([name, key])
+    const known = this.#keys.get(id)
+    if (known !== undefined) known.requests++
+    else if (this.#keys.size < MOST_KEYS) this.#keys.set(id, { policy: name, key: Buffer.from(key).toString(), requests: 1 })
+  }
+
+  get keys(): number {
+    return this.#keys.size
+  }
+
+  top(most: number): readonly ChangedKey[] {
+    const sorted = [...this.#keys.values()].sort((one, other) => other.requests - one.requests)
+    return sorted.slice(0, most).map((one) => ({ ...one, key: shownKey(one.key) }))
+  }
+}
+
+/** Puts what new rules decide beside what others do, request by request. */
+export class Comparison {
+  /** Refused by the new rules only. */
+  readonly refused: OneSided = new OneSided()
+  /** Refused by the others only. */
+  readonly admitted: OneSided = new OneSided()
+  /** Requests of which one decision is there, until the other is. */
+  readonly #waiting = new Map<LogRecord, { readonly mine: boolean; readonly decision: Decision | undefined }>()
+
+  /** @param mine whether the new rules have decided, or the others */
+  add(record: LogRecord, decision: Decision | undefined, mine: boolean): void {
+    const other = this.#waiting.get(record)
+    if (other === undefined || other.mine === mine) {
+      this.#waiting.set(record, { mine, decision })
+      return
+    }
+    this.#waiting.delete(record)
+    const [now, before] = mine ? [decision, other.decision] : [other.decision, decision]
+    const [refusedNow, refusedBefore] = [now?.allowed === false, before?.allowed === false]
+    if (refusedNow === refusedBefore) return
+    if (refusedNow) this.refused.add(record, now as Decision)
+    else this.admitted.add(record, before as Decision)
+  }
+}

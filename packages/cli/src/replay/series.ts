@@ -1,0 +1,59 @@
+/** Parts of a series; beyond it two become one. */
+const MOST_PARTS = 240
+
+/** What came in some stretch of time. */
+export interface SeriesPart {
+  /** Milliseconds since the epoch. */
+  readonly from: number
+  readonly requests: number
+  readonly refused: number
+}
+
+/** Counts over time, in a bounded number of parts of one length, whatever time they are of. */
+export class Series {
+  /** Milliseconds. */
+  width = 1_000
+  #from: number | undefined
+  #requests: number[] = []
+  #refused: number[] = []
+
+  /** @param time milliseconds since the epoch; not much earlier than those before */
+  add(time: number, refused: boolean): void {
+    this.#from ??= Math.floor(time / this.width) * this.width
+    let part = Math.max(0, Math.floor((time - this.#from) / this.width))
+    while (part >= MOST_PARTS) {
+      this.#halve()
+      part = Math.max(0, Math.floor((time - this.#from) / this.width))
+    }
+    this.#requests[part] = (this.#requests[part] ?? 0) + 1
+    if (refused) this.#refused[part] = (this.#refused[part] ?? 0) + 1
+  }
+
+  /** From the first part to the last in which anything came. */
+  get parts(): readonly SeriesPart[] {
+    return Array.from(this.#requests, (requests = 0, part) => ({
+      from: (this.#from ?? 0) + part * this.width,
+      requests,
+      refused: this.#refused[part] ?? 0,
+    }))
+  }
+
+  #halve(): void {
+    this.width *= 2
+    const from = Math.floor((this.#from ?? 0) / this.width) * this.width
+    // Where the first part begins in the middle of a new one, it has that to itself.
+    const shift = from === this.#from ? 0 : 1
+    this.#from = from
+    this.#requests = halved(this.#requests, shift)
+    this.#refused = halved(this.#refused, shift)
+  }
+}
+
+function halved(parts: readonly number[], shift: number): number[] {
+  const half: number[] = []
+  for (let part = 0; part < parts.length; part++) {
+    const at = (part + shift) >> 1
+    half[at] = (half[at] ?? 0) + (parts[part] ?? 0)
+  }
+  return half
+}

@@ -1,0 +1,110 @@
+import type { Decision, Policy } from '@weir/core'
+import { Balance } from './balance.ts'
+import { InFlight } from './in-flight.ts'
+import { KeyCounts } from './key-counts.ts'
+import { Series } from './series.ts'
+
+/** What one policy did. */
+export class PolicyTally {
+  readonly policy: Policy
+  readonly keys: KeyCounts = new KeyCounts()
+  readonly balance: Balance | InFlight
+  /** Requests that it applied to. */
+  requests = 0
+  /** Those of them that it refused, or with `dryRun` would have. */
+  refused = 0
+  /** As an exact central count. */
+  exactRefused = 0
+  readonly refusals: Series = new Series()
+
+  constructor(policy: Policy) {
+    this.policy = policy
+    this.balance = policy.algorithm.slots === undefined ? new Balance(policy) : new InFlight(policy.limit)
+  }
+}
+
+/** What came of the requests of a log. */
+export class Tally {
+  /** Requests to which some policy applied. */
+  requests = 0
+  admitted = 0
+  refused = 0
+  /** Refused by an exact central count. */
+  exactRefused = 0
+  /** Admitted, but refused by the exact count; and the other way round. */
+  admittedBeyond = 0
+  refusedEarly = 0
+  /** Requests to which no policy applies. */
+  uncounted = 0
+  readonly series: Series = new Series()
+  readonly policies: readonly PolicyTally[]
+  readonly #byPolicy: ReadonlyMap<string, PolicyTally>
+
+  constructor(policies: readonly Policy[]) {
+    this.policies = policies.map((policy) => new PolicyTally(policy))
+    this.#byPolicy = new Map(this.policies.map((one) => [one.policy.name, one]))
+  }
+
+  /**
+   * Notes what the cluster, and what the exact count decided about a request.
+   *
+   * @param arrived when it came, milliseconds since the epoch
+   * @param now when it was decided about
+   */
+  add(decision: Decision | undefined, exact: Decision | undefined, arrived: number, now: number): void {
+    if (decision === undefined) {
+      this.uncounted++
+      return
+    }
+    const { allowed } = decision
+    this.requests++
+    if (allowed) this.admitted++
+    else this.refused++
+    if (exact?.allowed === false) {
+      this.exactRefused++
+      if (allowed) this.admittedBeyond++
+    } else if (!allowed) this.refusedEarly++
+    this.series.add(arrived, !allowed)
+    this.#count(decision, arrived, now, false)
+    if (exact !== undefined) this.#count(exact, arrived, now, true)
+  }
+
+  /** Requests that hold slots have ended, as the cluster or as the exact count admitted them. */
+  release({ parts }: Decision, exact: boolean): void {
+    for (const { policy, key, cost } of parts) {
+      const balance = this.#byPolicy.get(policy?.name ?? '')?.balance
+      if (balance instanceof InFlight && cost > 0) balance.release(key, cost, exact ? 'exact' : 'cluster')
+    }
+  }
+
+  /** All requests are decided about. */
+  close(): void {
+    for (const { balance } of this.policies) balance.close()
+  }
+
+  #count(decision: Decision, arrived: number, now: number, exact: boolean): void {
+    const { parts } = decision
+    for (let i = 0; i < parts.length; i++) {
+      const { policy, key, allowed, dryRun, cost } = parts[i] as Decision
+      const tally = this.#byPolicy.get(policy?.name ?? '')
+      if (tally === undefined) continue
+      const refused = !allowed || dryRun
+      const count = tally.keys.of(key)
+      if (exact) {
+        if (refused) {
+          tally.exactRefused++
+          count.exactRefused++
+        }
+      } else {
+        tally.requests++
+        count.requests++
+        if (refused) {
+          tally.refused++
+          count.refused++
+          tally.refusals.add(arrived, true)
+        }
+      }
+      if (cost > 0) tally.balance.add(key, now, cost, exact ? 'exact' : 'cluster')
+    }
+  }
+}

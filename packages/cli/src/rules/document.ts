@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises'
+import { type CheckedRules, parseRules } from '@weir/core/rules'
+import * as yaml from 'yaml'
+import { UsageError } from '../terminal/usage-error.ts'
+import { checkText, pathOf, type StandIn } from './read-rules.ts'
+
+/** A document that holds: as text, as it was written, and as it was checked. */
+export interface Document {
+  readonly text: string
+  readonly value: unknown
+  readonly rules: CheckedRules<never>
+}
+
+/** Functions that a document names are the application's: it has them. */
+const GIVEN: StandIn = (kind) => (kind === 'algorithms' ? undefined : () => undefined)
+
+/** @throws RulesError when it can't be used */
+export function documentOf(text: string): Document {
+  const rules = checkText<never>(text, GIVEN)
+  return { text, value: parseRules(text, { yaml }).value, rules }
+}
+
+/**
+ * The document in a file.
+ *
+ * @throws UsageError when there is no such file; RulesError when it can't be used
+ */
+export async function documentIn(file: string): Promise<Document> {
+  const text = await readFile(pathOf(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`Can't read the rules "${file}": ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
+  })
+  return documentOf(text)
+}
+
+/** The same rules as another version: what is written in the text stays, comments of YAML too. */
+export function asVersion(text: string, version: number, change: Readonly<Record<string, string>>): string {
+  if (/^\s*\{/.test(text)) {
+    const { version: _, change: before, ...rest } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    const { $schema, ...others } = rest
+    return `${JSON.stringify({ ...($schema !== undefined && { $schema }), version, change, ...others }, undefined, 2)}\n`
+  }
+  const document = yaml.parseDocument(text, { version: '1.2' })
+  document.set('version', version)
+  document.set('change', document.createNode(change, { flow: true }))
+  return document.toString()
+}

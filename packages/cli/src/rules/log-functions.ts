@@ -1,0 +1,28 @@
+import type { LogRecord } from '../log/record.ts'
+import type { StandIn } from './read-rules.ts'
+
+/** What the fields of a log stand in for, so that it can be told. */
+export interface StoodIn {
+  readonly kind: string
+  readonly name: string
+}
+
+/**
+ * Functions of the application that a document names are not here. The field of that name in the log takes their place: `key: tenant`
+ * counts by the field `tenant`.
+ *
+ * @param named to which each is added
+ */
+export function logFunctions(named: StoodIn[]): StandIn {
+  return (kind, name) => {
+    if (kind === 'algorithms' || kind === 'delays') return undefined
+    if (!named.some((one) => one.kind === kind && one.name === name)) named.push({ kind, name })
+    const field = (record: LogRecord): string | undefined => record.field(name.toLowerCase())
+    if (kind === 'keys') return field
+    if (kind === 'matches') return (record: LogRecord) => !NOTHING.has(field(record))
+    if (kind === 'plans') return (record: LogRecord) => field(record) ?? ''
+    return (record: LogRecord) => Number(field(record) ?? Number.NaN)
+  }
+}
+
+const NOTHING: ReadonlySet<string | undefined> = new Set([undefined, '', '0', 'false'])

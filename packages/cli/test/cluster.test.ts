@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createThrottler, type Store, type Throttler } from '@weir/core'
+import { etcdStore } from '@weir/etcd'
+import { postgresStore } from '@weir/postgres'
+import { redisStore } from '@weir/redis'
+import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
+import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { ClusterView } from '../src/cluster/store-watch.ts'
+import { file, weir } from './weir.ts'
+
+const policies = [
+  { name: 'client', key: 'ip', limit: 100, interval: '12h' },
+  { name: 'login', key: 'ip', limit: 50, interval: '12h', cooldown: '10m' },
+] as const
+const rules = file('rules.json', JSON.stringify({ version: 1, policies }))
+/** Asks again and again until it is so. */
+async function until<T>(ask: () => T | Promise<T>, so: (value: T) => boolean): Promise<T> {
+  const end = performance.now() + 30_000
+  for (;;) {
+    const value = await ask()
+    if (so(value)) return value
+    if (performance.now() > end) throw new Error(`It never became so: ${JSON.stringify(value)}`)
+    await sleep(50)
+  }
+}
+
+interface Server {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** The stores that nodes may meet at; each with how the nodes reach it. */
+const STORES: readonly { readonly name: string; readonly missing: boolean; start(): Promise<Server>; store(url: string): Store }[] = [
+  { name: 'Redis', missing: false, start: () => RedisServer.start(), store: (url) => redisStore(url) },
+  {
+    name: 'PostgreSQL',
+    missing: findPostgres() === undefined,
+    start: () => PostgresServer.start(),
+    store: (url) => postgresStore(url),
+  },
+  { name: 'etcd', missing: NO_ETCD !== undefined, start: () => EtcdServer.start(), store: (url) => etcdStore(url) },
+]
+
+describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, store }) => {
+  let server: Server
+  let nodes: Throttler[]
+  let at: readonly string[]
+
+  beforeAll(async () => {
+    server = await start()
+    // Each with a store of its own, as in processes of their own.
+    nodes = [0, 1].map(() => createThrottler({ policies, store: store(server.url), heartbeat: 100 }) as Throttler)
+    for (const node of nodes) node.start()
+    await until(
+      () => nodes.map(({ state }) => state),
+      (states) => states.every((state) => state === 'synced'),
+    )
+    at = ['--store', server.url]
+  }, 120_000)
+  afterAll(async () => {
+    await Promise.all((nodes ?? []).map((node) => node.close()))
+    await server?.stop()
+  })
+
+  const top = async (): Promise<ClusterView> => JSON.parse((await weir(['top', ...at, '--json'])).out)
+  const of = (key: string, ...rest: readonly string[]): readonly string[] => [key, ...at, '--rules', rules, ...rest]
+
+  describe('weir top', () => {
+    it('shows the nodes and the hottest keys, and is no node itself', async () => {
+      for (let i = 0; i < 30; i++) nodes[i % 2]?.check('192.0.2.66')
+      const view = await until(top, ({ nodes: told, hot }) => told.length === 2 && hot.some(({ used }) => used === 30))
+      expect(view.live).toBe(2)
+      expect(view.hot.slice(0, 2)).toEqual([
+        { policy: 'login', key: '192.0.2.66', used: 30, limit: 50 },
+        { policy: 'client', key: '192.0.2.66', used: 30, limit: 100 },
+      ])
+      const { code, out } = await weir(['top', ...at])
+      expect(code).toBe(0)
+      expect(out).toMatch(/2 nodes/)
+      expect(out).toMatch(/│ login +│ 192\.0\.2\.66 │ +30 │ +50 │ 60\.0 % │/)
+      expect(out).not.toContain('\x1b')
+    })
+
+    it('draws in place in a terminal, until q is pressed', async () => {
+      const { code, out } = await weir(['top', ...at], { tty: true, stdin: ['q'] })
+      expect(code).toBe(0)
+      expect(out).toContain('\x1b[?1049h')
+      expect(out.endsWith('\x1b[?1049l')).toBe(true)
+    })
+  })
+
+  describe('weir block and unblock', () => {
+    it('refuse a key at all nodes, and let it in again', async () => {
+      expect(await weir(['block', ...of('203.0.113.9', '--for', '10m', '--policy', 'client')])).toMatchObject({
+        code: 0,
+        out: '203.0.113.9 is blocked for 10 min.\n',
+      })
+      await until(
+        () => nodes.map((node) => node.peek('203.0.113.9').reason),
+        (reasons) => reasons.every((reason) => reason === 'blocked'),
+      )
+      const { blocked } = await until(top, (view) => view.blocked.length > 0)
+      expect(blocked).toEqual([{ policy: 'client', key: '203.0.113.9', remaining: expect.any(Number), manual: true }])
+      expect((await weir(['top', ...at])).out).toMatch(/│ client +│ 203\.0\.113\.9 │ +[\d.]+ min │ by hand │/)
+      expect(JSON.parse((await weir(['unblock', ...of('203.0.113.9', '--json')])).out)).toEqual({ key: '203.0.113.9', blockedFor: 0 })
+      await until(
+        () => nodes.map((node) => node.peek('203.0.113.9').allowed),
+        (allowed) => allowed.every((one) => one),
+      )
+      await until(top, (view) => view.blocked.length === 0)
+    })
+  })
+
+  describe('weir usage and reset', () => {
+    it('tell what a key has used at all nodes, and begin anew', async () => {
+      for (let i = 0; i < 6; i++) nodes[i % 2]?.check('198.51.100.1')
+      const usage = async () => JSON.parse((await weir(['usage', ...of('198.51.100.1', '--json')])).out)
+      const used = await until(usage, (all) => all[0].used === 6)
+      expect(used).toMatchObject([
+        { policy: 'client', limit: 100, used: 6, remaining: 94, source: 'store' },
+        { policy: 'login', limit: 50, used: 6 },
+      ])
+      expect((await weir(['usage', ...of('198.51.100.1', '--policy', 'login')])).out).toMatch(
+        /│ login +│ 198\.51\.100\.1 │ +6 │ +50 │ +44 │/,
+      )
+      expect((await weir(['reset', ...of('198.51.100.1', '--policy', 'login')])).out).toBe('The counts of 198.51.100.1 begin anew.\n')
+      await until(usage, (all) => all[1].used === 0 && all[0].used === 6)
+      await until(
+        () => nodes.map((node) => node.peek('198.51.100.1').parts[1]?.remaining),
+        (left) => left.every((one) => one === 50),
+      )
+    })
+  })
+})
+
+describe('what can not be done', () => {
+  it.each([
+    ['top', '--store', 'redis://127.0.0.1:1'],
+    ['top', '--store', 'postgres://127.0.0.1:1/weir'],
+    ['top', '--store', 'http://127.0.0.1:1'],
+    ['top', '--store', 'mysql://user:secret@127.0.0.1/weir'],
+    ['top', '--store', 'http://[::1'],
+    ['usage', 'x', '--store', 'redis://127.0.0.1:1', '--rules', rules],
+    ['block', 'x', '--store', 'redis://127.0.0.1:1', '--rules', rules, '--for', '1m'],
+  ])('ends with 2: weir %s', async (...args) => {
+    const { code, err, out } = await weir(args)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toMatch(/^weir: ./)
+    expect(err).not.toContain('secret')
+  })
+
+  it('names what is wrong', async () => {
+    const of = (key: string, ...rest: readonly string[]) => [key, '--store', 'redis://127.0.0.1:1', '--rules', rules, ...rest]
+    expect(await weir(['block', ...of('x', '--for', '0s')])).toMatchObject({ code: 2, err: expect.stringContaining('longer than nothing') })
+    expect(await weir(['reset', ...of('x', '--policy', 'none')])).toMatchObject({ code: 2, err: expect.stringContaining('"none"') })
+    expect(await weir(['top'])).toMatchObject({ code: 2, err: expect.stringContaining("'--store <address>'") })
+  })
+})

@@ -1,0 +1,366 @@
+import { gzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import type { PlanReport } from '../src/commands/plan-report.ts'
+import { file, line, rules, START, weir } from './weir.ts'
+
+/** A flood of one client beside some that keep within 10 a minute, for two minutes. */
+function traffic(): string {
+  let log = ''
+  for (let second = 0; second < 120; second++) {
+    for (let i = 0; i < 3; i++) log += line(second, '192.0.2.66')
+    if (second % 10 === 0) for (const client of ['198.51.100.1', '198.51.100.2', '203.0.113.9']) log += line(second, client)
+  }
+  return log
+}
+
+const limited = rules('rules.json', {})
+const log = file('access.log', traffic())
+
+async function planned(...args: string[]): Promise<PlanReport> {
+  const { out, err } = await weir(['plan', ...args, '--json'])
+  expect(err).toBe('')
+  return JSON.parse(out)
+}
+
+describe('a plan', () => {
+  it('says who would have been refused, how often, and by which policy', async () => {
+    const { log: read, plan, nodes } = await planned(log, '--rules', limited)
+    expect(read).toMatchObject({ lines: 396, records: 396, unreadable: 0, late: 0 })
+    expect(nodes).toBe(3)
+    // 10 of 180 a minute, and what the nodes admit before they have heard of each other.
+    const [policy] = plan.policies
+    expect(policy).toMatchObject({ name: 'client', limit: 10, interval: 60_000, algorithm: 'fixedWindow', coordination: 'background' })
+    expect(policy).toMatchObject({ requests: 396, exactRefused: 340, refusedKeys: 1 })
+    expect(policy?.top).toEqual([{ key: '192.0.2.66', requests: 360, refused: policy?.refused, exactRefused: 340 }])
+    expect(plan.admitted + plan.refused).toBe(396)
+    expect(plan.admittedBeyond).toBe(policy?.overshoot.units)
+    expect(plan.refusedEarly).toBe(0)
+    expect(340 - plan.refused).toBe(plan.admittedBeyond)
+    expect(plan.refused).toBeGreaterThan(330)
+  })
+
+  it('says when', async () => {
+    const { plan } = await planned(log, '--rules', limited)
+    const { parts, width } = plan.series
+    expect(width).toBe(1000)
+    expect(parts[0]?.from).toBe(START)
+    expect(parts.reduce((sum, { requests }) => sum + requests, 0)).toBe(396)
+    // Within the limit at first, and again with the second minute.
+    expect(parts.slice(0, 2).every(({ refused }) => refused === 0)).toBe(true)
+    expect(parts[30]?.refused).toBe(3)
+    expect(parts[60]?.refused).toBe(0)
+  })
+
+  it.each(['central', 'leases'])('refuses just what an exact count does with %s', async (coordination) => {
+    const { plan } = await planned(log, '--rules', limited, '--coordination', coordination)
+    expect(plan).toMatchObject({ refused: 340, admittedBeyond: 0, refusedEarly: 0 })
+    expect(plan.policies[0]?.coordination).toBe(coordination)
+    if (coordination === 'central') expect(plan.store.decisions).toBeGreaterThan(0)
+  })
+
+  it('admits more when the store is farther away, and needs few operations', async () => {
+    const burst = file('burst.log', Array.from({ length: 4000 }, (_, i) => line(i / 1000, '192.0.2.66')).join(''))
+    const hundred = rules('hundred.json', { limit: 100 })
+    const near = await planned(burst, '--rules', hundred, '--nodes', '8')
+    const far = await planned(burst, '--rules', hundred, '--nodes', '8', '--round-trip', '200ms')
+    expect(far.plan.policies[0]?.overshoot.worst).toBeGreaterThan(near.plan.policies[0]?.overshoot.worst ?? 1)
+    expect(far.plan.exactRefused).toBe(3900)
+    expect(near.plan.store.keyWrites).toBeLessThan(400)
+  })
+
+  it('says the same each time', async () => {
+    expect(await planned(log, '--rules', limited)).toEqual({ ...(await planned(log, '--rules', limited)), plan: expect.anything() })
+    const [one, two] = [await planned(log, '--rules', limited), await planned(log, '--rules', limited)]
+    expect({ ...one.plan, memory: 0 }).toEqual({ ...two.plan, memory: 0 })
+  })
+
+  it('tells how much memory a key takes', async () => {
+    const { plan } = await planned(log, '--rules', limited)
+    expect(plan.policies[0]?.keysHeld).toBeGreaterThanOrEqual(1)
+    expect(plan.memory.bytesPerKey).toBeGreaterThan(30)
+    expect(plan.memory.bytesPerKey).toBeLessThan(2000)
+  })
+
+  it('tells host names apart', async () => {
+    const text = ['a.example', 'b.example', 'a.example', 'a.example'].map((name, second) => line(second, name)).join('')
+    const { plan } = await planned(file('names.log', text), '--rules', rules('two.json', { limit: 2 }), '--nodes', '1')
+    expect(plan.policies[0]?.top).toEqual([{ key: 'a.example', requests: 3, refused: 1, exactRefused: 1 }])
+  })
+
+  it('goes by paths, headers and fields of the log', async () => {
+    const json = [0, 1, 2, 3].map((second) =>
+      JSON.stringify({ time: START + second * 1000, remote_addr: '192.0.2.1', tenant: 'acme', uri: second < 3 ? '/api/x' : '/' }),
+    )
+    const tenants = rules('tenants.json', { key: 'tenant', match: ['/api/*rest'], limit: 2 })
+    const { plan } = await planned(file('access.jsonl', `${json.join('\n')}\n`), '--rules', tenants, '--nodes', '1')
+    expect(plan).toMatchObject({ requests: 3, refused: 1, uncounted: 1 })
+    expect(plan.policies[0]?.top[0]?.key).toBe('acme')
+    expect(plan.notes.join()).toContain('the field "tenant"')
+  })
+
+  it('begins anew after a silence in which all has expired, and counts days of a calendar', async () => {
+    const text = [0, 1, 2, 86_400 * 40, 86_400 * 40 + 1].map((second) => line(second, '192.0.2.1')).join('')
+    const { plan } = await planned(
+      file('sparse.log', text),
+      '--rules',
+      rules('daily.json', { limit: 2, interval: { calendar: 'day' } }),
+      '--nodes',
+      '1',
+    )
+    expect(plan).toMatchObject({ requests: 5, refused: 1, exactRefused: 1 })
+  })
+
+  it('gives keys their own limits until the time that they say, by the time of the log', async () => {
+    const policies = [{ name: 'client', key: 'ip', limit: 10, interval: '1m' }]
+    const until = new Date(START + 60_000).toISOString()
+    const overrides = [
+      { policy: 'client', key: '192.0.2.66', limit: 100, until },
+      { policy: 'client', key: '203.0.113.9', limit: 0 },
+    ]
+    const { plan } = await planned(
+      log,
+      '--rules',
+      file('overrides.json', JSON.stringify({ version: 1, policies, overrides })),
+      '--nodes',
+      '1',
+    )
+    // 80 and then 170 of the one, all 12 of the other.
+    expect(plan).toMatchObject({ refused: 262, exactRefused: 262 })
+  })
+})
+
+describe('a plan of requests in flight', () => {
+  const slots = { name: 'slots', key: 'ip', algorithm: 'concurrency', coordination: 'leases', limit: 2 }
+  const document = (...policies: readonly object[]) => JSON.stringify({ version: 1, policies })
+
+  /** Four requests a second, each of which takes a second: four are in flight at once. */
+  const took = (seconds: number | undefined) =>
+    Array.from({ length: 40 }, (_, i) =>
+      JSON.stringify({ time: START + i * 250, remote_addr: '192.0.2.1', ...(seconds !== undefined && { request_time: seconds }) }),
+    ).join('\n')
+
+  it.each(['leases', 'local'])('goes by how long requests took: %s', async (coordination) => {
+    const held = file('slots.json', document({ ...slots, coordination }))
+    const { plan } = await planned(file('slow.jsonl', took(0.9)), '--rules', held, '--nodes', '1')
+    // Two are let in each second, as the ones before have ended.
+    expect(plan).toMatchObject({ requests: 40, refused: 20, exactRefused: 20 })
+    const [policy] = plan.policies
+    expect(policy).toMatchObject({ interval: 0, limit: 2, overshoot: { units: 0, missed: 0, worst: 0 } })
+    const { plan: fast } = await planned(file('fast.jsonl', took(0.4)), '--rules', held, '--nodes', '1')
+    expect(fast.refused).toBe(0)
+    expect((await weir(['plan', file('slow.jsonl', took(0.9)), '--rules', held])).out).toContain('2 in flight, concurrency')
+  })
+
+  it('tells how many too many are in flight where each node counts for itself', async () => {
+    const { plan } = await planned(
+      file('slow.jsonl', took(5)),
+      '--rules',
+      file('local.json', document({ ...slots, coordination: 'local' })),
+      '--nodes',
+      '4',
+    )
+    const [policy] = plan.policies
+    // Up to eight at once, where two may be.
+    expect(policy?.overshoot.worst).toBeGreaterThanOrEqual(1)
+    expect(policy?.overshoot.worst).toBeLessThanOrEqual(3)
+    expect(plan.admitted).toBeGreaterThan(40 - plan.exactRefused)
+  })
+
+  it('frees all slots in a silence, and holds those that last through it', async () => {
+    const at = (second: number, seconds: number) => JSON.stringify({ time: START + second * 1000, ip: '192.0.2.1', request_time: seconds })
+    const text = [at(0, 4_000), at(1, 1), at(3_000, 1), at(3_000.5, 1), at(9_000, 1), at(9_000.5, 1), at(9_000.7, 1)].join('\n')
+    const long = { ...slots, algorithm: { name: 'concurrency', lease: '2h' } }
+    const { plan } = await planned(file('long.jsonl', text), '--rules', file('long.json', document(long)), '--nodes', '1')
+    // One beside the long one, and later one of three.
+    expect(plan).toMatchObject({ requests: 7, refused: 2 })
+  })
+
+  it('says so where the log does not tell, of all requests or of some', async () => {
+    const both = file('both.json', document({ limit: 1, interval: '1h', key: 'ip' }, slots))
+    const { plan } = await planned(log, '--rules', both)
+    expect(plan.policies.map(({ name }) => name)).toEqual(['default'])
+    expect(plan.notes.join()).toContain('"slots" is left out')
+    expect(plan.notes.join()).toContain('$request_time')
+    const { code, err } = await weir(['plan', log, '--rules', file('only.json', document(slots))])
+    expect([code, err]).toEqual([2, expect.stringContaining('$request_time')])
+    const some = await planned(file('some.jsonl', `${took(1)}\n${took(undefined)}`), '--rules', both)
+    expect(some.plan.notes.join()).toContain('how long 40 of 80 requests took')
+    expect((await planned(file('told.jsonl', took(1)), '--rules', both)).plan.notes.join()).not.toContain('how long')
+  })
+
+  it('keeps their coordination where slots know no other', async () => {
+    const held = file('kept.json', document({ ...slots, coordination: 'local' }, { key: 'ip', limit: 5, interval: '1h' }))
+    const { plan } = await planned(file('slow.jsonl', took(1)), '--rules', held, '--coordination', 'central')
+    expect(plan.policies.map(({ coordination }) => coordination)).toEqual(['local', 'central'])
+    expect(plan.notes.join()).toContain('"slots" keeps its coordination')
+  })
+})
+
+describe('a plan of rules to come', () => {
+  const policies = [{ name: 'client', key: 'ip', limit: 10, interval: '1m' }]
+  const overrides = [{ policy: 'client', key: '203.0.113.9', limit: 0 }]
+  const next = { policies: [{ name: 'client', key: 'ip', limit: 5, interval: '1m' }], overrides }
+  const both = file('next.json', JSON.stringify({ version: 4, policies, next }))
+
+  it('compares them with those that hold in the same document, and ends with 1 where they differ', async () => {
+    const { code, out } = await weir(['plan', log, '--rules', both, '--next', '--nodes', '1', '--json'])
+    const { plan, against, changes }: PlanReport = JSON.parse(out)
+    expect(code).toBe(1)
+    expect([plan.rules, against?.rules]).toEqual([`${both}, next`, both])
+    // Of the one client 10 more, of two others one more a minute, of the third all 12.
+    expect([plan.refused, against?.refused]).toEqual([366, 340])
+    expect(changes?.refusedNow).toMatchObject({ requests: 26, keys: 4 })
+  })
+
+  it('leaves them out unless asked, and says so', async () => {
+    const { plan } = await planned(log, '--rules', both, '--nodes', '1')
+    expect(plan.refused).toBe(340)
+    expect(plan.notes.join()).toContain('--next')
+  })
+
+  it.each([
+    [['--rules', limited, '--next'], 'There are no rules to come'],
+    [['--rules', both, '--next', '--against', limited], 'either --next or --against'],
+  ])('ends with 2 where it can not be: %j', async (args, said) => {
+    const { code, err } = await weir(['plan', log, ...args])
+    expect(code).toBe(2)
+    expect(err).toContain(said)
+  })
+})
+
+describe('a plan against other rules', () => {
+  it('tells which requests are decided in another way, and ends with 1', async () => {
+    const stricter = rules('stricter.json', { limit: 5 })
+    const { code, out } = await weir(['plan', log, '--rules', stricter, '--against', limited, '--nodes', '1', '--json'])
+    expect(code).toBe(1)
+    const { changes, against, plan }: PlanReport = JSON.parse(out)
+    expect([plan.refused, against?.refused]).toEqual([356, 340])
+    // Of two minutes 5 requests more of the one client, and one more a minute of each other.
+    expect(changes?.refusedNow).toMatchObject({ requests: 16, keys: 4 })
+    expect(changes?.refusedNow.top[0]).toEqual({ policy: 'client', key: '192.0.2.66', requests: 10 })
+    expect(changes?.admittedNow).toMatchObject({ requests: 0, keys: 0, top: [] })
+    const back = await weir(['plan', log, '--rules', limited, '--against', stricter, '--nodes', '1'])
+    expect(back.out).toContain('16 admitted now, and refused before, of 4 keys')
+  })
+
+  it('ends with 0 where nothing changes', async () => {
+    expect((await weir(['plan', log, '--rules', limited, '--against', limited, '--json'])).code).toBe(0)
+  })
+})
+
+describe('what is shown', () => {
+  it('is a table and charts, without colours in a pipe or with NO_COLOR', async () => {
+    const args = ['plan', log, '--rules', limited]
+    const { code, out, err } = await weir(args)
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/│ client +│ 10 per 1 min, fixedWindow, background │/)
+    expect(out).toMatch(/│ 192\.0\.2\.66 │ +360 │/)
+    expect(out).toMatch(/▃|▅|█/)
+    expect(out).not.toContain('\x1b')
+    expect((await weir(args, { tty: true, env: { NO_COLOR: '1' } })).out).not.toContain('\x1b')
+    expect((await weir(args, { tty: true })).out).toContain('\x1b[')
+  })
+
+  it('holds no control characters of a log', async () => {
+    const key = '\x1b]0;owned\x07\x9b31m\u202eevil'
+    const hostile = Buffer.from(`${line(0, 'x').replace('x', key).repeat(30)}\x1b[2Jno record\x07\n`)
+    const { out } = await weir(['plan', file('hostile.log', hostile), '--rules', limited])
+    expect(out).toContain('\\x1b]0;owned\\x07')
+    expect(out).toContain('\\x1b[2Jno record')
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
+    expect(out).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/)
+  })
+})
+
+describe('logs', () => {
+  it('may be several, of any form, compressed, and from the standard input', async () => {
+    const lines = traffic().split(/(?<=\n)/)
+    const [even, odd] = [0, 1].map((rest) => lines.filter((_, i) => i % 2 === rest).join('')) as [string, string]
+    const compressed = file('even.gz', gzipSync(even))
+    const { out } = await weir(['plan', compressed, '-', '--rules', limited, '--nodes', '1', '--json'], { stdin: [gzipSync(odd)] })
+    const report: PlanReport = JSON.parse(out)
+    expect(report.log).toMatchObject({ files: [compressed, '-'], records: 396, torn: [] })
+    expect(report.plan.refused).toBe(340)
+  })
+
+  it('that are torn are read up to there', async () => {
+    const whole = gzipSync(traffic())
+    const torn = whole.subarray(0, whole.length / 2)
+    const { log: read } = await planned(file('torn.gz', torn), '--rules', limited)
+    expect(read.torn).toHaveLength(1)
+    expect(read.records).toBeGreaterThan(0)
+    expect(read.records).toBeLessThan(396)
+  })
+
+  it('with lines that can not be read are read all the same', async () => {
+    const odd = `${'x'.repeat(200_000)}\n{"time":\n\n${line(0, '192.0.2.1')}{"no":"time"}\n${line(1, '192.0.2.1').trim()}`
+    const { log: read } = await planned(file('odd.log', odd), '--rules', limited)
+    expect(read).toMatchObject({ lines: 5, records: 2, unreadable: 3 })
+    expect(read.samples[0]).toBe('x'.repeat(200))
+  })
+
+  it('without any request end with 2', async () => {
+    const { code, err, out } = await weir(['plan', file('empty.log', 'nothing\n'), '--rules', limited])
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('There is no request in')
+  })
+})
+
+describe('what can not be done', () => {
+  it.each([
+    [['plan', 'missing.log', '--rules', limited], 'missing.log": there is no such file'],
+    [['plan', '.', '--rules', limited], 'it is a folder'],
+    [['plan', log, '--rules', 'missing.yaml'], 'missing.yaml": there is no such file'],
+    [['plan', log], "required option '--rules <file>'"],
+    [['plan', log, '--rules', limited, '--nodes', '0'], 'a whole number from 1 to 100'],
+    [['plan', log, '--rules', limited, '--round-trip', 'soon'], 'a duration such as 500ms'],
+    [['plan', log, '--rules', limited, '--coordination', 'none'], 'Allowed choices are background'],
+    [['plan', '-', '-', '--rules', limited], 'can be read only once'],
+    [['plan', log, '--rules', 'file:nowhere%'], 'no URL of a file'],
+    [['plna'], "unknown command 'plna'"],
+  ])('ends with 2: %j', async (args, said) => {
+    const { code, err, out } = await weir(args)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(said)
+  })
+
+  it('ends with 1 where the rules are refused, and says what and where', async () => {
+    const bad = file(
+      'bad.yaml',
+      'version: 1\npolicies:\n  - limit: 10\n    interval: 1m\n  - name: other\n    limit: none of these\n    intervall: 1m\n',
+    )
+    const { code, err } = await weir(['plan', log, '--rules', bad])
+    expect(code).toBe(1)
+    expect(err).toMatch(/policies\[1\].*line \d, column \d/)
+    const told = await weir(['check', bad, '--json'])
+    expect([told.code, told.err]).toEqual([1, ''])
+    expect(JSON.parse(told.out).refused[0]).toEqual({
+      path: expect.stringContaining('policies[1]'),
+      line: expect.any(Number),
+      column: expect.any(Number),
+      message: expect.any(String),
+    })
+  })
+
+  it('ends with 2 where the rules can not be coordinated as asked', async () => {
+    const { code, err } = await weir([
+      'plan',
+      log,
+      '--rules',
+      rules('counter.json', { algorithm: 'slidingLog', coordination: 'local' }),
+      '--coordination',
+      'leases',
+    ])
+    expect(code).toBe(2)
+    expect(err).toContain('coordination')
+  })
+})
+
+describe('help', () => {
+  it('is shown without arguments, and asked for', async () => {
+    expect(await weir(['--help'])).toMatchObject({ code: 0, out: expect.stringContaining('plan') })
+    expect(await weir(['plan', '--help'])).toMatchObject({ code: 0, out: expect.stringContaining('--round-trip') })
+    expect(await weir(['--version'])).toMatchObject({ code: 0, out: '1.2.3\n' })
+    expect((await weir([])).code).toBe(2)
+  })
+})

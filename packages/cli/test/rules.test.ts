@@ -1,0 +1,152 @@
+import { pathToFileURL } from 'node:url'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { asVersion, documentOf } from '../src/rules/document.ts'
+import { file, weir } from './weir.ts'
+
+let redis: RedisServer
+let documents = 0
+
+beforeAll(async () => {
+  redis = await RedisServer.start()
+})
+afterAll(async () => {
+  await redis?.stop()
+})
+
+const yaml = (version: number, limit: number, rest = ''): string =>
+  `# limits of the gateway\nversion: ${version}\npolicies:\n  - name: client\n    key: ip\n    limit: ${limit} # a minute\n    interval: 1m\n${rest}`
+
+/** Rules of a version, in a file. */
+const rules = (version: number, limit: number, rest?: string): string => file(`rules-${version}-${limit}.yaml`, yaml(version, limit, rest))
+
+/** A source of its own for each test. */
+function inRedis(): readonly string[] {
+  return ['--source', redis.url, '--name', `test-${documents++}`]
+}
+
+describe('weir check', () => {
+  it('says that rules hold, and what they would change', async () => {
+    const now = rules(1, 100)
+    const next = rules(2, 50, '  - { name: login, key: tenant, limit: 5, interval: 1h, match: POST /login, algorithm: tokenBucket }\n')
+    expect(await weir(['check', now])).toMatchObject({ code: 0, out: 'The rules hold: version 1, 1 policy.\n' })
+    const { code, out } = await weir(['check', next, '--against', now])
+    expect(code).toBe(0)
+    expect(out).toContain('~ policies.client.limit: 100 → 50')
+    expect(out).toContain('+ policies.login: {"name":"login"')
+    const { differences } = JSON.parse((await weir(['check', next, '--against', now, '--json'])).out)
+    expect(differences).toHaveLength(2)
+  })
+
+  it('says what is wrong, and where, and ends with 1', async () => {
+    const { code, out, err } = await weir(['check', file('bad.yaml', yaml(1, 0))])
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/policies\[0\]\.limit, line 6, column 12: .*must be a number from 1/)
+  })
+
+  it('ends with 2 for what is no file, and takes URLs of files', async () => {
+    expect((await weir(['check', 'C:\\no\\such.yaml'])).code).toBe(2)
+    expect((await weir(['check', pathToFileURL(rules(1, 100)).href])).code).toBe(0)
+  })
+})
+
+describe.each([
+  ['Redis', inRedis],
+  ['a file', () => ['--source', `${file(`source-${documents++}`, '')}.yaml`]],
+])('weir push and diff at %s', (_, source) => {
+  it('put the next version, and no other', async () => {
+    const at = source()
+    expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 1, out: expect.stringContaining('nothing → version 1') })
+    expect(await weir(['push', rules(1, 100), ...at])).toMatchObject({ code: 0, out: 'It holds version 1 now.\n' })
+    expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 0 })
+    // Again changes nothing.
+    expect((await weir(['push', rules(1, 100), ...at])).code).toBe(0)
+    const differing = await weir(['diff', rules(2, 90), ...at, '--json'])
+    expect([differing.code, JSON.parse(differing.out).differences]).toEqual([
+      1,
+      [{ kind: 'changed', path: 'policies.client.limit', before: 100, after: 90 }],
+    ])
+    const [mine, theirs] = [await weir(['push', rules(2, 90), ...at]), await weir(['push', rules(2, 80), ...at])]
+    expect([mine.code, theirs.code]).toEqual([0, 1])
+    expect(theirs.err).toContain('holds version 2, so the next one is 3')
+    expect((await weir(['push', rules(4, 80), ...at])).code).toBe(1)
+    expect((await weir(['diff', rules(2, 90), ...at])).code).toBe(0)
+  })
+
+  it('let one only of many win that push at once', async () => {
+    const at = source()
+    await weir(['push', rules(1, 100), ...at])
+    const pushed = await Promise.all([10, 20, 30, 40, 50, 60].map((limit) => weir(['push', rules(2, limit), ...at, '--json'])))
+    expect(pushed.filter(({ code }) => code === 0)).toHaveLength(1)
+    const winner = pushed.findIndex(({ code }) => code === 0)
+    expect((await weir(['diff', rules(2, 10 * (winner + 1)), ...at])).code).toBe(0)
+  })
+
+  it('never put a bad document', async () => {
+    const at = source()
+    expect((await weir(['push', file('bad.yaml', 'version: 1\npolicies: []\n'), ...at])).code).toBe(1)
+    expect((await weir(['push', rules(1, 100), ...at])).code).toBe(0)
+  })
+})
+
+describe('weir log and rollback', () => {
+  it('list the versions, and put an older one back as a new one', async () => {
+    const at = inRedis()
+    expect(await weir(['log', ...at])).toMatchObject({ code: 0, out: '', err: 'It holds no rules yet.\n' })
+    for (const [version, limit] of [
+      [1, 100],
+      [2, 50],
+      [3, 10],
+    ] as const)
+      await weir(['push', rules(version, limit, `change: { by: alice, why: "limit ${limit}\\e[31m" }\n`), ...at])
+    expect((await weir(['log', ...at, '--most', '2'])).out).toBe(
+      'version 3 (alice: limit 10\\x1b[31m)\nversion 2 (alice: limit 50\\x1b[31m)\n',
+    )
+    expect(await weir(['rollback', ...at, '--by', 'bob'])).toMatchObject({ code: 0, out: expect.stringContaining('version 4 (') })
+    expect(await weir(['rollback', '1', ...at, '--why', 'incident 42'])).toMatchObject({ code: 0 })
+    const versions = JSON.parse((await weir(['log', ...at, '--json'])).out)
+    expect(versions).toMatchObject([
+      { version: 5, why: 'incident 42' },
+      { version: 4, by: 'bob', why: 'back to version 2' },
+      { version: 3 },
+      { version: 2 },
+      { version: 1 },
+    ])
+    expect((await weir(['diff', rules(5, 100), ...at])).code).toBe(0)
+    expect(await weir(['rollback', '77', ...at])).toMatchObject({ code: 2, err: expect.stringContaining('holds no version 77') })
+  })
+
+  it('are for sources that keep versions', async () => {
+    const source = rules(1, 100)
+    expect(await weir(['rollback', '--source', source])).toMatchObject({ code: 2, err: expect.stringContaining('keeps no older versions') })
+    expect(await weir(['log', '--source', source])).toMatchObject({ code: 0, out: 'version 1\n' })
+  })
+})
+
+describe('a document as another version', () => {
+  it('keeps what else was written, comments too', () => {
+    const text = asVersion(yaml(1, 100), 8, { by: 'bob' })
+    expect(text).toContain('# a minute')
+    expect(documentOf(text).rules).toMatchObject({ version: 8, change: { by: 'bob' } })
+    const json = asVersion('{"version":1,"policies":[{"limit":1,"interval":"1m"}]}', 2, {})
+    expect(documentOf(json).rules.version).toBe(2)
+  })
+})
+
+describe('a source', () => {
+  it.each([
+    [['--source', 'https://example.com/rules'], '"https" is no source of rules'],
+    [['--source', 'redis://127.0.0.1:1'], ''],
+    [[], "required option '--source <address>'"],
+  ])('that can not be used ends with 2: %j', async (at, said) => {
+    const { code, err, out } = await weir(['log', ...at])
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(said)
+    expect(err).not.toBe('')
+  })
+
+  it('shows no password', async () => {
+    const { err } = await weir(['log', '--source', 'redis://user:secret@127.0.0.1:1'])
+    expect(err).not.toContain('secret')
+  })
+})

@@ -1,0 +1,80 @@
+import { baseOf, DUE, GATE, IN_FLIGHT } from '../../keys/key-table.ts'
+import { COUNTDOWN, HELLO, PROOF } from '../../report/stats.ts'
+import type { GatedMeter } from '../shared/gated-meter.ts'
+import type { BucketKey } from './key.ts'
+import { dueAt, LEAST_PART, SOFT_PART, softAge, spreadOver } from './pace.ts'
+import type { BucketRecords } from './records.ts'
+import type { StorePolicies } from './store-policies.ts'
+
+/** What is held back is sent when it is nearly so old as a bucket takes to run out. */
+const OLD = 0.9
+
+/** When the other nodes are told of a key: early where it matters to them, and not at all where it can't. */
+export class Telling {
+  readonly #meter: GatedMeter
+  readonly #records: BucketRecords
+  readonly #policies: StorePolicies
+
+  constructor(meter: GatedMeter, records: BucketRecords, policies: StorePolicies) {
+    this.#meter = meter
+    this.#records = records
+    this.#policies = policies
+  }
+
+  /** Whether a key waits for no exchange, and none of it is under way. */
+  free(slot: number): boolean {
+    return ((this.#meter.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+  }
+
+  /** A request is admitted: asks for an exchange, or lets so many units pass without a look as need none. */
+  countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
+    const unsent = key.cells.unsent()
+    const due = this.#dueAt(slot, key, level, unsent, now)
+    if (unsent + cost >= due || key.hello) this.#meter.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
+    else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
+  }
+
+  /** Units that the store lacks at which they are sent. */
+  #dueAt(slot: number, key: BucketKey, level: number, unsent: number, now: number): number {
+    const { most, drain } = this.#records.shape(slot)
+    const nodes = spreadOver(key.share, this.#meter.nodes)
+    return dueAt({ most, level, bare: key.forecast.bare(now, drain), others: key.forecast.others(now), unsent, nodes })
+  }
+
+  /** Something new is known: units that were too few to be sent may now be worth an exchange. */
+  lookAtNews(slot: number, key: BucketKey, now: number): void {
+    const meter = this.#meter
+    const unsent = key.cells.unsent()
+    if (unsent === 0 || meter.exchange.degraded) return
+    const level = this.#records.levels.at(slot, now)
+    if (level + 1 > this.#records.most(slot)) meter.wantExchange(slot, now, PROOF)
+    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
+      meter.wantExchange(slot, now, COUNTDOWN)
+  }
+
+  /** While requests are let in by chance, what is asked for has to be told too, though nothing is admitted. */
+  softly(slot: number, key: BucketKey, unsent: number, now: number): void {
+    const meter = this.#meter
+    if (!this.free(slot) || !meter.exchange.connected) return
+    const shape = this.#records.shape(slot)
+    if (now - key.sentAt >= softAge(shape) || unsent >= (SOFT_PART * shape.most) / spreadOver(key.share, meter.nodes))
+      meter.wantExchange(slot, now, COUNTDOWN)
+  }
+
+  /**
+   * What will have run out before it could matter to anybody, or can still be sent when the next span ends.
+   *
+   * @param soon it can't
+   */
+  quiet(slot: number, key: BucketKey, unsent: number, now: number, soon = false): boolean {
+    const { keepsAll, storePolicy, policy, ordinal, site, nodes } = this.#meter
+    if (keepsAll) return false
+    const { width } = storePolicy
+    const { interval, spans } = policy
+    const since = key.cells.unsentSince() ?? ordinal
+    const { span } = this.#policies.spans(site.limitOf(slot))
+    if (!soon && (ordinal - since) * width + interval / spans < OLD * span * width) return true
+    const most = this.#records.most(slot)
+    return unsent * nodes < LEAST_PART * most && this.#records.levels.at(slot, now) < most / 4
+  }
+}

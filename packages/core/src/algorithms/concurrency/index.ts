@@ -1,0 +1,56 @@
+import { type Duration, parseDuration } from '../../options/duration.ts'
+import { show } from '../../report/errors.ts'
+import { whenEnded } from '../../report/when-ended.ts'
+import type { SlotAlgorithm } from '../algorithm.ts'
+import { later } from '../shared/later.ts'
+import { LocalSlots } from './local.ts'
+
+/** How long a request may hold its slot. */
+export interface ConcurrencyOptions {
+  /**
+   * A slot that was not released for so long is freed, with a `warning`; from 1 s to 24 days. A thirtieth of it later at the latest, or
+   * half a second. Default 10 min.
+   */
+  readonly lease?: Duration
+}
+
+const USUAL_LEASE = 600_000
+const SHORTEST_LEASE = 1_000
+const leases = later(async (exchange) => {
+  const [{ LeasedSlots }] = await Promise.all([import('./leases/meter.ts'), exchange.letWait()])
+  return () => (site, store, before) => new LeasedSlots(site, store, before)
+})()
+
+/** Timers of Node.js hold 31 bits of milliseconds. */
+const LONGEST_LEASE = 2 ** 31 - 1
+
+/**
+ * At most `limit` requests of a key in flight. There is no interval: a request holds its slot (or as many as it costs) until it ends.
+ * Adapters release it with the response, `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
+ * `throttler.release(decision)`. With `limit: 1` one request waits for the other, as in stop-and-wait.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * throttle({ key: 'ip', limit: 10, algorithm: concurrency(), coordination: 'local' })
+ */
+export function concurrency({ lease }: ConcurrencyOptions = {}): SlotAlgorithm {
+  const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_LEASE)
+  return Object.freeze({
+    name: 'concurrency()',
+    id: 'concurrency',
+    fields: 3,
+    slots: Object.freeze({
+      lease: longest,
+      unit: 'concurrent-requests',
+      busy: 'Too many requests at the same time. Try again when one of them has ended.',
+      without: ['interval', 'spans', 'cooldown'],
+      expired: (policy: string) =>
+        `A slot of the policy ${show(policy)} was freed, as nobody had released it for ${longest} ms: its request has not ended, or ` +
+        'throttler.release(decision) was forgotten. Requests that take longer need a longer "lease".',
+      whenEnded,
+    }),
+    local: (site) => new LocalSlots(site),
+    leases,
+  } satisfies SlotAlgorithm)
+}

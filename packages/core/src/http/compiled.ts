@@ -1,0 +1,48 @@
+import type { WeirError } from '../report/errors.ts'
+import type { Patience } from '../report/user-function.ts'
+import type { Throttler } from '../throttler/throttler.ts'
+import type { AdapterOptions } from './adapter-options.ts'
+import { HeaderWriter } from './answer/headers.ts'
+import type { RequestReader } from './request/reader.ts'
+import { Rules } from './request/rules.ts'
+
+/** What a guard makes of its throttler's policies; made anew after an `update`. */
+export interface Compiled<Req> {
+  /** The throttler's, of which it was made. */
+  readonly version: number
+  readonly rules: Rules<Req>
+  readonly headers: HeaderWriter
+  /** Whether some policy lets requests in that are to keep a pace, so that they are held. */
+  readonly holds: boolean
+  /** Whether requests of some policy hold slots until they end. */
+  readonly slots: boolean
+}
+
+/** @param which tells by its name whether the guard decides by a policy */
+export function compile<Req, Args extends readonly unknown[], Name extends string>(
+  throttler: Throttler<Name, Req>,
+  options: AdapterOptions<Req, Args, Name>,
+  reader: RequestReader<Req>,
+  patience: Patience,
+  which: (policy: string) => boolean,
+): Compiled<Req> {
+  const { version, policies, clock } = throttler
+  const own = policies.filter(({ name }) => which(name))
+  const report = (error: WeirError, subject: string) => throttler.warn(error, subject)
+  return {
+    version,
+    rules: new Rules(
+      throttler.rules,
+      reader,
+      { ...options, report, patience },
+      own.map((policy) => policies.indexOf(policy)),
+    ),
+    headers: new HeaderWriter(
+      policies.filter(({ next }) => !next),
+      options.headers,
+      clock,
+    ),
+    holds: options.dryRun !== true && own.some(({ algorithm, dryRun }) => algorithm.delay !== undefined && !dryRun),
+    slots: own.some(({ algorithm }) => algorithm.slots !== undefined),
+  }
+}

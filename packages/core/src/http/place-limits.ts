@@ -1,0 +1,160 @@
+import { alike } from '../decide/alike.ts'
+import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
+import { WeirError } from '../report/errors.ts'
+import type { ThrottlerOptions } from '../throttler/options.ts'
+import { createThrottler, type Throttler } from '../throttler/throttler.ts'
+import { type AdapterOptions, type SplitOptions, splitOptions, type ThrottleInput } from './adapter-options.ts'
+import { Guard } from './guard.ts'
+import type { RequestReader } from './request/reader.ts'
+
+/**
+ * What one place of an application, a route or a class of handlers, takes as its own limits. They replace those of the whole.
+ * Without `policies`, options of the only policy of the whole (but not its `name` and `match`) hold where the place gives none.
+ */
+export type PlaceOptions<Req, Args extends readonly unknown[]> =
+  | (AdapterOptions<Req, Args> & Partial<PolicyOptions<Req> & PlannedLimits<Req>>)
+  | (AdapterOptions<Req, Args> & SlotPolicyOptions<Req> & Partial<PlannedLimits<Req>>)
+  | (AdapterOptions<Req, Args> & Pick<ThrottlerOptions<Req>, 'policies'>)
+  | (AdapterOptions<Req, Args> & { readonly throttler: Throttler<string, Req> })
+
+/** Limits by plan: `limits: { free: 60, pro: 600 }` and the plan of a request, in place of `limit`. */
+interface PlannedLimits<Req> {
+  readonly limits: Readonly<Record<string, number>>
+  readonly plan: (request: Req) => string
+}
+
+/** The limits of one place, completed by those of the whole. */
+export interface PlaceLimit<Req, Args extends readonly unknown[]> {
+  readonly split: SplitOptions<Req, Args, string>
+  guard: Guard<Req, Args> | undefined
+}
+
+/** How messages call a place and the whole, e.g. `Route` and `the plugin`. */
+export interface PlaceWords {
+  readonly place: string
+  readonly whole: string
+}
+
+/**
+ * For adapters whose frameworks have a place for limits of one route: such limits are further policies of the one throttler, each
+ * for its place only, and share its store, its events and its dashboard.
+ */
+export class PlaceLimits<Req, Args extends readonly unknown[]> {
+  /** Guards the places without limits of their own. */
+  readonly general: Guard<Req, Args>
+  readonly #whole: SplitOptions<Req, Args, string>
+  readonly #reader: RequestReader<Req>
+  readonly #words: PlaceWords
+  readonly #limits = new Map<object, Map<string, PlaceLimit<Req, Args>>>()
+  readonly #policies = new Map<string, PolicyOptions<Req>>()
+  #version = 0
+
+  /** @throws WeirError as `createGuard` */
+  constructor(input: ThrottleInput<Req, Args>, reader: RequestReader<Req>, words: PlaceWords) {
+    this.#whole = splitOptions<Req, Args, string>(input)
+    this.#reader = reader
+    this.#words = words
+    this.general = new Guard(input, reader, (policy) => !this.#policies.has(policy))
+  }
+
+  get throttler(): Throttler<string, Req> {
+    return this.general.throttler
+  }
+
+  /**
+   * Takes note of the limits of a place. The same options at a place of the same name are the same limits, and so are policies of
+   * one name that say the same.
+   *
+   * @param name of its policy where the options give none; all nodes must come to the same
+   * @throws WeirError as `createThrottler`
+   */
+  add(options: PlaceOptions<Req, Args>, name: string): PlaceLimit<Req, Args> {
+    const known = this.#limits.get(options)?.get(name)
+    if (known !== undefined) return known
+    const split = this.#complete(options, name)
+    const limit: PlaceLimit<Req, Args> = { split, guard: undefined }
+    if (split.throttler === undefined) {
+      // Made only to be checked; it connects to nothing before its start.
+      const general = this.throttler.rules.filter(({ name }) => !this.#policies.has(name ?? ''))
+      const policies = split.make.policies.filter((policy) => !alike(policy, this.#policies.get(policy.name as string)))
+      createThrottler<string, Req>({ policies: [...general, ...this.#policies.values(), ...policies] })
+      for (const policy of policies) this.#policies.set(policy.name as string, policy)
+    }
+    const limits = this.#limits.get(options) ?? new Map<string, PlaceLimit<Req, Args>>()
+    this.#limits.set(options, limits.set(name, limit))
+    return limit
+  }
+
+  /** Connects, and makes the limits of the places that are known. */
+  start(): void {
+    for (const limits of this.#limits.values()) for (const limit of limits.values()) this.guard(limit)
+    this.throttler.start()
+  }
+
+  /** The guard of a place. */
+  guard(limit: PlaceLimit<Req, Args>): Guard<Req, Args> {
+    const { own, throttler, make } = limit.split
+    if (limit.guard !== undefined) return limit.guard
+    if (throttler === undefined) this.#adopt()
+    const names = new Set(make.policies.map(({ name }) => name))
+    limit.guard = new Guard(
+      { ...own, throttler: throttler ?? this.throttler },
+      this.#reader,
+      throttler === undefined ? (policy) => names.has(policy) : undefined,
+    )
+    return limit.guard
+  }
+
+  /** To be called for each request: an `update` by the application may have left out the policies of places. */
+  follow(): void {
+    if (this.#version !== this.throttler.version) this.#adopt()
+  }
+
+  #adopt(): void {
+    const present = new Set(this.throttler.policies.map(({ name }) => name))
+    const missing = [...this.#policies.values()].filter(({ name }) => !present.has(name as string))
+    if (missing.length > 0) this.throttler.update([...this.throttler.rules, ...missing])
+    this.#version = this.throttler.version
+  }
+
+  /** A place's options with those of the whole where it gives none. */
+  #complete(options: PlaceOptions<Req, Args>, name: string): SplitOptions<Req, Args, string> {
+    const { own, make, throttler } = this.#whole
+    const levels = 'policies' in options || 'throttler' in options
+    const split = splitOptions<Req, Args, string>((levels ? options : { name, ...options }) as ThrottleInput<Req, Args>)
+    if (split.throttler !== undefined) return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own } }
+    if (throttler !== undefined) {
+      const { place, whole } = this.#words
+      throw new WeirError(
+        'WEIR_MISSING_OPTION',
+        `${place} ${name} has limits of its own, but ${whole} was given a throttler: give the ${place.toLowerCase()} a "throttler" too, or give ${whole} "policies" and a "store".`,
+      )
+    }
+    const base = levels || make.policies.length > 1 ? undefined : make.policies[0]
+    const policies = split.make.policies.map((policy, place) => ({
+      ...inherited(base, (policy as AnyPolicyOptions<Req>).algorithm?.slots),
+      ...policy,
+      name: policy.name ?? `${name}#${place}`,
+    }))
+    return { own: { ...inheritedAnswer(own, split.own), ...split.own }, throttler: undefined, make: { ...make, policies } }
+  }
+}
+
+/** What a place has of the whole; slots have no interval, nor what is made of one. */
+function inherited<Req>(policy: PolicyOptions<Req> | undefined, slots: unknown): Partial<PolicyOptions<Req>> {
+  if (policy === undefined) return {}
+  const { name: _name, match: _match, ...rest } = policy
+  if (slots === undefined) return rest
+  const { interval: _interval, spans: _spans, cooldown: _cooldown, coordination: _coordination, ...kept } = rest
+  return kept
+}
+
+/** What a place has of the whole's options; how a refusal is answered is one choice, which a place makes by any of its options. */
+function inheritedAnswer<Req, Args extends readonly unknown[]>(
+  whole: AdapterOptions<Req, Args>,
+  place: AdapterOptions<Req, Args>,
+): AdapterOptions<Req, Args> {
+  if (place.handler === undefined && place.message === undefined && place.onRefused === undefined) return whole
+  const { handler: _handler, message: _message, onRefused: _onRefused, ...rest } = whole
+  return rest
+}

@@ -1,0 +1,36 @@
+import { WeirError } from '../report/errors.ts'
+import { Once } from '../report/once.ts'
+import { reasonOf } from '../report/show.ts'
+import { NoAnswer } from '../report/user-function.ts'
+
+/**
+ * Reports a cause of trouble, the first time only.
+ *
+ * @param why an error, a text, or how a function failed to answer
+ */
+export type Report = (cause: string, what: string, why: unknown) => void
+
+/** Reports by warnings of a throttler. Never throws. */
+export function reporter(throttler: { warn(error: WeirError, subject: string): void }): Report {
+  const reported = new Once()
+  return (cause, what, why) => {
+    if (!reported.first(cause)) return
+    try {
+      const code = isWeirError(why) ? why.code : 'WEIR_ADAPTER_FAILED'
+      const none = why instanceof NoAnswer
+      const message = none ? `${what} ${why.problem}` : `${what}: ${reasonOf(why)}`
+      throttler.warn(new WeirError(code, message, { cause: none ? why.error : why }), cause)
+    } catch {
+      // Nobody is left to tell; the request matters more.
+    }
+  }
+}
+
+/** Whatever was thrown: that of a proxy may throw when it is asked what it is. */
+export function isWeirError(error: unknown): error is WeirError {
+  try {
+    return error instanceof WeirError
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,31 @@
+import { Recent } from '../../keys/recent.ts'
+
+/** How long an answer is kept, in milliseconds. */
+const KEPT = 1_000
+/** Keys in each of two generations. */
+const REMEMBERED = 1_000
+
+interface Kept {
+  /** What has to be waited for, or what came of it; undefined for the policy's own limit. */
+  readonly answer: object | number | undefined
+  readonly until: number
+}
+
+/** What a `limit` function answered later, by key: a burst of requests asks once, and so does each second after it. */
+export class LaterLimits {
+  readonly #kept = new Recent<Kept>(REMEMBERED)
+
+  /** @returns what is known of a key's limit; undefined when the function is to be asked */
+  find(key: string, now: number): Pick<Kept, 'answer'> | undefined {
+    const kept = this.#kept.get(key)
+    return kept !== undefined && now < kept.until ? kept : undefined
+  }
+
+  wait(key: string, answer: object): void {
+    this.#kept.set(key, { answer, until: Number.POSITIVE_INFINITY })
+  }
+
+  keep(key: string, answer: number | undefined, now: number): void {
+    this.#kept.set(key, { answer, until: now + KEPT })
+  }
+}

@@ -1,0 +1,32 @@
+import { type RequestRefusal, type Requests, SLOT, SLOTS } from '../report/requests.ts'
+
+/** Requests of the last half hour. */
+export interface RequestHistory {
+  /** Milliseconds of one slot, and since the newest ended. */
+  readonly slot: number
+  readonly ended: number
+  /** Requests in each slot, newest first; at most 120 of them. */
+  readonly admitted: readonly number[]
+  readonly refused: readonly number[]
+}
+
+/**
+ * Requests as clients see them, however many policies decided about each: sums since the throttler's start. A request that passes two
+ * throttlers counts at both; one that passes uncounted (`skip`, `allow`, no policy applies) at none. What a dry run lets pass is admitted.
+ */
+export interface RequestsSnapshot {
+  readonly admitted: number
+  readonly refused: number
+  /** The refused ones by why; of several policies by the one that refused for longest. */
+  readonly reasons: Readonly<Record<RequestRefusal, number>>
+  /** The last half hour. */
+  readonly history: RequestHistory
+}
+
+/** @param now on the monotonic clock */
+export function requestsOf({ admitted, refused, reasons, slots, ended, end }: Requests, now: number): RequestsSnapshot {
+  const read = (ring: Float64Array): number[] =>
+    Array.from({ length: Math.min(ended, SLOTS) }, (_, i) => ring[(ended - 1 - i) % SLOTS] as number)
+  const history = { ended: Math.max(0, now - end), slot: SLOT, admitted: read(slots.admitted), refused: read(slots.refused) }
+  return { admitted, refused, reasons: { ...reasons }, history }
+}

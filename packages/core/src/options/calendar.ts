@@ -1,0 +1,184 @@
+import { invalidOption, WeirError } from '../report/errors.ts'
+import { type Calendar, type CalendarInterval, CalendarTime } from '../time/calendar.ts'
+import type { EpochTime, Ordinal } from '../time/intervals.ts'
+
+/** What a calendar divides time into. */
+export type CalendarUnit = 'day' | 'week' | 'month'
+
+/** A day of the week. */
+export type Weekday = 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday' | 'sunday'
+
+/** Where and how a calendar holds. */
+export interface CalendarOptions {
+  /** A time zone of the IANA database, such as `'Europe/Prague'`, at whose midnights intervals begin. Default `'UTC'`. */
+  readonly timeZone?: string
+  /** The day on which weeks begin. Default `'monday'`. */
+  readonly startsOn?: Weekday
+}
+
+const DAY = 86_400_000
+/** A twelfth of a mean Gregorian year. */
+const MONTH = 2_629_746_000
+/** In the order of the epoch, which began on a Thursday: the number of the first day of each. */
+const WEEKDAYS: readonly Weekday[] = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']
+const OPTIONS = ['timeZone', 'startsOn']
+
+/**
+ * Intervals of a calendar: days, weeks or months of a time zone, each from one local midnight to another. A day on which clocks are
+ * changed has 23 or 25 hours, a month 28 to 31 days. For `interval`, with `fixedWindow()`.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * throttle({ key: header('x-api-key'), limit: 10_000, interval: calendar('month', { timeZone: 'Europe/Prague' }) })
+ */
+export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Calendar {
+  if (typeof options !== 'object' || options === null)
+    throw invalidOption('calendar', options, 'options such as { timeZone: "Europe/Prague" }')
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.includes(name)) {
+      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "calendar.${name}". A calendar has: ${OPTIONS.join(', ')}.`)
+    }
+  }
+  const { timeZone = 'UTC', startsOn } = options
+  const zone = new Zone(timeZone)
+  if (startsOn !== undefined && (unit !== 'week' || !WEEKDAYS.includes(startsOn))) {
+    throw invalidOption(
+      'calendar.startsOn',
+      startsOn,
+      unit === 'week' ? 'a day such as "monday" or "sunday"' : 'left out: only weeks have it',
+    )
+  }
+  switch (unit) {
+    case 'day':
+      return new ZonedCalendar(
+        `day@${timeZone}`,
+        DAY,
+        zone,
+        (day) => day,
+        (ordinal) => ordinal,
+      )
+    case 'week': {
+      const first = WEEKDAYS.indexOf(startsOn ?? 'monday')
+      const id = `week@${timeZone}${first === WEEKDAYS.indexOf('monday') ? '' : `@${startsOn}`}`
+      return new ZonedCalendar(
+        id,
+        7 * DAY,
+        zone,
+        (day) => Math.floor((day - first) / 7),
+        (ordinal) => ordinal * 7 + first,
+      )
+    }
+    case 'month':
+      return new ZonedCalendar(`month@${timeZone}`, MONTH, zone, monthOf, (ordinal) => Date.UTC(1970, ordinal) / DAY)
+    default:
+      throw invalidOption('calendar', unit, '"day", "week" or "month"')
+  }
+}
+
+/** Months since the epoch, by days since the epoch. */
+function monthOf(day: number): number {
+  const date = new Date(day * DAY)
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth()
+}
+
+/** The clocks of a time zone, as Node.js knows them. */
+class Zone {
+  readonly #format: Intl.DateTimeFormat
+
+  constructor(timeZone: string) {
+    try {
+      if (typeof timeZone !== 'string') throw new RangeError()
+      this.#format = new Intl.DateTimeFormat('en-US-u-ca-iso8601-nu-latn', {
+        timeZone,
+        hourCycle: 'h23',
+        year: 'numeric',
+        month: 'numeric',
+        day: 'numeric',
+        hour: 'numeric',
+        minute: 'numeric',
+        second: 'numeric',
+      })
+    } catch {
+      throw invalidOption('calendar.timeZone', timeZone, 'a time zone of the IANA database, such as "Europe/Prague" or "UTC"')
+    }
+  }
+
+  /** What must be added to a time to get what the clocks of the zone show, in milliseconds. */
+  offsetAt(time: number): number {
+    const second = Math.floor(time / 1000) * 1000
+    const shown: Record<string, number> = {}
+    for (const { type, value } of this.#format.formatToParts(second)) shown[type] = Number(value)
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second: seconds = 0 } = shown
+    return Date.UTC(year, month - 1, day, hour, minute, seconds) - second
+  }
+
+  /** The date at a time, in days since the epoch. */
+  dayAt(time: number): number {
+    return Math.floor((time + this.offsetAt(time)) / DAY)
+  }
+
+  /**
+   * When a day begins: the first moment of its midnight, which may come twice; where clocks are put forward over it, the moment at
+   * which they are.
+   */
+  startOfDay(day: number): number {
+    const midnight = day * DAY
+    const before = this.offsetAt(midnight - DAY)
+    const after = this.offsetAt(midnight + DAY)
+    for (const offset of [Math.max(before, after), Math.min(before, after)]) {
+      if (this.offsetAt(midnight - offset) === offset) return midnight - offset
+    }
+    let [early, late] = [midnight - after, midnight - before]
+    while (late - early > 1) {
+      const middle = Math.floor((early + late) / 2)
+      if (this.offsetAt(middle) === before) early = middle
+      else late = middle
+    }
+    return late
+  }
+}
+
+/** How much the numbers of intervals are ahead of the clock: see `Calendar`. */
+const AHEAD = 1
+
+/** Days, or groups of them, of a time zone. */
+class ZonedCalendar implements Calendar {
+  readonly id: string
+  readonly usual: number
+  readonly #zone: Zone
+  readonly #ordinalOf: (day: number) => number
+  readonly #firstDayOf: (ordinal: number) => number
+  #last: CalendarInterval | undefined
+
+  /**
+   * @param ordinalOf the number of the interval that holds a day
+   * @param firstDayOf the first day of the interval of a number. Days are counted from the epoch
+   */
+  constructor(id: string, usual: number, zone: Zone, ordinalOf: (day: number) => number, firstDayOf: (ordinal: number) => number) {
+    this.id = id
+    this.usual = usual
+    this.#zone = zone
+    this.#ordinalOf = ordinalOf
+    this.#firstDayOf = firstDayOf
+  }
+
+  at(time: number): CalendarInterval {
+    if (this.#last !== undefined && time >= this.#last.start && time < this.#last.end) return this.#last
+    let found = this.of((this.#ordinalOf(this.#zone.dayAt(time)) + AHEAD) as Ordinal)
+    // Where clocks are put back over midnight it is yesterday again, but the new interval goes on.
+    while (time >= found.end) found = this.of((found.ordinal + 1) as Ordinal)
+    this.#last = found
+    return found
+  }
+
+  of(ordinal: Ordinal): CalendarInterval {
+    if (this.#last?.ordinal === ordinal) return this.#last
+    const first = ordinal - AHEAD
+    return { ordinal, start: this.#zone.startOfDay(this.#firstDayOf(first)), end: this.#zone.startOfDay(this.#firstDayOf(first + 1)) }
+  }
+
+  over(time: EpochTime): EpochTime {
+    return new CalendarTime(this, time)
+  }
+}

@@ -1,0 +1,122 @@
+import { Asking } from './asking.ts'
+import type { Counters } from './counters.ts'
+import type { Gate } from './gate.ts'
+import { type Answer, type Counter, counterId, type Line, opensIn, type Request } from './line.ts'
+import { Turns } from './turns.ts'
+import type { Waiters } from './waiters.ts'
+
+/** Who goes when: lets requests in that wait for a counter, as far as it has room. */
+export class Admission<D extends Answer> {
+  readonly #gate: Gate<D>
+  readonly #counters: Counters<D>
+  readonly #waiters: Waiters<D>
+  readonly #asking: Asking<D>
+
+  /** @param changed is called when times have changed for a reason from outside */
+  constructor(gate: Gate<D>, counters: Counters<D>, waiters: Waiters<D>, changed: () => void) {
+    this.#gate = gate
+    this.#counters = counters
+    this.#waiters = waiters
+    this.#asking = new Asking(gate, counters, waiters, this, changed)
+  }
+
+  /**
+   * Lets in whom a counter has room for, one request of a key after another.
+   *
+   * @param most requests that are looked at
+   * @returns how many were
+   */
+  serve(counter: Counter<D>, now: number, most: number): number {
+    const gate = this.#gate
+    const { open } = this.#counters
+    let looked = 0
+    for (let line = counter.lines.first; line !== undefined && looked < most; line = counter.lines.first) {
+      looked++
+      const request = line.first as Request<D>
+      const { key, wanted } = request
+      const seen = gate.peek(key, wanted)
+      if (gate.waits && (seen.allowed || gate.asks(key, wanted))) {
+        const turn = this.#turnOf(counter, now)
+        if (turn > now) {
+          open.set(counter, turn)
+          return looked
+        }
+        if (!this.#asking.mayAsk(counter, seen)) {
+          // Answers go on with it.
+          open.remove(counter)
+          return looked
+        }
+        this.#asking.ask(request, line, counter)
+        continue
+      }
+      const pause = seen.allowed ? gate.pause(key, wanted) : undefined
+      if (pause !== undefined) {
+        if (counterId(pause.by) !== counter.id) {
+          this.#move(line, pause.by, now + pause.time)
+          continue
+        }
+        open.set(counter, now + pause.time)
+        this.#counters.book(counter)
+        return looked
+      }
+      const decision = seen.allowed ? (gate.take(key, wanted) as D) : seen
+      if (decision.allowed) {
+        this.#waiters.admit(request, decision, now)
+        if (line.counter === counter) this.#counters.rotate(line, counter)
+        continue
+      }
+      if (this.keeps(request, decision, now) && counterId(decision) !== counter.id) {
+        this.#move(line, decision, now + opensIn(decision))
+      } else if (!request.settled) {
+        this.close(counter, decision, now)
+        return looked
+      }
+    }
+    if (counter.lines.first !== undefined) open.set(counter, now)
+    else {
+      // Answers of the store go on with it.
+      open.remove(counter)
+      this.#counters.tidy(counter)
+    }
+    return looked
+  }
+
+  /** A line is to wait for another counter. */
+  #move(line: Line<D>, by: Pick<Answer, 'policy' | 'key'>, at: number): void {
+    this.#counters.takeOut(line)
+    this.#counters.put(line, this.#counters.locate(by, at))
+  }
+
+  /** A counter has no room left. */
+  close(counter: Counter<D>, decision: D, now: number): void {
+    const time = Math.max(1, opensIn(decision))
+    if (counter.closedFor === 0) {
+      counter.closedFor = time
+      counter.turns?.end(now)
+    }
+    this.#counters.open.set(counter, now + time)
+    this.#counters.book(counter)
+  }
+
+  /** Whether a request that was refused may go on waiting. It can't if it would not go in time. */
+  keeps(request: Request<D>, decision: D, now: number): boolean {
+    request.refused = decision
+    const { retryAfter } = decision
+    if (now + retryAfter <= request.at) return true
+    this.#waiters.fail(request, retryAfter === Number.POSITIVE_INFINITY ? 'never-fits' : 'timeout')
+    return false
+  }
+
+  /** When the next request of a counter may ask the store. Where nodes wait for the same moment each does so in turn. */
+  #turnOf(counter: Counter<D>, now: number): number {
+    const { closedFor } = counter
+    if (closedFor > 0) {
+      counter.closedFor = 0
+      let requests = 0
+      for (let line = counter.lines.first; line !== undefined; line = line.after) requests += line.size
+      const during = this.#gate.turnsDuring(counter.policy, requests)
+      if (during > 0 && closedFor > during) (counter.turns ??= new Turns()).begin(requests, during, now)
+    }
+    return counter.turns?.next ?? now
+  }
+}

@@ -1,0 +1,69 @@
+/** What was asked for one policy. */
+interface Part {
+  readonly id: string
+  readonly key: string
+  readonly cost: number
+  readonly limit: number | undefined
+}
+
+/** What a request asks of each policy, by the places that these have now. */
+export interface AskedNow {
+  readonly keys: readonly (string | undefined)[]
+  readonly costs: readonly number[]
+  /** The places of the policies that apply. */
+  readonly places: readonly number[]
+  readonly limits: readonly (number | undefined)[] | undefined
+}
+
+/** A policy in its place. */
+interface Placed {
+  readonly policy: { readonly id: string }
+}
+
+/**
+ * A key and a cost for each policy that applies to a request, as adapters read them. It stays right while the request waits:
+ * policies may move to other places, and ones that are gone apply no more.
+ */
+export class Asked {
+  readonly #parts: readonly Part[]
+  #limiters: readonly Placed[] | undefined
+  #now: AskedNow | undefined
+
+  private constructor(parts: readonly Part[]) {
+    this.#parts = parts
+  }
+
+  /** @param places those of the policies that apply; their arrays may be reused afterwards */
+  static of(limiters: readonly Placed[], { keys, costs, places, limits }: AskedNow): Asked {
+    const parts: Part[] = []
+    for (const place of places) {
+      const key = keys[place]
+      const id = limiters[place]?.policy.id
+      if (key !== undefined && id !== undefined) parts.push({ id, key, cost: costs[place] as number, limit: limits?.[place] })
+    }
+    return new Asked(parts)
+  }
+
+  /** How many policies it asks. */
+  get size(): number {
+    return this.#parts.length
+  }
+
+  /** What it asks of the policies for whose ids this is true. */
+  only(which: (id: string) => boolean): Asked {
+    return new Asked(this.#parts.filter(({ id }) => which(id)))
+  }
+
+  at(limiters: readonly Placed[]): AskedNow {
+    if (this.#now !== undefined && this.#limiters === limiters) return this.#now
+    const parts = limiters.map(({ policy }) => this.#parts.find(({ id }) => id === policy.id))
+    this.#limiters = limiters
+    this.#now = {
+      keys: parts.map((part) => part?.key),
+      costs: parts.map((part) => part?.cost ?? 1),
+      places: parts.flatMap((part, place) => (part === undefined ? [] : [place])),
+      limits: parts.some((part) => part?.limit !== undefined) ? parts.map((part) => part?.limit) : undefined,
+    }
+    return this.#now
+  }
+}

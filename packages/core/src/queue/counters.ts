@@ -1,0 +1,88 @@
+import type { Gate } from './gate.ts'
+import { type Answer, Counter, counterId, type Line, named } from './line.ts'
+import { Schedule } from './schedule.ts'
+import type { Waits } from './waits.ts'
+
+/** The counters that requests wait for, by when they have room again, and the lines that wait for each of them. */
+export class Counters<D extends Answer> {
+  readonly #gate: Gate<D>
+  readonly #waits: Waits
+  readonly #all = new Map<string, Counter<D>>()
+  /** Those that have room at a time that is known. */
+  readonly open: Schedule<Counter<D>> = new Schedule()
+
+  constructor(gate: Gate<D>, waits: Waits) {
+    this.#gate = gate
+    this.#waits = waits
+  }
+
+  get all(): Iterable<Counter<D>> {
+    return this.#all.values()
+  }
+
+  get empty(): boolean {
+    return this.#all.size === 0
+  }
+
+  find(by: Pick<Answer, 'policy' | 'key'>): Counter<D> | undefined {
+    return this.#all.get(counterId(by))
+  }
+
+  /** @param at when it has room, if nobody waits for it yet */
+  locate(by: Pick<Answer, 'policy' | 'key'>, at: number): Counter<D> {
+    const id = counterId(by)
+    const found = this.#all.get(id)
+    if (found !== undefined) return found
+    const made = new Counter<D>(id, by.policy?.name ?? '')
+    this.#all.set(id, made)
+    this.open.set(made, at)
+    return made
+  }
+
+  /** The first counter of a decision that others wait for. */
+  contended({ parts }: D): Counter<D> | undefined {
+    if (this.empty) return undefined
+    for (const part of parts) {
+      const counter = this.find(part)
+      if (counter !== undefined) return counter
+    }
+    return undefined
+  }
+
+  /** A line waits for a counter, after the others. */
+  put(line: Line<D>, counter: Counter<D>): void {
+    counter.put(line)
+    this.#waits.add(counter.policy, line.size)
+    this.book(counter)
+  }
+
+  /** A line waits for its counter no more. */
+  takeOut(line: Line<D>): void {
+    const { counter } = line
+    if (counter === undefined) return
+    counter.takeOut(line)
+    this.#waits.add(counter.policy, -line.size)
+    this.book(counter)
+    this.tidy(counter)
+  }
+
+  /** The next key's turn. */
+  rotate(line: Line<D>, counter: Counter<D>): void {
+    counter.lines.remove(line)
+    counter.lines.push(line)
+  }
+
+  /** Tells how much waits for a counter now, where places are booked for that. */
+  book(counter: Counter<D>): void {
+    const { policy, id, lines } = counter
+    if (policy === '' || !this.#gate.books(policy)) return
+    this.#gate.book(policy, named(id).key, counter.amount, lines.first?.first?.wanted)
+  }
+
+  /** Forgets a counter that nobody waits for. */
+  tidy(counter: Counter<D>): void {
+    if (counter.lines.first !== undefined || counter.asked > 0) return
+    this.open.remove(counter)
+    this.#all.delete(counter.id)
+  }
+}

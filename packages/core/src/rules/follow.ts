@@ -1,0 +1,239 @@
+import { readFile } from 'node:fs/promises'
+import { type Duration, parseDuration } from '../options/duration.ts'
+import { checkNames } from '../options/names.ts'
+import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
+import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
+import { printable, reasonOf } from '../report/show.ts'
+import type { Throttler } from '../throttler/throttler.ts'
+import { type CheckedRules, checkRules } from './check.ts'
+import type { RulesDocument } from './document.ts'
+import { LiveRules } from './live-rules.ts'
+import { checkNamed, NAMED_KINDS, type NamedFunctions } from './named.ts'
+import { type JudgedPolicy, judgementOf } from './next.ts'
+import { type ParsedRules, type ParseOptions, parseRules } from './parse.ts'
+import { described, RulesError } from './problems.ts'
+import { Reading } from './reading.ts'
+import type { RulesSource } from './source.ts'
+import { writeWhole } from './sources/file.ts'
+import { digestOf, Versions } from './versions.ts'
+
+/** How rules are followed. */
+export interface FollowOptions<Req = unknown> extends NamedFunctions<Req>, ParseOptions {
+  /** A file that keeps the last good document, so that a process starts with it while the source is away. Default: none. */
+  readonly lastGood?: string
+  /** How long the source may take to answer; from 10 ms to 10 min. Default 5 s. */
+  readonly timeout?: Duration
+}
+
+/** A throttler, or what an adapter makes, which holds one. */
+export type Followed<Req> = Throttler<string, Req> | { readonly throttler: Throttler<string, Req> }
+
+/** Rules that a throttler follows. */
+export interface RulesFollower {
+  /** Resolves when the source was read once, whatever came of it; never rejects. Await it before the server listens. */
+  readonly ready: Promise<void>
+  readonly status: RulesStatus
+  /** What the rules to come (`next` of the document) would have done here so far; empty where there are none. */
+  judged(): readonly JudgedPolicy[]
+  /** Ends it; the rules stay as they are. */
+  close(): void
+}
+
+const OPTIONS: readonly string[] = [...NAMED_KINDS, 'yaml', 'lastGood', 'timeout']
+const TIMEOUT = 5_000
+/** Longest text of a problem in a status, in characters. */
+const LONGEST_PROBLEM = 300
+const NONE: RulesStatus = Object.freeze({ version: undefined, digest: undefined, from: undefined, refused: undefined, away: undefined })
+
+/**
+ * Has a throttler take its rules from a source, now and whenever they change. A document is checked whole before anything changes: one
+ * that is refused, or a source that is away, leaves what holds as it is. Policies whose name, interval, algorithm and coordination stay the
+ * same keep their counts and blocks.
+ *
+ * @param target a throttler, or the middleware or plugin of an adapter
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * const rules = follow(throttler, fileRules('rules.json'), { algorithms: { tokenBucket }, keys: { tenant: (req) => req.tenant } })
+ * await rules.ready
+ */
+export function follow<Req = unknown>(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req> = {}): RulesFollower {
+  checkNames('follow', options, OPTIONS)
+  checkNamed(options as NamedFunctions<never>)
+  const { interval, settle = 0, read } = source ?? {}
+  if (typeof read !== 'function' || !(interval >= 100) || !(settle >= 0)) {
+    throw invalidOption('source', source, 'a source of rules, such as fileRules("rules.json")')
+  }
+  return new Follower(target, source, options)
+}
+
+class Follower<Req> implements RulesFollower, FollowedRules {
+  readonly ready: Promise<void>
+  readonly #throttler: Throttler<string, Req>
+  readonly #source: RulesSource
+  readonly #options: FollowOptions<Req>
+  /** Whether all decisions are made in a way that lets a request wait. */
+  readonly #mayWait: boolean
+  readonly #live: LiveRules<Req>
+  readonly #reading: Reading
+  readonly #versions: Versions
+  #status = NONE
+  /** What holds, as it was written. */
+  #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
+  /** What the source said last, whether it holds or was refused. */
+  #seen: string | undefined
+
+  constructor(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req>) {
+    const adapter = 'throttler' in target
+    this.#throttler = adapter ? target.throttler : target
+    this.#mayWait = adapter || this.#throttler.waits
+    this.#source = source
+    this.#options = options
+    this.#live = new LiveRules(this.#throttler)
+    const timeout = parseDuration(options.timeout ?? TIMEOUT, 'timeout', 10, 600_000)
+    this.#versions = new Versions(source, this.#throttler.clock, timeout, options.yaml)
+    this.#throttler.inspected.followed = this
+    this.#reading = new Reading(source, this.#throttler.clock, timeout, {
+      closed: () => this.#throttler.state === 'closed',
+      text: (text) => this.#look(text, 'source'),
+      away: (why) => this.#away(why),
+    })
+    this.ready = this.#begin()
+  }
+
+  get status(): RulesStatus {
+    return this.#status
+  }
+
+  get source(): string {
+    return this.#source.name
+  }
+
+  get held(): FollowedRules['held'] {
+    const [document, rules] = [this.#document, this.#live.rules]
+    if (document === undefined || rules === undefined) return undefined
+    const set = ({ policies }: { readonly policies: readonly unknown[] }, { overrides }: Pick<HeldRules, 'overrides'>): HeldRules => {
+      return { policies, overrides }
+    }
+    const { next } = document
+    return { ...set(document, rules), next: next === undefined || rules.next === undefined ? undefined : set(next, rules.next) }
+  }
+
+  versions(): ReturnType<FollowedRules['versions']> {
+    return this.#versions.list()
+  }
+
+  judged(): readonly JudgedPolicy[] {
+    return judgementOf(this.#throttler.inspected)
+  }
+
+  close(): void {
+    this.#reading.stop()
+    this.#live.stop()
+  }
+
+  async #begin(): Promise<void> {
+    await this.#reading.start()
+    const { lastGood } = this.#options
+    if (this.#status.version !== undefined || lastGood === undefined) return
+    try {
+      const text = await readFile(lastGood, 'utf8')
+      // The source may have come back meanwhile.
+      if (this.#status.version === undefined) await this.#look(text, 'file')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#warnOfFile(error)
+    }
+  }
+
+  async #look(text: string, from: 'source' | 'file'): Promise<void> {
+    if (this.#throttler.state === 'closed') return
+    if (from === 'source') {
+      if (this.#status.away !== undefined) this.#tell({ away: undefined })
+      if (text === this.#seen) return
+      this.#seen = text
+    }
+    const digest = digestOf(text)
+    let rules: CheckedRules<Req>
+    try {
+      const parsed = parseRules(text, { yaml: this.#options.yaml })
+      rules = this.#check(parsed)
+      this.#live.set(rules)
+      const { policies, next } = parsed.value as RulesDocument
+      // Without what takes much room: the overrides are held as they were checked.
+      this.#document = { policies, ...(next !== undefined && { next: { policies: next.policies } }) }
+      this.#versions.holds(digest, rules)
+    } catch (error) {
+      this.#refuse(error)
+      return
+    }
+    const before = this.#status.version
+    this.#tell({ version: rules.version, digest, from, refused: from === 'file' ? this.#status.refused : undefined })
+    const { by, why } = rules.change ?? {}
+    this.#emitter.emit('rules', { version: rules.version, before, by, why })
+    if (from === 'source') await this.#keep(text)
+  }
+
+  #check(parsed: ParsedRules): CheckedRules<Req> {
+    const { yaml: _, lastGood: __, timeout: ___, ...named } = this.#options
+    const rules = checkRules<Req>(parsed, { ...named, store: this.#throttler.names !== undefined })
+    const place = this.#mayWait ? -1 : rules.policies.findIndex(waits)
+    if (place < 0) return rules
+    const message =
+      'It makes requests wait, for the store or until there is room, and the application may use "check", which can\'t: follow the middleware instead of its throttler, or begin with a policy that waits.'
+    const at = parsed.placeOf(['policies', place])
+    throw new RulesError([{ path: `policies[${place}]`, line: at?.line, column: at?.column, message }], rules.version)
+  }
+
+  #refuse(error: unknown): void {
+    const known = error instanceof RulesError ? error : undefined
+    const problem = known === undefined ? reasonOf(error, LONGEST_PROBLEM) : described(known.problems[0] as RulesError['problems'][0])
+    this.#tell({ refused: { version: known?.version, problem: printable(problem, LONGEST_PROBLEM) } })
+    const told = known ?? new WeirError('WEIR_RULES_REFUSED', `Rules are refused: ${reasonOf(error)}`, { cause: error })
+    const { version } = this.#status
+    const stays = version === undefined ? 'policies of the code hold on' : `version ${version} holds on`
+    this.#report(new WeirError('WEIR_RULES_REFUSED', `${told.message} (${this.#source.name}; ${stays})`, { cause: told }))
+  }
+
+  #away(why: unknown): void {
+    const away = reasonOf(why, LONGEST_PROBLEM)
+    const first = this.#status.away === undefined
+    this.#tell({ away })
+    if (!first) return
+    const { version } = this.#status
+    const stays = version === undefined ? 'policies of the code hold' : `version ${version} holds on`
+    this.#report(new WeirError('WEIR_RULES_SOURCE', `Rules can't be read from ${this.#source.name}: ${away}; ${stays}.`, { cause: why }))
+  }
+
+  async #keep(text: string): Promise<void> {
+    const { lastGood } = this.#options
+    if (lastGood === undefined) return
+    try {
+      await writeWhole(lastGood, text)
+    } catch (error) {
+      this.#warnOfFile(error)
+    }
+  }
+
+  #warnOfFile(error: unknown): void {
+    const what = `The file of the last good rules can't be used: ${reasonOf(error)}.`
+    this.#throttler.warn(new WeirError('WEIR_RULES_SOURCE', what, { cause: error }), 'lastGood')
+  }
+
+  /** Not by `warn` of the throttler, which says a thing once: a document may be bad, good and bad again. */
+  #report(error: WeirError): void {
+    if (this.#emitter.has('warning')) this.#emitter.emit('warning', { error })
+    else warnProcess(error.code, error.message)
+  }
+
+  get #emitter() {
+    return this.#throttler.inspected.emitter
+  }
+
+  #tell(part: Partial<RulesStatus>): void {
+    this.#status = Object.freeze({ ...this.#status, ...part })
+  }
+}
+
+function waits(policy: { readonly coordination?: string | undefined; readonly delay?: unknown; readonly dryRun?: unknown }): boolean {
+  return policy.delay !== undefined || policy.coordination === 'central' || policy.coordination === 'leases'
+}

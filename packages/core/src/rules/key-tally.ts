@@ -1,0 +1,37 @@
+/**
+ * The most frequent of very many keys, in bounded memory: the Space-Saving algorithm (Metwally, Agrawal, El Abbadi 2005, "Efficient
+ * computation of frequent and top-k elements in data streams"). With room for `most` keys a count is too high by at most a `most`-th of all.
+ */
+export class KeyTally {
+  readonly #most: number
+  readonly #counts = new Map<string, number>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  add(key: string): void {
+    const count = this.#counts.get(key)
+    if (count !== undefined || this.#counts.size < this.#most) {
+      this.#counts.set(key, (count ?? 0) + 1)
+      return
+    }
+    let rarest = ''
+    let least = Number.POSITIVE_INFINITY
+    for (const [other, times] of this.#counts) {
+      if (times >= least) continue
+      rarest = other
+      least = times
+    }
+    this.#counts.delete(rarest)
+    this.#counts.set(key, least + 1)
+  }
+
+  /** The most frequent first. */
+  top(many: number): readonly { readonly key: string; readonly refused: number }[] {
+    return [...this.#counts]
+      .map(([key, refused]) => ({ key, refused }))
+      .sort((a, b) => b.refused - a.refused)
+      .slice(0, many)
+  }
+}

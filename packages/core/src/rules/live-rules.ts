@@ -1,0 +1,97 @@
+import { WeirError } from '../report/errors.ts'
+import { reasonOf } from '../report/show.ts'
+import type { KeyLimit } from '../throttler/key-limits.ts'
+import type { Throttler } from '../throttler/throttler.ts'
+import type { Clock, TimerHandle } from '../time/clock.ts'
+import type { CheckedRules, RuleSet } from './check.ts'
+import { nextName, noteRefusals, toBeJudged } from './next.ts'
+import type { Override } from './overrides.ts'
+
+/** An override whose time is over ends so much later at most, in milliseconds: should the wall clock be set. */
+const LONGEST_WAIT = 60_000
+
+/** The rules that hold at a throttler: its policies, and limits of single keys until their time is over. */
+export class LiveRules<Req> {
+  readonly #throttler: Throttler<string, Req>
+  readonly #clock: Clock
+  #rules: CheckedRules<Req> | undefined
+  #timer: TimerHandle
+
+  constructor(throttler: Throttler<string, Req>) {
+    this.#throttler = throttler
+    this.#clock = throttler.clock
+  }
+
+  get rules(): CheckedRules<Req> | undefined {
+    return this.#rules
+  }
+
+  /** @throws WeirError as `update`; then what held before holds on */
+  set(rules: CheckedRules<Req>): void {
+    this.#apply(rules)
+    this.#rules = rules
+  }
+
+  stop(): void {
+    this.#clock.clearTimeout(this.#timer)
+  }
+
+  #apply(rules: CheckedRules<Req>): void {
+    const now = this.#clock.now()
+    const running = openOf(rules, now)
+    const next = rules.next === undefined ? NOTHING : openOf(rules.next, now)
+    this.#throttler.update(
+      [...rules.policies, ...(rules.next === undefined ? [] : toBeJudged(rules.next))],
+      [...limitsOf(rules, running), ...limitsOf(rules.next, next).map((limit) => ({ ...limit, policy: nextName(limit.policy) }))],
+    )
+    noteRefusals(this.#throttler.inspected)
+    const open = [...running, ...next]
+    this.#expect(open, now)
+  }
+
+  #expect(open: readonly Override[], now: number): void {
+    this.#clock.clearTimeout(this.#timer)
+    const next = open.reduce((first, { until }) => Math.min(first, until), Number.POSITIVE_INFINITY)
+    if (next === Number.POSITIVE_INFINITY) return
+    this.#timer = this.#clock.setTimeout(() => this.#expire(open), Math.min(next - now, LONGEST_WAIT))
+  }
+
+  #expire(open: readonly Override[]): void {
+    if (this.#throttler.state === 'closed') return
+    const now = this.#clock.now()
+    if (!open.some(({ until }) => until <= now)) {
+      this.#expect(open, now)
+      return
+    }
+    try {
+      this.#apply(this.#rules as CheckedRules<Req>)
+    } catch (error) {
+      // Called by a timer: what it throws would end the process. Another throttler may have come to disagree, and may go again.
+      this.#throttler.warn(
+        new WeirError('WEIR_RULES_REFUSED', `Limits of keys did not end: ${reasonOf(error)}.`, { cause: error }),
+        'overrides',
+      )
+      this.#timer = this.#clock.setTimeout(() => this.#expire(open), LONGEST_WAIT)
+    }
+  }
+}
+
+const NOTHING: readonly Override[] = []
+
+function openOf({ overrides }: RuleSet<never>, now: number): readonly Override[] {
+  return overrides.filter(({ until }) => until > now)
+}
+
+/** Of the policies that are there: an override of a policy with plans is one of each. */
+function limitsOf(rules: RuleSet<never> | undefined, open: readonly Override[]): readonly KeyLimit[] {
+  const plansOf = new Map<string, readonly string[]>()
+  for (const policy of rules?.policies ?? []) {
+    const { name = 'default' } = policy
+    if ('limits' in policy)
+      plansOf.set(
+        name,
+        Object.keys(policy.limits).map((plan) => `${name}:${plan}`),
+      )
+  }
+  return open.flatMap(({ policy, key, limit }) => (plansOf.get(policy) ?? [policy]).map((name) => ({ policy: name, key, limit })))
+}

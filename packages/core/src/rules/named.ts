@@ -1,0 +1,73 @@
+import type { Algorithm, SlotAlgorithm } from '../algorithms/algorithm.ts'
+import type { SlowDown } from '../decide/policy.ts'
+import type { KeySource } from '../decide/request-options.ts'
+import { nearest } from '../options/did-you-mean.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import type { Awaitable } from '../report/user-function.ts'
+
+/** What a document refers to by name: it is in code. Names begin with a letter and have letters, digits, `_` and `-`. */
+export interface NamedFunctions<Req = unknown> {
+  /** Such as `{ tokenBucket, slidingWindow }`: those that documents may name, each called with the options given there. */
+  readonly algorithms?: Readonly<Record<string, (options?: never) => Algorithm | SlotAlgorithm>>
+  readonly keys?: Readonly<Record<string, Extract<KeySource<Req>, (...args: never) => unknown>>>
+  readonly matches?: Readonly<Record<string, (request: Req) => Awaitable<boolean>>>
+  readonly costs?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
+  readonly limits?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
+  readonly plans?: Readonly<Record<string, (request: Req) => Awaitable<string>>>
+  readonly delays?: Readonly<Record<string, SlowDown<Req>>>
+}
+
+/** The kinds of what is named. */
+export type NamedKind = keyof NamedFunctions
+
+export const NAMED_KINDS: readonly NamedKind[] = ['algorithms', 'keys', 'matches', 'costs', 'limits', 'plans', 'delays']
+
+/** What a name looks like: it can be neither a path pattern nor a duration. */
+const NAME = /^[A-Za-z][\w-]{0,63}$/
+/** What `key` means without a function. */
+const KEYS: readonly string[] = ['route', 'ip', 'all']
+
+/** @throws WeirError `WEIR_INVALID_OPTION` for what is no function, or can't be named */
+export function checkNamed(named: NamedFunctions<never>): void {
+  for (const kind of NAMED_KINDS) {
+    const given: unknown = named[kind]
+    if (given === undefined) continue
+    if (typeof given !== 'object' || given === null) throw invalidOption(kind, given, 'an object of functions by their names')
+    for (const [name, value] of Object.entries(given)) {
+      const reserved = kind === 'keys' && KEYS.includes(name)
+      if (!NAME.test(name) || reserved) {
+        const what = 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64'
+        throw invalidOption(`${kind}.${name}`, name, reserved ? 'another name: this one has a meaning of its own' : what)
+      }
+      if (typeof value !== 'function') throw invalidOption(`${kind}.${name}`, value, 'a function')
+    }
+  }
+}
+
+/** Finds what a document names. */
+export class Named {
+  readonly #named: NamedFunctions<never>
+  readonly #standIn: ((kind: NamedKind, name: string) => unknown) | undefined
+
+  /** @param standIn makes what is not there: for programs that look at documents without the application */
+  constructor(named: NamedFunctions<never>, standIn?: (kind: NamedKind, name: string) => unknown) {
+    this.#named = named
+    this.#standIn = standIn
+  }
+
+  /**
+   * @param option where the name stands, for the message
+   * @throws WeirError `WEIR_INVALID_OPTION`
+   */
+  find(kind: NamedKind, name: string, option: string): (...args: never[]) => unknown {
+    const known = this.#named[kind] ?? {}
+    if (Object.hasOwn(known, name)) return known[name] as (...args: never[]) => unknown
+    const made = NAME.test(name) ? this.#standIn?.(kind, name) : undefined
+    if (typeof made === 'function') return made as (...args: never[]) => unknown
+    const names = Object.keys(known)
+    const near = nearest(name, names)
+    const meant = near === undefined ? '' : ` Did you mean ${show(near)}?`
+    const there = names.length === 0 ? 'the application gives none' : `there is ${names.map((one) => show(one)).join(', ')}`
+    throw new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(name)}, which is no name in "${kind}"; ${there}.${meant}`)
+  }
+}

@@ -1,0 +1,56 @@
+import type { PolicyOptions } from '../decide/policy.ts'
+import type { Inspected } from '../throttler/coordinator.ts'
+import type { RuleSet } from './check.ts'
+import { KeyTally } from './key-tally.ts'
+import type { MadePolicy } from './policy.ts'
+
+/** What one policy of rules to come would have done at this node, since it is judged. */
+export interface JudgedPolicy {
+  /** As in `next` of the document; of a policy with plans one for each. */
+  readonly policy: string
+  /** Units that it would have admitted. */
+  readonly admitted: number
+  /** Requests that it would have refused. */
+  readonly refused: number
+  /** The keys that it would have refused most often, at most 20, the most often first. Of very many keys the counts are estimates. */
+  readonly keys: readonly { readonly key: string; readonly refused: number }[]
+}
+
+/** Goes before the names of policies that are only judged. */
+const PREFIX = 'next:'
+/** Keys whose refusals are counted, of each policy, and told. */
+const COUNTED_KEYS = 200
+const TOLD_KEYS = 20
+
+/** The name under which a policy of rules to come is judged. */
+export function nextName(name: string): string {
+  return PREFIX + name
+}
+
+/**
+ * Rules to come as policies beside those that hold. They ask the store nothing for a single request, and hold none: what would wait is
+ * judged by what is known here. Slots (`concurrency()`) are left out, since a request that is refused never ends.
+ */
+export function toBeJudged<Req>({ policies }: RuleSet<Req>): readonly MadePolicy<Req>[] {
+  return policies.flatMap((policy): MadePolicy<Req>[] => {
+    const { name = 'default', algorithm, coordination, deadline: _, delay: __, ...rest } = policy as PolicyOptions<Req>
+    if (algorithm !== undefined && 'slots' in algorithm) return []
+    const waits = coordination === 'central' || coordination === 'leases'
+    const known = algorithm === undefined || algorithm.background !== undefined ? undefined : ('local' as const)
+    const made = { ...rest, name: nextName(name), algorithm, coordination: waits ? known : coordination, dryRun: 'next' as const }
+    return [Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined)) as unknown as MadePolicy<Req>]
+  })
+}
+
+/** Has the limiters of rules to come note whom they would refuse. */
+export function noteRefusals({ limiters }: Inspected): void {
+  for (const limiter of limiters) if (limiter.policy.next) limiter.refusedKeys ??= new KeyTally(COUNTED_KEYS)
+}
+
+export function judgementOf({ limiters }: Inspected): readonly JudgedPolicy[] {
+  return limiters.flatMap(({ policy, meter, stats, refusedKeys }) => {
+    if (!policy.next) return []
+    const keys = refusedKeys?.top(TOLD_KEYS) ?? []
+    return [{ policy: policy.name.slice(PREFIX.length), admitted: meter.admitted, refused: stats.refused, keys }]
+  })
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { watch } from 'node:fs'
+import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { invalidOption } from '../../report/errors.ts'
+import { LONGEST_DOCUMENT } from '../parse.ts'
+import type { RulesSource } from '../source.ts'
+
+/** What does not tell of changes, as file systems over a network, is looked at so often, in milliseconds. */
+const INTERVAL = 2_000
+/** Longer than an editor or a copying program pauses within one file. */
+const SETTLE = 50
+
+/**
+ * Rules in a file, which is watched. It may be written in place, replaced by `rename`, or be a symbolic link that is turned to another file,
+ * as a ConfigMap in Kubernetes is. What is being written is read again until it rests for 50 ms.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ *
+ * @example
+ * follow(throttler, fileRules('/etc/app/rules.yaml'), { yaml, algorithms: { tokenBucket } })
+ */
+export function fileRules(path: string | URL): RulesSource {
+  if (path instanceof URL ? path.protocol !== 'file:' : typeof path !== 'string' || path === '')
+    throw invalidOption('path', String(path), 'the path of a file')
+  const file = path instanceof URL ? fileURLToPath(path) : resolve(path)
+  let reading: Promise<string> | undefined
+  return Object.freeze({
+    name: `the file ${file}`,
+    interval: INTERVAL,
+    settle: SETTLE,
+    // What a file system that hangs was asked for can't be taken back, and holds one of the few threads that the whole process has for
+    // files and names of hosts: it is not asked again meanwhile.
+    read: () => {
+      reading ??= readWhole(file).finally(() => {
+        reading = undefined
+      })
+      return reading
+    },
+    watch: (changed: () => void) => watchFile(file, changed),
+    replace: (before: string | undefined, text: string) => replaceFile(file, before, text),
+  })
+}
+
+async function readWhole(file: string): Promise<string> {
+  const found = await stat(file)
+  // A pipe or a device may never answer, or never end.
+  if (!found.isFile()) throw new Error('it is no regular file')
+  if (found.size > LONGEST_DOCUMENT) throw new Error(`it has ${found.size} bytes, and may have ${LONGEST_DOCUMENT}`)
+  return readFile(file, 'utf8')
+}
+
+/** Of its folder, since a file that is replaced is not the one that was watched. */
+function watchFile(file: string, changed: () => void): () => void {
+  const name = basename(file)
+  try {
+    const watcher = watch(dirname(file), { persistent: false }, (_, seen) => {
+      // A ConfigMap turns the link `..data`.
+      if (seen === null || seen === name || seen.startsWith('..')) changed()
+    })
+    watcher.on('error', () => watcher.close())
+    return () => watcher.close()
+  } catch {
+    // No such folder yet, or too many watchers: it is looked at every two seconds all the same.
+    return () => {}
+  }
+}
+
+async function replaceFile(file: string, before: string | undefined, text: string): Promise<boolean> {
+  // Held from the comparison to the replacement.
+  const lock = await open(`${file}.lock`, 'wx').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'EEXIST' ? new Error(`somebody else writes it; if nobody does, delete ${file}.lock`) : error
+  })
+  try {
+    if ((await textOf(file)) !== before) return false
+    await writeWhole(file, text)
+    return true
+  } finally {
+    await lock.close()
+    await rm(`${file}.lock`, { force: true })
+  }
+}
+
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Writes a file so that nobody ever reads a part of it, whoever else writes it, and a loss of power leaves the old one or the new one. */
+export async function writeWhole(file: string, text: string): Promise<void> {
+  // Of this call alone: workers of one service may keep the same file.
+  const beside = `${file}.${randomUUID()}.new`
+  try {
+    const handle = await open(beside, 'wx')
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await rename(beside, file)
+  } catch (error) {
+    await rm(beside, { force: true }).catch(() => {})
+    throw error
+  }
+}

@@ -1,0 +1,91 @@
+import { unescape as decoded } from 'node:querystring'
+import { type Duration, parseDuration } from '../../options/duration.ts'
+import { checkNames } from '../../options/names.ts'
+import { WeirError } from '../../report/errors.ts'
+import { LONGEST_DOCUMENT } from '../parse.ts'
+import type { RulesSource } from '../source.ts'
+
+/** How rules are asked for. */
+export interface HttpRulesOptions {
+  /** How often; from 100 ms to a day. Default 10 s. */
+  readonly interval?: Duration
+  /** Header fields of the request, such as `authorization`; without that one a name and password in the address are sent as it. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const USUAL_INTERVAL = 10_000
+const SHORTEST_INTERVAL = 100
+const LONGEST_INTERVAL = 86_400_000
+
+/**
+ * Rules at an address, asked for regularly; with the `ETag` of the last answer, so that what has not changed is not sent again. The answer
+ * has status 200 or 304, and at most 8 MB.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ */
+export function httpRules(url: string | URL, options: HttpRulesOptions = {}): RulesSource {
+  // What is wrong is not shown: it may hold a password.
+  if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol))
+    throw new WeirError('WEIR_INVALID_OPTION', 'Option "url" must be an address with http: or https:.')
+  checkNames('The source of rules', options, ['interval', 'headers'])
+  const { interval = USUAL_INTERVAL, headers = {} } = options
+  const address = new URL(url)
+  const fields = fieldsOf(headers)
+  // `fetch` takes no address with a password, and would tell it in its message.
+  if (address.username !== '' && !fields.has('authorization')) fields.set('authorization', basic(address))
+  address.username = ''
+  address.password = ''
+  let known: { readonly etag: string; readonly text: string } | undefined
+  return Object.freeze({
+    // Without a password or a query, which may be one.
+    name: `${address.origin}${address.pathname}`,
+    interval: parseDuration(interval, 'interval', SHORTEST_INTERVAL, LONGEST_INTERVAL),
+    read: async (signal: AbortSignal) => {
+      if (known === undefined) fields.delete('if-none-match')
+      else fields.set('if-none-match', known.etag)
+      const answer = await fetch(address, { headers: fields, signal }).catch(failed)
+      if (answer.status === 304 && known !== undefined) {
+        await answer.body?.cancel()
+        return known.text
+      }
+      if (answer.status !== 200) {
+        await answer.body?.cancel()
+        throw new Error(`it answers ${answer.status}`)
+      }
+      const text = await bodyOf(answer)
+      const etag = answer.headers.get('etag')
+      known = etag === null ? undefined : { etag, text }
+      return text
+    },
+  })
+}
+
+function fieldsOf(headers: Readonly<Record<string, string>>): Headers {
+  try {
+    return new Headers(headers)
+  } catch {
+    throw new WeirError('WEIR_INVALID_OPTION', 'Option "headers" must be an object of names and values that HTTP allows.')
+  }
+}
+
+function basic({ username, password }: URL): string {
+  return `Basic ${Buffer.from(`${decoded(username)}:${decoded(password)}`).toString('base64')}`
+}
+
+/** `fetch` itself says no more than that it failed; of several addresses that were tried no message is there. */
+function failed(error: Error): never {
+  const { cause } = error
+  throw cause instanceof Error ? new Error(cause.message || String((cause as NodeJS.ErrnoException).code), { cause: error }) : error
+}
+
+async function bodyOf({ body }: Response): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of body ?? []) {
+    size += chunk.byteLength
+    // Leaving the loop ends the transfer.
+    if (size > LONGEST_DOCUMENT) throw new Error(`it sends more than ${LONGEST_DOCUMENT} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}

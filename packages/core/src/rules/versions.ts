@@ -1,0 +1,110 @@
+import { createHash } from 'node:crypto'
+import type { RulesVersion } from '../report/rules-status.ts'
+import type { Clock } from '../time/clock.ts'
+import type { CheckedRules } from './check.ts'
+import { type ParseOptions, parseRules } from './parse.ts'
+import type { RulesSource } from './source.ts'
+
+/** Documents that are listed. */
+const LISTED = 20
+/** Documents that are remembered, so that one is read once only. */
+const KNOWN = 100
+/** Longer ones are not read only to be listed: that would hold the event loop. In UTF-16 units; YAML takes a hundred times as long. */
+const LONGEST_JSON = 500_000
+const LONGEST_YAML = 10_000
+/** Longest texts of a change that are told. */
+const LONGEST_TEXT = 1_000
+
+/** The beginning of a digest of a document. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 8)
+}
+
+/** The documents that a source has held, as far as it keeps them, or as this process has seen them. */
+export class Versions {
+  readonly #source: RulesSource
+  readonly #clock: Clock
+  readonly #timeout: number
+  readonly #yaml: ParseOptions['yaml']
+  /** By digest; what held last stands last. */
+  readonly #known = new Map<string, RulesVersion>()
+
+  /** @param timeout milliseconds that the source may take to answer */
+  constructor(source: RulesSource, clock: Clock, timeout: number, yaml: ParseOptions['yaml']) {
+    this.#source = source
+    this.#clock = clock
+    this.#timeout = timeout
+    this.#yaml = yaml
+  }
+
+  /** A document holds from now on. */
+  holds(digest: string, { version, change }: CheckedRules<never>): void {
+    this.#known.delete(digest)
+    this.#note({ version, digest, at: change?.at, by: change?.by, why: change?.why, since: this.#clock.now() })
+  }
+
+  /** The newest first. Never rejects: where the source does not answer, those that this process has seen. */
+  async list(): Promise<readonly RulesVersion[]> {
+    const texts = await this.#texts()
+    if (texts === undefined)
+      return [...this.#known.values()]
+        .filter(({ since }) => since !== undefined)
+        .reverse()
+        .slice(0, LISTED)
+    const versions: RulesVersion[] = []
+    for (const text of texts) {
+      const digest = digestOf(text)
+      const known = this.#known.get(digest)
+      versions.push(known ?? this.#note(this.#read(text, digest)))
+      // Others have their turn between two documents.
+      if (known === undefined) await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, 0))
+    }
+    return versions
+  }
+
+  async #texts(): Promise<readonly string[] | undefined> {
+    if (this.#source.history === undefined) return undefined
+    let timer: ReturnType<Clock['setTimeout']> | undefined
+    try {
+      const late = new Promise<undefined>((resolve) => {
+        timer = this.#clock.setTimeout(() => resolve(undefined), this.#timeout)
+      })
+      return await Promise.race([this.#source.history(LISTED), late])
+    } catch {
+      return undefined
+    } finally {
+      this.#clock.clearTimeout(timer)
+    }
+  }
+
+  #note(version: RulesVersion): RulesVersion {
+    this.#known.set(version.digest, version)
+    if (this.#known.size > KNOWN) this.#known.delete(this.#known.keys().next().value as string)
+    return version
+  }
+
+  /** What a document says of itself; it was not checked, and may have been refused. */
+  #read(text: string, digest: string): RulesVersion {
+    const none: RulesVersion = { version: undefined, digest, at: undefined, by: undefined, why: undefined, since: undefined }
+    if (text.length > (/^\s*\{/.test(text) ? LONGEST_JSON : LONGEST_YAML)) return none
+    try {
+      const { version, change } = parseRules(text, { yaml: this.#yaml }).value as {
+        readonly version?: unknown
+        readonly change?: Readonly<Record<string, unknown>>
+      }
+      return {
+        ...none,
+        version: Number.isSafeInteger(version) ? (version as number) : undefined,
+        at: textOf(change?.['at']),
+        by: textOf(change?.['by']),
+        why: textOf(change?.['why']),
+      }
+    } catch {
+      return none
+    }
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value.slice(0, LONGEST_TEXT) : undefined
+}

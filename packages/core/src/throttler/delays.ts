@@ -1,0 +1,362 @@
+import { type Decision, type PolicyDecision, summary } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import { ALL_KEY, type Policy } from '../decide/policy.ts'
+import type { CheckOptions } from '../decide/request-path.ts'
+import { parseDuration } from '../options/duration.ts'
+import { AcquireError } from '../queue/acquire-error.ts'
+import { Asked, type AskedNow } from '../queue/asked.ts'
+import type { Gate } from '../queue/gate.ts'
+import { counterId } from '../queue/line.ts'
+import type { Leaving } from '../queue/options.ts'
+import type { Queues } from '../queue/queues.ts'
+import { show, WeirError } from '../report/errors.ts'
+import { askAll, CALLBACK_TIMEOUT, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
+import { type Answering, whenEnded } from '../report/when-ended.ts'
+import { countedKey } from './limiters-of.ts'
+import { type AcquireHost, gateOf } from './open-queues.ts'
+
+/** Who waits with a request that is held. */
+export interface Holding {
+  /** What `delay` functions get. */
+  readonly request: unknown
+  /** What it will be answered with: when that is closed, nobody waits any more. */
+  readonly response: Answering | undefined
+  /** How long functions may take. */
+  readonly patience: Patience
+}
+
+/** A policy's part of a request that is above its limit, where a function says how long it waits. */
+interface Slowed {
+  readonly limiter: Limiter
+  readonly key: string
+  readonly cost: number
+  readonly counter: string
+  readonly over: number
+}
+
+/** Which policies hold a request. */
+interface Plan {
+  /** By a function. */
+  readonly slowed: readonly PolicyDecision[]
+  /** Until there is room. */
+  readonly waiting: readonly PolicyDecision[]
+}
+
+/** For how long functions hold a request, and by which counter for longest. */
+type Longest = { readonly delay: number; readonly counter: string }
+
+const NONE: Longest = { delay: 0, counter: '' }
+
+/** Tells the queues that a client has gone. Very many may be held: an `AbortController` takes several times as much memory. */
+class Departure implements Leaving {
+  aborted = false
+  #listeners: readonly (() => void)[] = []
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners = [...this.#listeners, listener]
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners = this.#listeners.filter((one) => one !== listener)
+  }
+
+  abort(): void {
+    if (this.aborted) return
+    this.aborted = true
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+/** Requests of a throttler that are held instead of being refused (`delay`); loaded where a policy has one. */
+export class Delays {
+  readonly #host: AcquireHost
+  readonly #queues: Queues<Decision>
+  readonly #gate: Gate<Decision>
+  /** The most that a function may ask for, in milliseconds. */
+  readonly #maxWait: number
+
+  constructor(host: AcquireHost, queues: Queues<Decision>, maxWait: number) {
+    this.#host = host
+    this.#queues = queues
+    this.#gate = gateOf(host)
+    this.#maxWait = maxWait
+  }
+
+  /** As the throttler's `checkAsync`. */
+  async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
+    const { rules } = this.#host
+    const own = countedKey(key)
+    const { cost, limit } = typeof options === 'object' && options !== null ? options : { cost: options, limit: undefined }
+    return await this.decide({
+      keys: rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : own)),
+      costs: rules.map((rule) => cost ?? (typeof rule.cost === 'number' ? rule.cost : 1)),
+      places: rules.map((_, place) => place),
+      limits: limit === undefined ? undefined : rules.map(() => limit),
+    })
+  }
+
+  /**
+   * Decides about a request, and holds it where that is what its policies do. A promise only when the request has to wait.
+   *
+   * @throws (rejects) AcquireError with the reason `'aborted'` when nobody waits any more: nothing is counted then
+   */
+  decide(asked: AskedNow, holding?: Holding): Decision | Promise<Decision> {
+    const { path } = this.#host
+    if (path.waits) return this.#askStore(this.#copy(asked), holding)
+    const seen = path.look(asked.keys, asked.costs, asked.places, asked.places.length, asked.limits)
+    const plan = this.#planOf(seen)
+    if (plan === undefined) return this.#decide(asked)
+    const copy = this.#copy(asked)
+    return this.#mayHold(copy, plan) ? this.#hold(copy, seen, plan, holding) : this.#decide(asked)
+  }
+
+  /** Whether there is room for one more. A flood of those that find none must cost little. */
+  #mayHold(asked: Asked, { slowed, waiting }: Plan): boolean {
+    if (slowed.some((part) => this.#queues.crowded(counterId(part)))) return false
+    const [first] = waiting
+    return first === undefined || this.#queues.obstacle(counterId(first), this.#wanted(asked, waiting, undefined)) === undefined
+  }
+
+  async #askStore(asked: Asked, holding: Holding | undefined): Promise<Decision> {
+    const now = asked.at(this.#host.limiters)
+    const others = now.places.some((place) => this.#isLined(now, place))
+    const seen = others ? this.#host.path.look(now.keys, now.costs, now.places, now.places.length, now.limits) : await this.#decide(now)
+    if (seen.allowed && !others) return seen
+    const plan = this.#planOf(seen)
+    if (plan !== undefined) return this.#hold(asked, seen, plan, holding)
+    return others ? this.#decide(asked.at(this.#host.limiters)) : seen
+  }
+
+  #isLined({ keys }: AskedNow, place: number): boolean {
+    const { policy } = this.#host.limiters[place] as Limiter
+    return typeof policy.delay === 'number' && policy.delay > 0 && this.#queues.has(counterId({ policy, key: keys[place] as string }))
+  }
+
+  /** @returns undefined when the request may go at once, and when it is to be refused */
+  #planOf(seen: Decision): Plan | undefined {
+    const slowed: PolicyDecision[] = []
+    const waiting: PolicyDecision[] = []
+    for (const part of seen.parts as readonly PolicyDecision[]) {
+      const { policy, allowed, reason, retryAfter } = part
+      if (policy === undefined) continue
+      const { delay } = policy
+      if (allowed) {
+        // Those that wait came first.
+        if (typeof delay === 'number' && delay > 0 && this.#queues.has(counterId(part))) waiting.push(part)
+        continue
+      }
+      if (delay === 0 || (reason !== 'limit' && reason !== 'degraded') || retryAfter === Number.POSITIVE_INFINITY) return undefined
+      if (typeof delay === 'function') slowed.push(part)
+      else if (retryAfter <= longestWait(part)) waiting.push(part)
+      else return undefined
+    }
+    return slowed.length + waiting.length === 0 ? undefined : { slowed, waiting }
+  }
+
+  async #hold(asked: Asked, seen: Decision, { slowed, waiting }: Plan, holding: Holding | undefined): Promise<Decision> {
+    const host = this.#host
+    const above = slowed.map((part) => this.#slowed(part, asked))
+    const answers = above.map(({ limiter, over }) => this.#ask(limiter.policy, over, holding))
+    const later = answers.some(isThenable)
+    let longest: Longest | undefined = later ? NONE : this.#longest(above, answers)
+    if (longest === undefined) return this.#refuse(asked, seen)
+
+    const decided = asked.size > slowed.length + waiting.length ? this.#decideRest(asked, [...slowed, ...waiting]) : undefined
+    const others = decided instanceof Promise ? await decided : decided
+    if (others?.allowed === false) return others
+    const counted = [...((others?.parts ?? []) as readonly PolicyDecision[]), ...above.map((one) => this.#count(one))]
+
+    const gone = new Departure()
+    let left = false
+    const { response } = holding ?? {}
+    const stay =
+      response &&
+      whenEnded(response, () => {
+        left = true
+        gone.abort()
+      })
+    try {
+      if (later) {
+        const patience = holding?.patience ?? { clock: host.clock, timeout: CALLBACK_TIMEOUT }
+        const settled = await Promise.all(
+          answers.map(async (answer) => (isThenable(answer) ? (await settle(answer, patience)).value : answer)),
+        )
+        longest = this.#longest(above, settled)
+        if (longest === undefined) {
+          this.#giveBack(counted)
+          return this.#refuse(asked, seen)
+        }
+      }
+      const parts = await this.#wait(asked, counted, waiting, longest, gone)
+      if (parts !== undefined) return this.#gate.went(this.#together(parts))
+    } finally {
+      stay?.()
+    }
+    if (left) throw new AcquireError('aborted', 'The client has gone while its request was held.')
+    return this.#refuse(asked, seen)
+  }
+
+  /** Decides by the policies that have not refused a request; undefined where there are none. */
+  #decideRest(asked: Asked, refusing: readonly PolicyDecision[]): Decision | Promise<Decision> | undefined {
+    const refusers = new Set(refusing.map(({ policy }) => policy?.id))
+    const rest = asked.only((id) => !refusers.has(id)).at(this.#host.limiters)
+    return rest.places.length === 0 ? undefined : this.#decide(rest)
+  }
+
+  /**
+   * @param counted what was counted on arrival
+   * @returns undefined for a request that does not go; nothing is counted then
+   */
+  async #wait(
+    asked: Asked,
+    counted: readonly PolicyDecision[],
+    waiting: readonly PolicyDecision[],
+    longest: Longest,
+    gone: Departure,
+  ): Promise<readonly PolicyDecision[] | undefined> {
+    const queues = this.#queues
+    const taken = counted.length === 0 ? undefined : this.#together(counted)
+    const pace = taken?.delay ?? 0
+    const holds = taken !== undefined && Math.max(pace, longest.delay) > 0
+    if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, longest.delay > pace ? longest : undefined))
+    // Together, as each of them waits from now on.
+    const both: [Decision | Promise<Decision> | undefined, Promise<Decision> | undefined] = [
+      holds ? queues.hold(taken, gone, longest.delay > pace ? longest : undefined) : taken,
+      waiting.length === 0
+        ? undefined
+        : queues.wait(counterId(waiting[0] as PolicyDecision), this.#wanted(asked, waiting, gone), refusalOf(waiting, this.#host)),
+    ]
+    const ended = await Promise.allSettled(
+      both.map(async (one) => {
+        try {
+          return await one
+        } catch (error) {
+          gone.abort()
+          throw error
+        }
+      }),
+    )
+    const failed = ended.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
+    const parts = ended.flatMap((one) => (one.status === 'fulfilled' ? ((one.value?.parts ?? []) as readonly PolicyDecision[]) : []))
+    if (failed === undefined) return parts
+    this.#giveBack(parts)
+    if (failed.reason instanceof AcquireError) return undefined
+    throw failed.reason
+  }
+
+  /** As `#wait`, of a request that is only held. */
+  async #held(holding: Promise<Decision>): Promise<readonly PolicyDecision[] | undefined> {
+    try {
+      return (await holding).parts as readonly PolicyDecision[]
+    } catch (error) {
+      if (error instanceof AcquireError) return undefined
+      throw error
+    }
+  }
+
+  #wanted(asked: Asked, waiting: readonly PolicyDecision[], signal: Leaving | undefined) {
+    const ids = new Set(waiting.map(({ policy }) => policy?.id))
+    const timeout = Math.max(...waiting.map(longestWait))
+    return {
+      cost: undefined,
+      limit: undefined,
+      timeout,
+      signal,
+      priority: 0,
+      refusal: 'throw',
+      asked: asked.only((id) => ids.has(id)),
+    } as const
+  }
+
+  #slowed(part: PolicyDecision, asked: Asked): Slowed {
+    const { limiters, clock } = this.#host
+    const place = limiters.findIndex(({ policy }) => policy.id === part.policy?.id)
+    const limiter = limiters[place] as Limiter
+    const cost = asked.at(limiters).costs[place] as number
+    const slot = limiter.locate(part.key)
+    const now = clock.monotonic()
+    const over = slot < 0 ? cost : (limiter.meter.over?.(slot, now) ?? 0) + cost - limiter.meter.remaining(slot, now)
+    return { limiter, key: part.key, cost, counter: counterId(part), over }
+  }
+
+  #ask({ delay }: Policy, over: number, holding: Holding | undefined): unknown {
+    return askAll(delay as (over: number, request: unknown) => unknown, over, holding?.request)
+  }
+
+  /** @returns undefined where one of them refuses the request */
+  #longest(above: readonly Slowed[], answers: readonly unknown[]): Longest | undefined {
+    let longest = NONE
+    for (const [at, answer] of answers.entries()) {
+      const { limiter, counter } = above[at] as Slowed
+      if (answer === Number.POSITIVE_INFINITY) return undefined
+      const delay = answer instanceof NoAnswer ? answer : this.#durationOf(answer)
+      if (delay instanceof NoAnswer) {
+        const message = `The delay function of policy ${show(limiter.policy.name)} ${delay.problem}. Such requests are refused.`
+        this.#host.warn(new WeirError('WEIR_REQUEST_FUNCTION', message), limiter.policy.name)
+        return undefined
+      }
+      if (delay > this.#maxWait) return undefined
+      if (delay > longest.delay) longest = { delay, counter }
+    }
+    return longest
+  }
+
+  #durationOf(answer: unknown): number | NoAnswer {
+    try {
+      return parseDuration(answer, 'delay', 0)
+    } catch {
+      return new NoAnswer(`returned ${show(answer)}; it must return a number of milliseconds, a duration such as "500ms", or Infinity`)
+    }
+  }
+
+  /** Counts a request above the limit. */
+  #count({ limiter, key, cost }: Slowed): PolicyDecision {
+    const { clock, PolicyDecision } = this.#host
+    const now = clock.monotonic()
+    const { meter } = limiter
+    // Others may have been asked meanwhile.
+    if (now >= meter.rollAt) this.#host.roll(limiter, now)
+    const slot = limiter.locate(key)
+    if (slot < 0) return new PolicyDecision(limiter.cell.passed, key, 0, 0, 0)
+    meter.add(slot, cost, now)
+    return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)
+  }
+
+  /** Refuses a request as if nothing were held. */
+  #refuse(asked: Asked, seen: Decision): Decision | Promise<Decision> {
+    if (!this.#queues.closing) return this.#decide(asked.at(this.#host.limiters))
+    if (!seen.allowed) return seen
+    return { ...(summary(seen) as Decision), allowed: false, reason: 'limit', cost: 0, retryAfter: 1, parts: seen.parts }
+  }
+
+  #decide({ keys, costs, places, limits }: AskedNow): Decision | Promise<Decision> {
+    return this.#host.path.decideAsync(keys, costs, places, places.length, limits)
+  }
+
+  #copy(asked: AskedNow): Asked {
+    const keys = asked.keys.map((key) => (key === undefined ? undefined : countedKey(key)))
+    return Asked.of(this.#host.limiters, { ...asked, keys })
+  }
+
+  #giveBack(parts: readonly PolicyDecision[]): void {
+    if (parts.length > 0) this.#host.giveBack(this.#together(parts))
+  }
+
+  /** In the order of the policies. */
+  #together(parts: readonly PolicyDecision[]): Decision {
+    const place = ({ policy }: PolicyDecision) => this.#host.limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
+    return this.#host.combined(parts.toSorted((a, b) => place(a) - place(b)))
+  }
+}
+
+/** What refuses a request, of the policies that it waits for; undefined when it waits because others do. */
+function refusalOf(waiting: readonly PolicyDecision[], { combined }: AcquireHost): Decision | undefined {
+  const refused = waiting.filter(({ allowed }) => !allowed)
+  return refused.length === 0 ? undefined : combined(refused)
+}
+
+/** How long a policy's part of a request waits at most until there is room: an algorithm that holds it says so by the key's own limit. */
+function longestWait({ policy, limit }: PolicyDecision): number {
+  const { delay, algorithm, interval } = policy as Policy
+  return algorithm.holds?.(limit, interval) ?? (delay as number)
+}

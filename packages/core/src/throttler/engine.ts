@@ -1,0 +1,255 @@
+import { parsePolicies } from '../decide/check-policy.ts'
+import { type Decision, PolicyDecision } from '../decide/decision.ts'
+import { combined } from '../decide/levels.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import { peekOne } from '../decide/peek.ts'
+import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
+import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
+import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
+import type { WhoWaits } from '../queue/waits.ts'
+import { closedError, WeirError, warnProcess } from '../report/errors.ts'
+import { Emitter, type EventName, type Listener } from '../report/events.ts'
+import { logEvents } from '../report/logger.ts'
+import { Once } from '../report/once.ts'
+import { Requests } from '../report/requests.ts'
+import type { FollowedRules } from '../report/rules-status.ts'
+import { type Clock, systemClock } from '../time/clock.ts'
+import { checkDecides } from './check-decides.ts'
+import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
+import { type KeyLimit, type KeyLimits, keyLimits } from './key-limits.ts'
+import { LimiterSet } from './limiter-set.ts'
+import { LocalMeters, Ticker } from './local.ts'
+import { noticeLongIntervals } from './long-intervals.ts'
+import { newNodeId } from './node-id.ts'
+import type { AcquireHost } from './open-queues.ts'
+import { type ThrottlerOptions, throttlerSettings } from './options.ts'
+import { giveBack } from './refunds.ts'
+import { ThrottledReport } from './throttled-report.ts'
+import { WaitingRoom } from './waiting-room.ts'
+import { warnLocal, warnOfListener } from './warnings.ts'
+
+type AnyRules = readonly PolicyOptions<never>[]
+type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never>)[]
+
+/**
+ * What moves a throttler: its parts, which see the others through it, and its life from `idle` over `running` to `closed`. Users
+ * hold the `Throttler` before it.
+ */
+export class Engine implements Coordinated, AcquireHost, RequestPathHost {
+  readonly clock: Clock
+  readonly startedAt: number
+  readonly requests: Requests
+  readonly emitter: Emitter = new Emitter(warnOfListener)
+  readonly coordinator: Coordinator | undefined
+  readonly path: RequestPath<string>
+  readonly waitingRoom: WaitingRoom
+  // What is loaded later is handed these: what it imported would be in a file of its own.
+  readonly peekOne: typeof peekOne = peekOne
+  readonly PolicyDecision: typeof PolicyDecision = PolicyDecision
+  readonly combined: typeof combined = combined
+  /** The policies, checked and frozen, and what they were made from; in the same order. */
+  policies: readonly Policy[] = []
+  rules: AnyRules = []
+  /** How often the rules have changed. */
+  version = 0
+  followed: FollowedRules | undefined = undefined
+  readonly #store: Store | undefined
+  readonly #closeTimeout: number
+  readonly #ownId: string
+  readonly #local: LocalMeters
+  /** Where nothing else keeps time. */
+  readonly #ticker: Ticker
+  readonly #limiters: LimiterSet
+  readonly #throttled: ThrottledReport
+  readonly #warned = new Once()
+  #limits: KeyLimits | undefined
+  #life: 'idle' | 'running' | 'closed' = 'idle'
+  #closing: Promise<void> | undefined
+
+  constructor(options: ThrottlerOptions<never>) {
+    const settings = throttlerSettings(options)
+    const { random = Math.random, clock = systemClock, store, logger } = options
+    const { rules, policies } = rulesOf(options.policies, store)
+    this.clock = clock
+    this.startedAt = clock.monotonic()
+    this.requests = new Requests(this.startedAt)
+    this.#store = store
+    this.#closeTimeout = settings.closeTimeout
+    this.#local = new LocalMeters(clock)
+    this.#ticker = new Ticker(clock, (now) => this.tick(now))
+    const { heartbeat } = settings
+    this.coordinator = store?.coordinate({ clock, random, heartbeat, throttler: this, rules, policies })
+    this.#ownId = newNodeId(random)
+    this.emitter.node = this.nodeId
+    this.#throttled = new ThrottledReport(this.emitter)
+    if (logger !== undefined) logEvents(logger, this.emitter)
+    this.waitingRoom = new WaitingRoom(this, settings.queue)
+    this.#limiters = new LimiterSet(settings, this, { local: this.#local.exchange, shared: this.coordinator?.exchange })
+    this.path = new RequestPath(this)
+    this.#adopt(rules, policies)
+  }
+
+  get nodeId(): string {
+    return this.coordinator?.nodeId ?? this.#ownId
+  }
+
+  get state(): ThrottlerState {
+    return this.#life === 'running' ? (this.coordinator?.state ?? 'local') : this.#life
+  }
+
+  get closed(): boolean {
+    return this.#life === 'closed'
+  }
+
+  get degraded(): boolean {
+    return this.state === 'degraded'
+  }
+
+  /** In the order of the policies. */
+  get limiters(): readonly Limiter[] {
+    return this.#limiters.all
+  }
+
+  get asking(): Coordinator['asking'] | undefined {
+    return this.coordinator?.asking
+  }
+
+  meters(): LimiterSet['exchanging'] {
+    return this.#limiters.exchanging
+  }
+
+  whoWaits(now: number): WhoWaits | undefined {
+    return this.waitingRoom.queues?.who(now)
+  }
+
+  /** There may be room again for a policy's key. */
+  freed(policy: Policy, key: string): void {
+    this.waitingRoom.queues?.nudge([{ policy, key }])
+  }
+
+  giveBack(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
+    giveBack(decision, units, 'all', this)
+    this.waitingRoom.queues?.nudge(decision.parts)
+  }
+
+  /** As the throttler's. */
+  on<E extends EventName>(name: E, listener: Listener<E>): () => void {
+    const off = this.emitter.on(name, listener)
+    if (name === 'throttled' && this.#life === 'running') this.#wake()
+    return off
+  }
+
+  /** As the throttler's. */
+  warn(error: WeirError, subject = ''): void {
+    if (!this.#warned.first(`${error.code}:${subject}`)) return
+    if (this.emitter.has('warning')) this.emitter.emit('warning', { error })
+    else warnProcess(error.code, error.message)
+  }
+
+  /** As the throttler's. */
+  update(given: GivenRules, limits: readonly KeyLimit[] | undefined): void {
+    if (this.closed) throw closedError()
+    const { coordinator } = this
+    const { rules, policies } = rulesOf(given, this.#store)
+    const keyed = limits === undefined ? this.#limits : keyLimits(limits, policies)
+    const ids = policies.map(({ id }) => id)
+    if (coordinator?.serves(this, ids) === false) {
+      throw new WeirError(
+        'WEIR_DUPLICATE_POLICY',
+        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
+      )
+    }
+    coordinator?.names.claim(this, rules, policies)
+    const before = this.meters()
+    this.#limits = keyed
+    this.#adopt(rules, policies)
+    const now = this.meters()
+    coordinator?.retire(before.filter((meter) => !now.includes(meter)))
+    if (now.some((meter) => !before.includes(meter))) coordinator?.welcome()
+    if (coordinator === undefined && this.#life === 'running') this.#ticker.wake()
+  }
+
+  /** As the throttler's. */
+  start(): void {
+    if (this.closed) throw closedError()
+    if (this.#life !== 'idle') return
+    this.#life = 'running'
+    noticeLongIntervals(this.policies, (error, subject) => this.warn(error, subject))
+    const now = this.clock.monotonic()
+    for (const { meter } of this.limiters) meter.roll(now)
+    if (this.coordinator === undefined) {
+      if (this.rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
+      this.#ticker.wake()
+    } else {
+      this.coordinator.join(this)
+      this.emitter.node = this.nodeId
+    }
+  }
+
+  /** As the throttler's. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** Brings a limiter to the running interval, or finds out that the throttler has not started or is closed: then `rollAt` is in the past. */
+  roll({ meter }: Limiter, now: number): void {
+    if (this.closed) throw closedError()
+    this.start()
+    if (now >= meter.rollAt) meter.roll(now)
+  }
+
+  /** The monotonic time; all limiters are brought to it. */
+  now(): number {
+    const now = this.clock.monotonic()
+    for (const limiter of this.limiters) if (now >= limiter.meter.rollAt) this.roll(limiter, now)
+    return now
+  }
+
+  tick(now: number): number {
+    this.requests.tick(now)
+    return Math.min(this.#throttled.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
+  }
+
+  #adopt(rules: AnyRules, policies: readonly Policy[]): void {
+    this.#limiters.adopt(policies, this.clock.monotonic(), this.#life !== 'idle')
+    for (const limiter of this.limiters) limiter.override(this.#limits?.get(limiter.policy.name))
+    this.path.adopt(rules, this.limiters)
+    this.policies = policies
+    this.rules = rules
+    this.version++
+    this.waitingRoom.queues?.nudgeAll()
+    // So that most requests are decided about at once from the beginning.
+    if (this.path.delays) void this.waitingRoom.loadDelays()
+  }
+
+  async #close(): Promise<void> {
+    const was = this.#life
+    // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
+    const release = this.clock.hold?.()
+    try {
+      const deadline = was === 'running' ? this.#closeTimeout : 0
+      await this.waitingRoom.close(deadline)
+      await this.coordinator?.leave(this, deadline)
+    } finally {
+      this.#life = 'closed'
+      this.coordinator?.names.release(this)
+      for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY
+      this.#ticker.stop()
+      release?.()
+    }
+  }
+
+  #wake(): void {
+    if (this.coordinator === undefined) this.#ticker.wake()
+    else this.coordinator.wake()
+  }
+}
+
+/** Rules with a limit for each plan are several; all are checked. */
+function rulesOf(given: GivenRules, store: Store | undefined): { rules: AnyRules; policies: readonly Policy[] } {
+  const rules = expandPlans(given) as AnyRules
+  const policies = parsePolicies(rules, store !== undefined)
+  checkDecides(policies, store)
+  return { rules, policies }
+}

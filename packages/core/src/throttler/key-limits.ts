@@ -1,0 +1,30 @@
+import type { Policy } from '../decide/policy.ts'
+import { isLimit } from '../keys/units.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { countedKey } from './limiters-of.ts'
+
+/** A limit of one key. */
+export interface KeyLimit {
+  /** The policy's name. */
+  readonly policy: string
+  /** What is counted; `'all'` for a policy with `key: 'all'`. */
+  readonly key: string
+  /** 0 refuses all, `Infinity` admits all, else a number of at least 1. */
+  readonly limit: number
+}
+
+/** Limits by policy and key. */
+export type KeyLimits = ReadonlyMap<string, ReadonlyMap<string, number>>
+
+/** @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION` */
+export function keyLimits(limits: readonly KeyLimit[], policies: readonly Policy[]): KeyLimits | undefined {
+  const names = new Set(policies.map(({ name }) => name))
+  const found = new Map<string, Map<string, number>>()
+  for (const { policy, key, limit } of limits) {
+    if (!names.has(policy)) throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(policy)} for the limit of a key.`)
+    if (!isLimit(limit)) throw invalidOption('limit', limit, '0, Infinity, or a number of at least 1')
+    const own = found.get(policy) ?? new Map<string, number>()
+    found.set(policy, own.set(countedKey(key), limit))
+  }
+  return found.size === 0 ? undefined : found
+}

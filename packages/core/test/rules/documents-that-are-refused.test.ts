@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import * as yaml from 'yaml'
+import { tokenBucket } from '../../src/index.ts'
+import { checkRules, parseRules, RulesError, type YamlLibrary } from '../../src/rules/index.ts'
+import { thrownBy } from '../support/nodes.ts'
+
+function refused(text: string, options: { yaml?: YamlLibrary; store?: boolean } = { yaml }): RulesError {
+  const error = thrownBy(() =>
+    checkRules(parseRules(text, options), {
+      algorithms: { tokenBucket },
+      keys: { tenant: () => 'x' },
+      ...options,
+      yaml: undefined,
+    } as never),
+  )
+  expect(error).toBeInstanceOf(RulesError)
+  expect((error as RulesError).code).toBe('WEIR_RULES_REFUSED')
+  return error as RulesError
+}
+
+const GOOD = { name: 'a', limit: 10, interval: '1m' }
+const of = (policy: object, more: object = {}) =>
+  JSON.stringify({ version: 7, policies: [GOOD, { ...GOOD, name: 'b', ...policy }], ...more }, undefined, 1)
+
+describe('a document that can not be used is refused with the place and what is allowed', () => {
+  test.each<[string, string, string, string]>([
+    ['a limit of zero', of({ limit: 0 }), 'policies[1].limit', 'a number from 1'],
+    [
+      'a limit without a function',
+      of({ limit: 'contract', fallbackLimit: 1 }),
+      'policies[1].limit',
+      'no name in "limits"; the application gives none',
+    ],
+    ['no limit', of({ limit: undefined }), 'policies[1].limit', 'is missing'],
+    ['an interval that is no duration', of({ interval: '60' }), 'policies[1].interval', 'such as "500ms"'],
+    ['a calendar that does not exist', of({ interval: { calendar: 'year' } }), 'policies[1].interval', '"day", "week" or "month"'],
+    ['a time zone that does not exist', of({ interval: { calendar: 'day', timeZone: 'Moon' } }), 'policies[1].interval.timeZone', 'IANA'],
+    ['an unknown option', of({ limt: 5 }), 'policies[1].limt', 'Did you mean "limit"?'],
+    ['an algorithm that is not there', of({ algorithm: 'slidingWindow' }), 'policies[1].algorithm', 'there is "tokenBucket"'],
+    ['an algorithm named badly', of({ algorithm: { name: 'tokenBuckett' } }), 'policies[1].algorithm.name', 'Did you mean "tokenBucket"?'],
+    [
+      'an option of an algorithm',
+      of({ algorithm: { name: 'tokenBucket', burts: 5 } }),
+      'policies[1].algorithm.burts',
+      'Did you mean "burst"?',
+    ],
+    ['a burst of zero', of({ algorithm: { name: 'tokenBucket', burst: 0 } }), 'policies[1].algorithm.burst', 'a number from 1'],
+    ['an algorithm that is a number', of({ algorithm: 5 }), 'policies[1].algorithm', 'the name of an algorithm'],
+    ['a pair that does not go', of({ algorithm: 'tokenBucket', coordination: 'spans' }), 'policies[1].coordination', 'with tokenBucket()'],
+    ['a key that has no function', of({ key: 'tenants' }), 'policies[1].key', 'Did you mean "tenant"?'],
+    ['a key that is a number', of({ key: 5 }), 'policies[1].key', 'header("name")'],
+    ['a path that can not be compiled', of({ match: ['/a/:'] }), 'policies[1].match', '/a/:'],
+    ['a cooldown that shrinks', of({ cooldown: { base: '1m', max: '1s' } }), 'policies[1].cooldown.max', 'at least 60000 ms'],
+    ['a cooldown given as core keeps it', of({ cooldown: { first: 5, growth: {} } }), 'policies[1].cooldown.first', 'Unknown option'],
+    ['two policies of one name', of({ name: 'a' }), 'policies[1].name', 'Two policies are named "a"'],
+    ['plans without a function', of({ limit: undefined, limits: { free: 1 }, plan: 'planOf' }), 'policies[1].plan', 'no name in "plans"'],
+    ['a plan without a limit', of({ limit: undefined, limits: { free: { interval: '1s' } }, plan: 'x' }), 'policies[1].plan', '"plans"'],
+    ['a policy that is none', of({}, { policies: [5] }), 'policies[0]', 'an object such as'],
+    ['no policies', of({}, { policies: [] }), 'policies', '1 to 100'],
+    ['a version that is none', of({}, { version: '7' }), 'version', 'a whole number from 1'],
+    ['an unknown member', of({}, { policy: [] }), 'policy', 'A document has'],
+    ['a change without a time', of({}, { change: { at: 'yesterday' } }), 'change.at', 'a time such as'],
+    ['an override of nothing', of({}, { overrides: [{ policy: 'c', key: 'k', limit: 1 }] }), 'overrides[0].policy', 'there is "a", "b"'],
+    ['a negative override', of({}, { overrides: [{ policy: 'a', key: 'k', limit: -1 }] }), 'overrides[0].limit', 'it must be 0'],
+    [
+      'an override without a zone',
+      of({}, { overrides: [{ policy: 'a', key: 'k', limit: 1, until: '2026-01-01T00:00' }] }),
+      'overrides[0].until',
+      'a time such as',
+    ],
+    [
+      'a day that does not exist',
+      of({}, { overrides: [{ policy: 'a', key: 'k', limit: 1, until: '2026-13-01T00:00Z' }] }),
+      'overrides[0].until',
+      'a time such as',
+    ],
+    [
+      'two overrides of a key',
+      of({}, { overrides: [1, 2].map((limit) => ({ policy: 'a', key: 'k', limit })) }),
+      'overrides[1]',
+      'two overrides',
+    ],
+    ['rules to come that are bad', of({}, { next: { policies: [{ ...GOOD, limit: 0 }] } }), 'next.policies[0].limit', 'a number from 1'],
+    ['rules to come with a version', of({}, { next: { version: 8, policies: [GOOD] } }), 'next.version', 'Rules to come has'],
+    ['an object of another kind', '[]', '', 'an object such as'],
+  ])('%s', (_, text, path, message) => {
+    for (const form of [text, yaml.stringify(JSON.parse(text))]) {
+      const [problem, ...others] = refused(form).problems
+      expect(others).toEqual([])
+      expect(problem?.path).toBe(path)
+      expect(problem?.message).toContain(message)
+      // The line holds the last name of the path, unless the member is missing or an entry of a list.
+      const last = /\w+$/.exec(path)?.[0]
+      const line = form.split('\n')[(problem?.line ?? 0) - 1]
+      expect(line).toBeDefined()
+      if (last !== undefined && form.includes(`${last}`) && !message.includes('is missing'))
+        expect(`${form.split('\n')[(problem?.line ?? 0) - 2]}\n${line}`).toContain(last)
+    }
+  })
+
+  test('all problems are told at once, ten at most', () => {
+    const policies = Array.from({ length: 20 }, (_, i) => ({ name: `p${i}`, limit: i < 15 ? 0 : 1, interval: '1m' }))
+    const error = refused(JSON.stringify({ version: 3, policies }))
+    expect(error.problems.map(({ path }) => path)).toEqual(Array.from({ length: 10 }, (_, i) => `policies[${i}].limit`))
+    expect(error.message).toMatch(/^Rules of version 3 are refused: policies\[0\]\.limit \(line 1, column 47\): .* \(and 9 more\)$/)
+  })
+
+  test('without a store nothing can be shared', () => {
+    expect(refused(of({ coordination: 'central' }), { store: false }).problems[0]).toMatchObject({
+      path: 'policies[1].coordination',
+      line: 13,
+    })
+  })
+
+  test('a name that every object has is none', () => {
+    for (const name of ['constructor', 'toString', '__proto__'])
+      expect(refused(of({ key: name })).problems[0]?.path, name).toBe('policies[1].key')
+  })
+})
+
+describe('a document of much nonsense is refused without much work', () => {
+  const many = (one: (place: number) => string) => Array.from({ length: 20_000 }, (_, place) => one(place)).join()
+
+  test.each([
+    ['plans', 'limits', `{ ${many((i) => `"p${i}": 1`)} }`],
+    ['path patterns', 'match', `[${many(() => '"/a"')}]`],
+    ['parts of a key', 'key', `[${many(() => '"ip"')}]`],
+  ])('%s', (_, option, value) => {
+    const [problem, ...others] = refused(`{ "version": 1, "policies": [{ "interval": "1m", "limit": 1, "${option}": ${value} }] }`).problems
+    expect(problem).toMatchObject({ path: `policies[0].${option}`, message: 'It has 20000 entries; it must have at most 1000.' })
+    expect(others).toEqual([])
+  })
+})
+
+describe('a text that is torn', () => {
+  const text = of({})
+  test('is no JSON wherever it ends, and the end is told', () => {
+    for (let end = 0; end < text.length - 1; end++) {
+      const [problem] = refused(text.slice(0, end), {}).problems
+      expect(problem?.message).toContain('it is no JSON')
+      expect(problem?.line).toBe(text.slice(0, end).split('\n').length)
+    }
+  })
+
+  test('is told with its line in YAML', () => {
+    const [problem] = refused('version: 7\npolicies:\n  - name: [a\n').problems
+    expect(problem).toMatchObject({ line: 4 })
+    expect(problem?.message).toContain('it is no YAML')
+  })
+
+  test('aliases that would become very much are refused', () => {
+    const levels = Array.from({ length: 12 }, (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`)
+    expect(refused(`l0: &l0 x\n${levels.join('\n')}\n`).problems[0]?.message).toContain('it is no YAML')
+  })
+
+  test('YAML without its library says what to give', () => {
+    expect(refused('version: 1', {}).message).toContain('give the option "yaml"')
+  })
+
+  test('one that is too long is not read', () => {
+    expect(refused(' '.repeat(8_000_001)).message).toContain('at most 8000000')
+  })
+})
+
+test('names that could be taken for something else are refused at construction', () => {
+  const check = (named: object) => thrownBy(() => checkRules({ value: { version: 1, policies: [GOOD] } }, named))
+  expect(check({ keys: { ip: () => 'x' } })?.message).toContain('keys.ip')
+  expect(check({ delays: { '5s': () => 5 } })?.message).toContain('begins with a letter')
+  expect(check({ matches: { 'a/b': () => true } })?.message).toContain('begins with a letter')
+  expect(check({ costs: { bytes: 5 } })?.message).toContain('a function')
+  expect(check({ plans: 5 })?.message).toContain('an object of functions')
+})

@@ -1,0 +1,62 @@
+import { EventEmitter } from 'node:events'
+import type { Decision } from '../../src/decide/decision.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import type { Answering } from '../../src/report/when-ended.ts'
+import type { Holding } from '../../src/throttler/delays.ts'
+import type { Node, NodeOptions, Scene } from './nodes.ts'
+
+/** A node whose requests may be held: what holds them is loaded in real time. */
+export async function holding(
+  it: Scene,
+  policy: PolicyOptions<never> | readonly PolicyOptions<never>[],
+  options?: NodeOptions,
+): Promise<Node> {
+  const node = it.node(policy, options)
+  await node.checkAsync('loads what holds requests')
+  return node
+}
+
+export interface Held {
+  at: number | undefined
+  decision: Decision | undefined
+  error: unknown
+}
+
+/** Asks about a request, and notes when it goes on. */
+export function ask(
+  it: Scene,
+  node: Node,
+  key: string | readonly (string | undefined)[],
+  request?: Partial<Holding> | null,
+  cost = 1,
+): Held {
+  const held: Held = { at: undefined, decision: undefined, error: undefined }
+  const keys = typeof key === 'string' ? node.policies.map(() => key) : key
+  const places = keys.flatMap((one, place) => (one === undefined ? [] : [place]))
+  const holding =
+    request === null ? null : { request: undefined, response: undefined, patience: { clock: node.clock, timeout: 1_000 }, ...request }
+  const costs = keys.map(() => cost)
+  Promise.resolve(node.decideAsync(keys, costs, places, places.length, undefined, holding)).then(
+    (decision) => {
+      held.at = it.world.time
+      held.decision = decision
+    },
+    (error) => {
+      held.at = it.world.time
+      held.error = error
+    },
+  )
+  return held
+}
+
+class Response extends EventEmitter {
+  destroyed = false
+  leave(): void {
+    this.destroyed = true
+    this.emit('close')
+  }
+}
+
+export function leaving(): Response & Answering {
+  return new Response() as Response & Answering
+}

@@ -1,0 +1,198 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Found, KeyEvent, View } from '../src/protocol.ts'
+import { type Act, useActing } from './acting.ts'
+import { Bar } from './bar.tsx'
+import { DURATIONS } from './block-form.tsx'
+import { Chart } from './chart.tsx'
+import { clock, count, keyName, span } from './format.ts'
+import { standing } from './standing.ts'
+import { useFound } from './use-found.ts'
+
+const USED = [{ label: 'Used', index: 1, color: '--accent', fill: true }] as const
+const CAUSES: Readonly<Record<string, string>> = {
+  manual: 'by hand',
+  remote: 'told by the store',
+  exceeded: 'over its limit',
+  expired: 'its time was over',
+}
+
+/** All that is known of one key, and what can be done about it. */
+export function KeyPage({ name, view }: { name: string; view: View }) {
+  const found = useFound(name, view)
+  const { said, act } = useActing()
+  const key = found?.key ?? name
+  return (
+    <>
+      <nav class="crumbs">
+        <a href="#keys">All keys</a>
+      </nav>
+      <section class="panel key-page" aria-labelledby="this-key">
+        <h2 id="this-key">
+          <span class="key whole">{keyName(key)}</span>
+        </h2>
+        {key !== name && <p class="soft">It is longer than 256 characters, and counted by its beginning and a hash.</p>}
+        <p class="said" role="status">
+          {said}
+        </p>
+        {found === undefined ? <p class="soft">Asking…</p> : <Parts found={found} view={view} act={act} />}
+        {view.actions && <BlockHere name={key} view={view} act={act} />}
+        {found !== undefined && <Note key={key} name={key} note={found.note} actions={view.actions} act={act} />}
+      </section>
+      {found !== undefined && (
+        <div class="pair">
+          {found.parts.map(
+            ({ policy, samples, limit }) =>
+              samples.length > 0 && (
+                <Chart
+                  key={policy}
+                  title={`Used in ${policy}`}
+                  unit={`of ${count(limit)}, while a dashboard was open`}
+                  points={samples}
+                  series={USED}
+                  format={count}
+                />
+              ),
+          )}
+          <Events events={found.events} />
+        </div>
+      )}
+    </>
+  )
+}
+
+function Parts({ found, view, act }: { found: Found; view: View; act: Act }) {
+  if (found.parts.length === 0) return <p class="soft">No policy counts by keys.</p>
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Policy</th>
+          <th scope="col">Used of the limit</th>
+          <th scope="col">Its next request</th>
+          {view.actions && (
+            <th scope="col">
+              <span class="hidden">Actions</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {found.parts.map((part) => {
+          const { policy, limit, remaining } = part
+          const block = found.blocked.find((one) => one.policy === policy && one.key === found.key)
+          const { text, tone } = standing(part)
+          return (
+            <tr key={policy}>
+              <th scope="row">
+                <span class="name">{policy}</span>
+              </th>
+              <td data-label="Used of the limit">
+                {block === undefined ? (
+                  <Bar used={Math.max(0, limit - remaining)} limit={limit} />
+                ) : (
+                  <span class="soft">{part.dryRun ? 'would be blocked' : 'blocked'}</span>
+                )}
+              </td>
+              <td data-label="Its next request" class={tone}>
+                {text}
+              </td>
+              {view.actions && (
+                <td class="number">
+                  {block !== undefined && (
+                    <button type="button" class="quiet" onClick={() => act('unblock', { key: found.key, policy })}>
+                      Unblock<span class="hidden"> in {policy}</span>
+                    </button>
+                  )}{' '}
+                  <button type="button" class="quiet" onClick={() => act('reset', { key: found.key, policy })}>
+                    Reset<span class="hidden"> in {policy}</span>
+                  </button>
+                </td>
+              )}
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
+}
+
+function BlockHere({ name, view, act }: { name: string; view: View; act: Act }) {
+  const [policy, setPolicy] = useState('')
+  const [duration, setDuration] = useState<number>(DURATIONS[1][1])
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    void act('block', { key: name, duration, ...(policy !== '' && { policy }) })
+  }
+  return (
+    <form class="block here" onSubmit={submit} aria-label="Block this key">
+      <label>
+        <span>Policy</span>
+        <select value={policy} onChange={(event) => setPolicy(event.currentTarget.value)}>
+          <option value="">All</option>
+          {view.policies.map((one) => (
+            <option key={one.name} value={one.name}>
+              {one.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span>For</span>
+        <select value={duration} onChange={(event) => setDuration(Number(event.currentTarget.value))}>
+          {DURATIONS.map(([text, ms]) => (
+            <option key={text} value={ms}>
+              {text}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button type="submit">Block</button>
+    </form>
+  )
+}
+
+function Note({ name, note, actions, act }: { name: string; note: string; actions: boolean; act: Act }) {
+  const [text, setText] = useState(note)
+  // Somebody else may have written one meanwhile.
+  useEffect(() => setText(note), [note])
+  if (!actions) return note === '' ? null : <p class="note">{note}</p>
+  const submit = (event: Event): void => {
+    event.preventDefault()
+    void act('note', { key: name, note: text })
+  }
+  return (
+    <form class="note-form" onSubmit={submit} aria-label="Note">
+      <label>
+        <span>Note, kept by this process until it ends</span>
+        <input value={text} maxLength={500} onInput={(event) => setText(event.currentTarget.value)} autoComplete="off" />
+      </label>
+      <button type="submit" class="quiet" disabled={text.trim() === note}>
+        Save
+      </button>
+    </form>
+  )
+}
+
+function Events({ events }: { events: readonly KeyEvent[] }) {
+  return (
+    <section class="panel" aria-labelledby="blocks">
+      <h2 id="blocks">Its blocks</h2>
+      {events.length === 0 ? (
+        <p class="soft">This process has heard of none.</p>
+      ) : (
+        <ol class="log">
+          {events.slice(0, 50).map(({ time, kind, policy, cause, for: ms }) => (
+            <li key={`${time}${kind}${policy}`}>
+              <time dateTime={new Date(time).toISOString()}>{clock(time)}</time>
+              <span class={`dot ${kind === 'blocked' ? 'no' : 'ok'}`}>{kind}</span>
+              <span class="text">
+                in {policy}
+                {kind === 'blocked' && ` for ${span(ms)}`}, {CAUSES[cause] ?? cause}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </section>
+  )
+}

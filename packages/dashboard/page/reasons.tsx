@@ -1,0 +1,48 @@
+import type { View } from '../src/protocol.ts'
+import { count, percent, REASONS, rate } from './format.ts'
+
+/** Why requests are refused. */
+export function Reasons({ view }: { view: View }) {
+  const refused = view.reasons.reduce((sum, { rate: each }) => sum + each, 0)
+  return (
+    <section class="panel" aria-labelledby="reasons">
+      <h2 id="reasons">Why requests are refused</h2>
+      {view.reasons.length === 0 ? (
+        <p class="soft">None was since these nodes began.</p>
+      ) : (
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Reason</th>
+              <th scope="col" class="number">
+                Now / s
+              </th>
+              <th scope="col" class="number">
+                Part
+              </th>
+              <th scope="col" class="number">
+                Since the nodes began
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {view.reasons.map((one) => (
+              <tr key={one.reason}>
+                <th scope="row">{REASONS[one.reason] ?? one.reason}</th>
+                <td class={`number ${one.rate > 0 ? 'no' : 'soft'}`} data-label="Now / s">
+                  {rate(one.rate)}
+                </td>
+                <td class="number" data-label="Part">
+                  {refused > 0 ? percent(one.rate / refused) : '–'}
+                </td>
+                <td class="number" data-label="Since the nodes began">
+                  {count(one.total)}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,19 @@
+import type { Found } from '../src/protocol.ts'
+import { span } from './format.ts'
+
+const TEXTS: Readonly<Record<string, string>> = {
+  ok: 'would be admitted',
+  limit: 'at its limit',
+  cooldown: 'exceeded its limit',
+  blocked: 'blocked by hand',
+  degraded: 'refused while the store is away',
+  overflow: 'without room in the table',
+}
+
+/** What would become of a key's next request, in words. In a dry run nothing is refused. */
+export function standing({ reason, retryAfter, dryRun }: Found['parts'][number]): { readonly text: string; readonly tone: string } {
+  const left = retryAfter > 0 ? `, ${span(retryAfter)} left` : ''
+  const text = (TEXTS[reason] ?? reason) + left
+  if (reason === 'ok') return { text, tone: 'ok' }
+  return dryRun ? { text: `${text}; admitted, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
+}

@@ -1,0 +1,29 @@
+import type { ClusterNode } from '@weir/core/inspect'
+import type { Point } from './protocol.ts'
+
+/**
+ * What the nodes remember of the time before somebody looked, put together: a point for each of their slots, oldest first. The nodes'
+ * slots end at different moments; each is taken for the nearest of the node's that is asked.
+ *
+ * @param time milliseconds since the Unix epoch
+ */
+export function earlier(nodes: readonly ClusterNode[], time: number): Point[] {
+  const self = nodes.find((node) => node.self)?.requests.history
+  if (self === undefined) return []
+  const { slot, ended } = self
+  const length = Math.max(0, ...nodes.map(({ requests }) => requests.history.admitted.length))
+  const admitted = new Array<number>(length).fill(0)
+  const refused = new Array<number>(length).fill(0)
+  for (const { age, requests } of nodes) {
+    const { history } = requests
+    const shift = Math.round((age + history.ended - ended) / slot)
+    for (const [i, count] of history.admitted.entries()) {
+      const at = i + shift
+      if (at < 0 || at >= length) continue
+      admitted[at] = (admitted[at] as number) + count
+      refused[at] = (refused[at] as number) + (history.refused[i] ?? 0)
+    }
+  }
+  const seconds = slot / 1_000
+  return admitted.map((count, i): Point => [time - ended - i * slot, count / seconds, (refused[i] as number) / seconds, null]).reverse()
+}

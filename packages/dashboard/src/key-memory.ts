@@ -1,0 +1,77 @@
+import type { KeyEvent, Sample } from './protocol.ts'
+import type { DashboardThrottler } from './source.ts'
+
+/** What is kept at most: blocks of all keys, keys whose use is followed, and samples of each: ten minutes. */
+const EVENTS = 1_000
+const FOLLOWED = 300
+const SAMPLES = 120
+/** Milliseconds between two samples of a key. */
+const APART = 5_000
+const NOTES = 1_000
+/** Longest note, in UTF-16 units. */
+export const LONGEST_NOTE = 500
+
+/** What this process remembers of single keys for those who look at one: its blocks, its use while a dashboard was open, and a note. */
+export class KeyMemory {
+  readonly #events: { readonly key: string; readonly event: KeyEvent }[] = []
+  /** By policy and key; who was followed last stands last. */
+  readonly #samples = new Map<string, Sample[]>()
+  readonly #notes = new Map<string, string>()
+  readonly #offs: (() => void)[]
+
+  constructor(throttler: DashboardThrottler) {
+    const add = (key: string, event: KeyEvent): void => {
+      this.#events.push({ key, event })
+      if (this.#events.length > EVENTS) this.#events.shift()
+    }
+    this.#offs = [
+      throttler.on('blocked', ({ policy, key, cause, for: ms }) => {
+        add(key, { time: Date.now(), kind: 'blocked', policy, cause, for: ms })
+      }),
+      throttler.on('unblocked', ({ policy, key, cause }) => add(key, { time: Date.now(), kind: 'unblocked', policy, cause, for: 0 })),
+    ]
+  }
+
+  /** Notes how much of its limit a key uses at a time, milliseconds since the Unix epoch. */
+  follow(policy: string, key: string, used: number, time: number): void {
+    const id = idOf(policy, key)
+    const samples = this.#samples.get(id) ?? []
+    const last = samples.at(-1)
+    if (last === undefined || time - last[0] >= APART) {
+      samples.push([time, used])
+      if (samples.length > SAMPLES) samples.shift()
+    }
+    this.#samples.delete(id)
+    this.#samples.set(id, samples)
+    if (this.#samples.size > FOLLOWED) this.#samples.delete(this.#samples.keys().next().value as string)
+  }
+
+  samples(policy: string, key: string): readonly Sample[] {
+    return this.#samples.get(idOf(policy, key)) ?? []
+  }
+
+  /** Newest first. */
+  events(key: string): readonly KeyEvent[] {
+    return this.#events.flatMap((one) => (one.key === key ? [one.event] : [])).reverse()
+  }
+
+  note(key: string): string {
+    return this.#notes.get(key) ?? ''
+  }
+
+  /** An empty note takes it away. Of more than a thousand the oldest goes. */
+  setNote(key: string, note: string): void {
+    this.#notes.delete(key)
+    if (note === '') return
+    this.#notes.set(key, note.slice(0, LONGEST_NOTE))
+    if (this.#notes.size > NOTES) this.#notes.delete(this.#notes.keys().next().value as string)
+  }
+
+  close(): void {
+    for (const off of this.#offs) off()
+  }
+}
+
+function idOf(policy: string, key: string): string {
+  return JSON.stringify([policy, key])
+}

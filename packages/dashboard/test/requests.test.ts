@@ -1,0 +1,106 @@
+import { createThrottler, memoryStore, systemClock } from '@weir/core'
+import { cluster, snapshot } from '@weir/core/inspect'
+import { Hub } from '@weir/core/memory'
+import { expect, onTestFinished, test } from 'vitest'
+import { earlier } from '../src/earlier.ts'
+import { dashboard } from '../src/index.ts'
+import { serve, throttlerFor, waitFor } from './servers.ts'
+
+test('requests are requests: neither units nor refusals of all policies added up', { timeout: 20_000 }, async () => {
+  const throttler = createThrottler({
+    store: memoryStore(new Hub(systemClock)),
+    policies: [
+      { name: 'a', limit: 300, interval: '1h', cost: 3 },
+      { name: 'b', limit: 300, interval: '1h', cost: 3 },
+      { name: 'dry', limit: 3, interval: '1h', dryRun: true },
+    ],
+  }).start()
+  onTestFinished(() => throttler.close())
+  // One of three is admitted.
+  const load = setInterval(() => {
+    throttler.check(`new ${Math.random()}`)
+    throttler.block('evil', '1h', { policy: 'a' })
+    throttler.block('evil', '1h', { policy: 'b' })
+    for (let i = 0; i < 2; i++) throttler.check('evil')
+  }, 20)
+  onTestFinished(() => clearInterval(load))
+  const { url } = await serve(dashboard(throttler, { authorize: () => true }))
+  const { view } = await waitFor(`${url}/events`, ({ point, reasons }) => (point[1] ?? 0) > 5 && (reasons[0]?.rate ?? 0) > 5)
+  const [, admitted, refused] = view.point
+  expect((refused as number) / ((admitted as number) + (refused as number))).toBeCloseTo(2 / 3, 1)
+  expect(view.reasons).toEqual([{ reason: 'blocked', rate: expect.any(Number), total: expect.any(Number) }])
+  expect(view.reasons[0]?.rate).toBeCloseTo(refused as number)
+  expect(view.policies[0]?.admittedRate).toBeCloseTo(3 * (admitted as number))
+})
+
+test('who looks sees what was before, also in a process without a store', async () => {
+  let ahead = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead }
+  const throttler = createThrottler({ clock, policies: [{ limit: 10, interval: '1h', coordination: 'local' }] })
+  onTestFinished(() => throttler.close())
+  const { url } = await serve(dashboard(throttler, { authorize: () => true }))
+  for (let i = 0; i < 30; i++) throttler.check('a')
+  ahead += 15_500
+  const { hello } = await waitFor(`${url}/events`, () => true)
+  expect(hello.earlier).toHaveLength(1)
+  const [time, admitted, refused, roundTrip] = hello.earlier[0] ?? []
+  expect(Date.now() - (time as number)).toBeLessThan(10_000)
+  expect([admitted, refused, roundTrip]).toEqual([10 / 15, 20 / 15, null])
+})
+
+test('what nodes remember is put together by when it was', () => {
+  const [self] = cluster(throttlerFor())
+  if (self === undefined) throw new Error('no node')
+  const node = (age: number, ended: number, admitted: readonly number[]) => ({
+    ...self,
+    self: age === 0,
+    age,
+    requests: { ...self.requests, history: { slot: 15_000, ended, admitted, refused: admitted.map(() => 15) } },
+  })
+  const points = earlier([node(0, 1_000, [15, 30, 45]), node(2_000, 3_000, [150, 300, 450, 600])], 100_000)
+  expect(points.map(([time]) => time)).toEqual([54_000, 69_000, 84_000, 99_000])
+  expect(points.map(([, admitted]) => admitted)).toEqual([40, 33, 22, 11])
+  expect(points.map(([, , refused]) => refused)).toEqual([1, 2, 2, 2])
+  // Another one whose newest slot is of a minute ago.
+  expect(earlier([node(0, 0, [0, 0, 0, 0, 0]), node(1_000, 59_000, [15])], 100_000).map(([, admitted]) => admitted)).toEqual([
+    1, 0, 0, 0, 0,
+  ])
+})
+
+test('what is not yet known of other nodes is left out, and not taken for nothing', { timeout: 20_000 }, async () => {
+  const hub = new Hub(systemClock)
+  const [one, two] = [throttlerFor(hub), throttlerFor(hub)]
+  const load = setInterval(() => void two.check(`key ${Math.random()}`), 10)
+  onTestFinished(() => clearInterval(load))
+  await expect.poll(() => snapshot(one).nodes).toBe(2)
+  const { url } = await serve(dashboard(one, { authorize: () => true }))
+  const points: (number | null)[] = []
+  await waitFor(`${url}/events`, ({ point }) => {
+    points.push(point[1])
+    return point[1] !== null
+  })
+  expect(points.length).toBeGreaterThan(1)
+  expect(points.at(-1)).toBeGreaterThan(10)
+})
+
+test('in a dry run nobody is blocked', { timeout: 20_000 }, async () => {
+  const throttler = createThrottler({
+    policies: [{ name: 'dry', limit: 1, interval: '1h', cooldown: '1h', coordination: 'local', dryRun: true }],
+  })
+  onTestFinished(() => throttler.close())
+  for (let i = 0; i < 5; i++) throttler.check('a')
+  const { url } = await serve(dashboard(throttler, { authorize: () => true }))
+  const { view } = await waitFor(`${url}/events`, () => true)
+  expect(view.policies[0]).toMatchObject({ name: 'dry', dryRun: true, blocked: 1 })
+  expect(view.reasons).toEqual([])
+})
+
+test('a block that has ended is no block, whatever another node has told', { timeout: 40_000 }, async () => {
+  const hub = new Hub(systemClock)
+  const [one, two] = [throttlerFor(hub), throttlerFor(hub)]
+  const { url } = await serve(dashboard(one, { authorize: () => true }))
+  two.block('a', 5_000, { policy: 'user' })
+  await waitFor(`${url}/events`, ({ policies, nodes }) => policies[0]?.blocked === 1 && nodes.length === 2)
+  const { view } = await waitFor(`${url}/events`, ({ blocked }) => blocked.length === 0)
+  expect(view.policies[0]?.blocked).toBe(0)
+})

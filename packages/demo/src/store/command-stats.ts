@@ -1,0 +1,43 @@
+import { Redis } from 'ioredis'
+
+/** What a Redis server says of its work since it started. */
+export interface ServerWork {
+  /** Commands executed, those inside scripts too. */
+  readonly commands: number
+  /** Scripts called: each is a round trip of a node, as is a command outside of scripts. */
+  readonly scripts: number
+  /** Processor time of the server, milliseconds. */
+  readonly cpu: number
+}
+
+/** What INFO itself counts, and what asks for it. */
+const OWN = ['info', 'ping', 'client', 'hello']
+
+/** Asks a server for its work, on a connection of its own. */
+export async function workOf(url: string): Promise<ServerWork> {
+  const client = new Redis(url, { lazyConnect: true, maxRetriesPerRequest: 0 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return parseWork(`${await client.info('commandstats')}\n${await client.info('cpu')}`)
+  } finally {
+    client.disconnect()
+  }
+}
+
+/** @param info - sections commandstats and cpu of INFO */
+export function parseWork(info: string): ServerWork {
+  let commands = 0
+  let scripts = 0
+  for (const [, name = '', calls] of info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm)) {
+    if (OWN.includes(name.split('|')[0] as string)) continue
+    commands += Number(calls)
+    if (/^(evalsha|eval|fcall)(_ro)?$/.test(name)) scripts += Number(calls)
+  }
+  const cpu = ['used_cpu_sys', 'used_cpu_user'].map((name) => Number(new RegExp(`^${name}:([\\d.]+)`, 'm').exec(info)?.[1] ?? Number.NaN))
+  return { commands, scripts, cpu: 1_000 * cpu.reduce((sum, seconds) => sum + seconds) }
+}
+
+export function workBetween(before: ServerWork, after: ServerWork): ServerWork {
+  return { commands: after.commands - before.commands, scripts: after.scripts - before.scripts, cpu: after.cpu - before.cpu }
+}

@@ -1,0 +1,37 @@
+import type { Count } from '../traffic/tally.ts'
+import { title } from './cluster-frame.ts'
+import type { Colors } from './colors.ts'
+import { count, seconds } from './format.ts'
+
+/** What is shown while one of two ways runs. Times are milliseconds. */
+export interface CompareView {
+  readonly coordination: 'background' | 'central'
+  readonly storeText: string
+  /** When the traffic begins, since the epoch; 0 before that is known. */
+  readonly start: number
+  readonly total: number
+  readonly count: Count
+}
+
+export const WAY_TEXTS = {
+  background: 'counts exchanged in the background',
+  central: 'the store asked about each request',
+} as const
+
+export function compareFrame({ coordination, storeText, start, total, count: { admitted, refused } }: CompareView, colors: Colors): string {
+  const elapsed = Date.now() - start
+  const progress =
+    start === 0
+      ? 'starting a store, a backend and three gateways, and warming them up'
+      : elapsed < 0
+        ? `the next interval begins in ${seconds(-elapsed)}`
+        : `${seconds(Math.min(elapsed, total))} of ${seconds(total)}, ${count(admitted + refused)} requests`
+  return [
+    '',
+    title(colors),
+    `${colors.dim('store')}  ${storeText}`,
+    `${colors.dim('run  ')}  ${coordination === 'background' ? 1 : 2} of 2: ${WAY_TEXTS[coordination]}`,
+    `${colors.dim('time ')}  ${progress}`,
+    '',
+  ].join('\n')
+}

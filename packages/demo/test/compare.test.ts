@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import type { CompareSummary } from '../src/report/compare-summary.ts'
+import { parseWork, workBetween, workOf } from '../src/store/command-stats.ts'
+import { installedRedis, RedisServer } from '../src/store/redis-server.ts'
+import { runDemo } from './support/run.ts'
+
+const redis = installedRedis()
+
+describe('what Redis has to do', () => {
+  it('is read from INFO, without what asks for it', () => {
+    const info = [
+      '# Commandstats',
+      'cmdstat_evalsha:calls=10,usec=200,usec_per_call=20.00,rejected_calls=0,failed_calls=0',
+      'cmdstat_hset:calls=25,usec=50,usec_per_call=2.00,rejected_calls=0,failed_calls=0',
+      'cmdstat_info:calls=99,usec=50,usec_per_call=2.00,rejected_calls=0,failed_calls=0',
+      'cmdstat_client|setname:calls=3,usec=5,usec_per_call=2.00,rejected_calls=0,failed_calls=0',
+      '# CPU',
+      'used_cpu_sys:0.250000',
+      'used_cpu_user:0.500000',
+      'used_cpu_sys_children:7.000000',
+    ].join('\r\n')
+    expect(parseWork(info)).toEqual({ commands: 35, scripts: 10, cpu: 750 })
+  })
+
+  it.skipIf(redis === undefined)('is what a real server was asked for', async () => {
+    const server = new RedisServer(redis as string)
+    try {
+      await server.start()
+      const url = `redis://127.0.0.1:${server.port}`
+      const before = await workOf(url)
+      const { Redis } = await import('ioredis')
+      const client = new Redis(url)
+      for (let i = 0; i < 20; i++) await client.eval("return redis.call('INCR', KEYS[1])", 1, 'a')
+      await client.set('b', '1')
+      client.disconnect()
+      expect(workBetween(before, await workOf(url))).toMatchObject({ commands: 41, scripts: 20 })
+    } finally {
+      server.remove()
+    }
+  })
+})
+
+describe.skipIf(redis === undefined)(`a comparison${redis === undefined ? ' (skipped: no redis-server on this machine)' : ''}`, () => {
+  const short = ['--compare', '--duration', '4', '--interval', '4s', '--limit', '200']
+
+  async function compared(): Promise<{ code: number | null; summary: CompareSummary }> {
+    const { code, stdout, stderr } = await runDemo([...short, '--json'])
+    expect(stderr).toBe('')
+    return { code, summary: JSON.parse(stdout) as CompareSummary }
+  }
+
+  it('shows what a store costs that is asked about each request', { timeout: 300_000 }, async () => {
+    let { code, summary } = await compared()
+    // On a machine that is too busy no interval is whole: then what a limit holds can't be judged, and is tried again.
+    for (let attempt = 1; attempt < 3 && summary.ways[1]?.abusive.perInterval.length === 0; attempt++)
+      ({ code, summary } = await compared())
+    expect(summary.ways.map(({ coordination }) => coordination)).toEqual(['background', 'central'])
+    const [background, central] = summary.ways
+    expect(background?.requests).toBe(central?.requests)
+    expect(background?.redis.commands).toBeGreaterThan(0)
+    expect(background?.redis.commands).toBeLessThan(central?.redis.commands as number)
+    // One script for each admitted request at least.
+    expect(central?.redis.scripts).toBeGreaterThanOrEqual(central?.admitted as number)
+    expect(background?.redis.scripts).toBeLessThan(central?.redis.scripts as number)
+    for (const way of summary.ways) expect(way.gatewayMs.median).toBeGreaterThan(0)
+    for (const admitted of central?.abusive.perInterval ?? []) expect(admitted).toBe(200)
+    expect({ code, ok: summary.ok }).toEqual({ code: 0, ok: true })
+  })
+
+  it('and says it in words', { timeout: 300_000 }, async () => {
+    const { stdout } = await runDemo([...short, '--duration', '1'])
+    expect(stdout).toMatch(/Redis commands +│ +[\d,]+ │ +[\d,]+ │/)
+    expect(stdout).toMatch(/Redis executed -?\d+\.\d % fewer commands/)
+  })
+})

@@ -1,0 +1,215 @@
+import { WeirError } from '@weir/core'
+import type { Decide, Decider, Question, Verdict } from '@weir/core/sync'
+import type { Layout } from '../keys/layout.ts'
+import type { Records, Write } from '../records/records.ts'
+import { type DecidedState, newState, readState, textOf } from './state.ts'
+
+/** Requests that are decided in one round trip at most, and requests that wait for the ones before them at most. */
+const MOST_TOGETHER = 200
+const MOST_WAITING = 10_000
+/** Ten years, in milliseconds: a debt may take for ever to be over. */
+const LONGEST_LIFE = 315_360_000_000
+
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+
+interface Waiting {
+  readonly request: Decide
+  readonly names: readonly string[]
+  /** On the monotonic clock: who waits longer is not answered. */
+  readonly until: number
+  resolve(verdicts: readonly Verdict[] | undefined): void
+  reject(error: unknown): void
+}
+
+/** What a decider needs of its node. */
+export interface DeciderHost {
+  readonly id: string
+  readonly keys: Layout
+  readonly records: Records
+  readonly timeout: number
+  monotonic(): number
+  /** Resolves so many milliseconds later. */
+  pause(milliseconds: number): Promise<void>
+  /** The server's clock. */
+  now(): number
+  asWeirError(error: unknown): WeirError
+}
+
+/**
+ * Decides about requests by each policy's pure step: reads a key's numbers, calls it, and writes them back if no other node has. A node's
+ * requests for the same keys that come in the meantime are decided together in the next round trip, so they never compete among themselves.
+ */
+export class EtcdDecider implements Decider {
+  readonly #host: DeciderHost
+  /** Requests for the same keys that wait until one before them was answered. */
+  readonly #lines = new Map<string, Waiting[]>()
+
+  constructor(host: DeciderHost) {
+    this.#host = host
+  }
+
+  /** All keys are in one store. */
+  partOf(): number {
+    return 0
+  }
+
+  decide(request: Decide): Promise<readonly Verdict[] | undefined> {
+    const { keys, timeout } = this.#host
+    const names = [...new Set(request.questions.map(({ policy, key }) => keys.decided(policy, key)))]
+    const line = names.join('\n')
+    const until = this.#host.monotonic() + timeout
+    return new Promise((resolve, reject) => {
+      const waiting = this.#lines.get(line)
+      const own: Waiting = { request, names, until, resolve, reject }
+      if (waiting === undefined) {
+        const first = [own]
+        this.#lines.set(line, first)
+        void this.#serve(line, first)
+      } else if (waiting.length < MOST_WAITING) waiting.push(own)
+      else reject(new WeirError('WEIR_STORE_UNAVAILABLE', `${MOST_WAITING} requests wait for etcd already.`))
+    })
+  }
+
+  async #serve(line: string, waiting: Waiting[]): Promise<void> {
+    while (waiting.length > 0) {
+      const batch = waiting.splice(0, MOST_TOGETHER).filter((one) => {
+        if (one.until > this.#host.monotonic()) return true
+        one.reject(new WeirError('WEIR_STORE_TIMEOUT', 'etcd did not answer the requests before this one in time.'))
+        return false
+      })
+      if (batch.length > 0) await this.#decideTogether(batch)
+    }
+    this.#lines.delete(line)
+  }
+
+  async #decideTogether(batch: readonly Waiting[]): Promise<void> {
+    const { names } = batch[0] as Waiting
+    const begun = this.#host.monotonic()
+    let tries = 1
+    let isShared = false
+    const results: ((readonly Verdict[] | undefined)[] | undefined)[] = []
+    try {
+      const decide = (values: readonly (string | undefined)[]) => {
+        const { isShared: shared, ...decided } = this.#answers(batch, names, values)
+        isShared = shared
+        return decided
+      }
+      tries = await this.#host.records.run([{ names, decide }], results)
+    } catch (error) {
+      for (const { reject } of batch) reject(this.#host.asWeirError(error))
+      return
+    }
+    const [answers] = results
+    for (const [i, { resolve, reject }] of batch.entries()) {
+      if (answers === undefined) reject(new WeirError('WEIR_STORE_UNAVAILABLE', 'Too many nodes write the same key of etcd at once.'))
+      else resolve(answers[i])
+    }
+    // Who has written last knows best what is there, and would write again before the others: it lets one of them go first.
+    if (isShared) await this.#host.pause((this.#host.monotonic() - begun) / Math.max(1, tries))
+  }
+
+  /** Answers to all of them, one after another, and what the keys are then. */
+  #answers(
+    batch: readonly Waiting[],
+    names: readonly string[],
+    values: readonly (string | undefined)[],
+  ): { readonly writes: readonly Write[]; readonly result: (readonly Verdict[] | undefined)[]; readonly isShared: boolean } {
+    const now = this.#host.now()
+    const states = new Map<string, DecidedState>()
+    for (const [i, name] of names.entries()) {
+      const text = values[i]
+      const state = text === undefined ? newState() : readState(text)
+      // Whoever wrote that: these requests are decided without it.
+      if (state === undefined) return { writes: names.map(() => undefined), result: batch.map(() => undefined), isShared: false }
+      states.set(name, state.until > now ? state : newState())
+    }
+    const changed = new Set<string>()
+    const result = batch.map(({ request }) => this.#answer(request, states, changed, now))
+    const writes = names.map((name): Write => {
+      const state = states.get(name) as DecidedState
+      if (!changed.has(name)) return undefined
+      return state.until <= now ? 'remove' : { value: textOf(state), life: state.until - now }
+    })
+    const isShared = [...states.values()].some(({ sequences }) => sequences.size > 1)
+    return { writes, result, isShared }
+  }
+
+  #answer(request: Decide, states: Map<string, DecidedState>, changed: Set<string>, now: number): readonly Verdict[] {
+    const { questions } = request
+    const [question] = questions
+    if (question !== undefined && question.kind !== 'take') return [this.#tell(question, request, states, changed, now)]
+    const held = questions.map((one) => states.get(this.#nameOf(one)) as DecidedState)
+    if (request.again === true && held.every((state) => this.#lastOf(state) >= request.sequence)) {
+      return questions.map((one, i) => ({
+        ...take([...(held[i] as DecidedState).numbers], { ...one, units: 0 }, request, now),
+        allowed: true,
+      }))
+    }
+    const numbers = held.map((state) => [...state.numbers])
+    const verdicts = questions.map((one, i) => take(numbers[i] as number[], one, request, now))
+    if (!verdicts.every(({ allowed }) => allowed)) return verdicts
+    for (const [i, one] of questions.entries()) {
+      if (one.units > 0) this.#keep(held[i] as DecidedState, numbers[i] as number[], one, request, states, changed, now)
+    }
+    return verdicts
+  }
+
+  #tell(question: Question, request: Decide, states: Map<string, DecidedState>, changed: Set<string>, now: number): Verdict {
+    const name = this.#nameOf(question)
+    const state = states.get(name) as DecidedState
+    const last = this.#lastOf(state)
+    if (request.again === true && last >= request.sequence) return DONE
+    if (request.of !== undefined && last < request.of) return DONE
+    if (question.kind === 'reset') {
+      states.set(name, newState())
+      changed.add(name)
+      return DONE
+    }
+    const { policy, units, limit, at } = question
+    const numbers = [...state.numbers]
+    const time = timeOf(question, request, now)
+    if (question.kind === 'add') policy.step.add(numbers, time, units, limit, policy.parameters)
+    else policy.step.giveBack(numbers, at, units, time, limit, policy.parameters)
+    this.#keep(state, numbers, question, request, states, changed, now)
+    return DONE
+  }
+
+  #keep(
+    { sequences }: DecidedState,
+    numbers: number[],
+    question: Question,
+    request: Decide,
+    states: Map<string, DecidedState>,
+    changed: Set<string>,
+    now: number,
+  ): void {
+    const { policy, limit } = question
+    const lifetime = Math.min(LONGEST_LIFE, policy.step.lifetime(numbers, timeOf(question, request, now), limit, policy.parameters))
+    const last = new Map(sequences)
+    const before = last.get(this.#host.id) ?? 0
+    // The latest stands last.
+    last.delete(this.#host.id)
+    last.set(this.#host.id, Math.max(request.sequence, before))
+    const name = this.#nameOf(question)
+    states.set(name, { numbers, sequences: last, until: now + lifetime })
+    changed.add(name)
+  }
+
+  #lastOf({ sequences }: DecidedState): number {
+    return sequences.get(this.#host.id) ?? 0
+  }
+
+  #nameOf({ policy, key }: Question): string {
+    return this.#host.keys.decided(policy, key)
+  }
+}
+
+function take(numbers: number[], question: Question, request: Decide, now: number): Verdict {
+  const { policy, units, limit } = question
+  return policy.step.take(numbers, timeOf(question, request, now), units, limit, policy.parameters)
+}
+
+/** Steps that count in cells of the epoch go by the time that the nodes go by, all others by the server's clock. */
+function timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide, now: number): number {
+  return stepped === true || step.width?.(parameters) !== undefined ? time : now
+}

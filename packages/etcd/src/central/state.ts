@@ -1,0 +1,50 @@
+/** What is kept of one key of a policy. */
+export interface DecidedState {
+  readonly numbers: number[]
+  /** The last request of each node that changed it, the latest last. */
+  readonly sequences: Map<string, number>
+  /** Until when it says more than a new one, by the server's clock. */
+  readonly until: number
+}
+
+/** Nodes of a key at most: then those go that did not change it last. */
+const MOST_NODES = 256
+/** Numbers of a key at most: those of a log are two for each request. */
+const MOST_NUMBERS = 40_000
+
+export function newState(): DecidedState {
+  return { numbers: [], sequences: new Map(), until: 0 }
+}
+
+export function textOf({ numbers, sequences, until }: DecidedState): string {
+  const kept = [...sequences].slice(-MOST_NODES)
+  // JSON has no infinity.
+  return JSON.stringify([until, numbers.map((number) => (Number.isFinite(number) ? number : String(number))), kept])
+}
+
+/** @returns undefined for what can't be read */
+export function readState(text: string): DecidedState | undefined {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!Array.isArray(list) || list.length !== 3) return undefined
+  const [until, written, nodes] = list as readonly unknown[]
+  if (typeof until !== 'number' || !Number.isFinite(until) || !Array.isArray(written) || !Array.isArray(nodes)) return undefined
+  if (written.length > MOST_NUMBERS || nodes.length > MOST_NODES) return undefined
+  const numbers: number[] = []
+  for (const one of written as readonly unknown[]) {
+    const number = one === 'Infinity' || one === '-Infinity' ? Number(one) : one
+    if (typeof number !== 'number' || (number === one && !Number.isFinite(number))) return undefined
+    numbers.push(number)
+  }
+  const sequences = new Map<string, number>()
+  for (const pair of nodes as readonly unknown[]) {
+    const [node, sequence] = Array.isArray(pair) ? (pair as readonly unknown[]) : []
+    if (typeof node !== 'string' || typeof sequence !== 'number') return undefined
+    sequences.set(node, sequence)
+  }
+  return { numbers, sequences, until }
+}

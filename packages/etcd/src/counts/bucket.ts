@@ -1,0 +1,160 @@
+import { BUCKET_PARTS, type Cell, type Ordinal, ordinalAt, type StorePolicy } from '@weir/core/sync'
+import { isForgotten, type NodeCounts, readAmounts } from './node-counts.ts'
+import { sumOf } from './window.ts'
+
+/**
+ * Where the sum over a bucket's nodes begins: the level at the end of all cells that are too old to be sent again. What nodes send later
+ * of such cells is dropped. Without it nodes would have to keep their counts for as long as the bucket never ran out.
+ */
+export interface Base {
+  /** The last of these cells; -1 for none. */
+  readonly ordinal: number
+  readonly level: number
+  readonly taken: number
+  readonly given: number
+  readonly refused: number
+  /** The reset after which these were counted. */
+  readonly epoch: number
+  /** Until this cell nothing more is added, since the nodes may bring what is older. */
+  readonly heldUntil: number
+}
+
+export const NO_BASE: Base = { ordinal: -1, level: 0, taken: 0, given: 0, refused: 0, epoch: 0, heldUntil: 0 }
+
+export function readBase(text: string): Base | undefined {
+  const numbers = readAmounts(text)
+  if (numbers?.length !== 7) return undefined
+  const [after, level, taken, given, refused, epoch, heldUntil] = numbers as [number, number, number, number, number, number, number]
+  return { ordinal: after - 1, level, taken, given, refused, epoch, heldUntil }
+}
+
+export function textOfBase({ ordinal, level, taken, given, refused, epoch, heldUntil }: Base): string {
+  return JSON.stringify([ordinal + 1, level, taken, given, refused, epoch, heldUntil])
+}
+
+/** Cells that a full bucket takes to run out. */
+function spanOf({ limit, drain = 0, cells }: StorePolicy): number {
+  return drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
+}
+
+/** All that is known of a bucket, at one revision of etcd. */
+export class Bucket {
+  readonly #policy: StorePolicy
+  readonly #base: Base
+  /** Units by cell, in ascending order. */
+  readonly #cells: readonly { readonly ordinal: number; taken: number; given: number; refused: number }[]
+  readonly #floors: readonly { readonly ordinal: number; readonly level: number }[]
+  readonly running: Ordinal
+
+  /** @param epoch the key's last reset; 0 for none */
+  constructor(policy: StorePolicy, base: Base | undefined, nodes: Iterable<NodeCounts>, epoch: number, now: number) {
+    this.#policy = policy
+    this.running = ordinalAt(now, policy.width)
+    this.#base = base === undefined || base.epoch < epoch ? { ...NO_BASE, epoch, heldUntil: base?.heldUntil ?? 0 } : base
+    const cells = new Map<number, { ordinal: number; taken: number; given: number; refused: number }>()
+    const floors: { ordinal: number; level: number }[] = []
+    for (const { epoch: known, floor, cells: counted } of nodes) {
+      const counts = (ordinal: number): boolean => ordinal > this.#base.ordinal && !(known < epoch && isForgotten(ordinal, epoch, policy))
+      for (const [at, units] of counted) {
+        if (!counts(at)) continue
+        // Cells from the future come from a clock that is ahead.
+        const ordinal = Math.min(at, this.running)
+        const sum = cells.get(ordinal) ?? { ordinal, taken: 0, given: 0, refused: 0 }
+        sum.taken = sumOf(sum.taken, units.taken)
+        sum.given = Math.min(sum.taken, sumOf(sum.given, units.given))
+        sum.refused = sumOf(sum.refused, units.refused)
+        cells.set(ordinal, sum)
+      }
+      if (floor !== undefined && counts(floor.ordinal) && floor.ordinal <= this.running) floors.push(floor)
+    }
+    this.#cells = [...cells.values()].sort((a, b) => a.ordinal - b.ordinal)
+    this.#floors = floors.sort((a, b) => a.ordinal - b.ordinal)
+  }
+
+  /** Units in it when the running cell began, those of the cell included. */
+  get level(): number {
+    return this.#levelAt(this.running)
+  }
+
+  /** As answers tell it. */
+  get cell(): Cell {
+    let { taken, given, refused } = this.#base
+    for (const cell of this.#cells) {
+      taken = sumOf(taken, cell.taken)
+      given = sumOf(given, cell.given)
+      refused = sumOf(refused, cell.refused)
+    }
+    return { ordinal: this.running, taken, given: Math.min(given, taken), level: this.level, ...(refused > 0 && { refused }) }
+  }
+
+  /**
+   * The base that is due, with the milliseconds that it must last; undefined while the known one will do. One is made with a key's first
+   * units, and after a silence: then nodes may bring what is older than usual, and it waits for a span.
+   *
+   * @param silent nobody has written for half a span
+   */
+  due(known: Base | undefined, silent: boolean): { readonly base: Base; readonly life: number } | undefined {
+    const span = spanOf(this.#policy)
+    if (known === undefined || silent || known.epoch < this.#base.epoch) {
+      const held = { ...this.#base, heldUntil: this.running + span }
+      return { base: held, life: this.#life(held) }
+    }
+    const [oldest] = this.#cells
+    const slack = Math.max(1, Math.floor(span / BUCKET_PARTS))
+    if (oldest === undefined || this.running < known.heldUntil || oldest.ordinal >= this.running - span - slack) return undefined
+    const upTo = this.running - span - 1
+    let { taken, given, refused } = this.#base
+    for (const cell of this.#cells) {
+      if (cell.ordinal > upTo) break
+      taken = sumOf(taken, cell.taken)
+      given = Math.min(taken, sumOf(given, cell.given))
+      refused = sumOf(refused, cell.refused)
+    }
+    const base = { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, refused }
+    return { base, life: this.#life(base) }
+  }
+
+  /** Whether nobody has written for half a span before these counts. */
+  silentBefore(): boolean {
+    const newest = this.#cells.at(-1)
+    return newest !== undefined && this.running - newest.ordinal > spanOf(this.#policy) / 2
+  }
+
+  /** How long what is in it matters, in milliseconds. */
+  get life(): number {
+    return this.#life(this.#base)
+  }
+
+  #life({ ordinal }: Base): number {
+    const { width, drain = 0, ttl } = this.#policy
+    const level = Math.max(this.level, ordinal < 0 ? 0 : this.#levelAt(ordinal))
+    return (drain > 0 ? (level / drain) * width : 0) + 2 * spanOf(this.#policy) * width + ttl
+  }
+
+  #levelAt(end: number): number {
+    const { drain = 0, limit, maxDebt = Number.POSITIVE_INFINITY } = this.#policy
+    let { ordinal: at, level } = this.#base
+    let floor = 0
+    const runTo = (ordinal: number): void => {
+      level = Math.max(0, level - (ordinal - at) * drain)
+      at = ordinal
+    }
+    const raiseTo = (upTo: number): void => {
+      for (; floor < this.#floors.length; floor++) {
+        const known = this.#floors[floor] as { readonly ordinal: number; readonly level: number }
+        if (known.ordinal > upTo) break
+        runTo(known.ordinal)
+        level = Math.max(level, known.level)
+      }
+    }
+    for (const { ordinal, taken, given } of this.#cells) {
+      if (ordinal > end) break
+      raiseTo(ordinal - 1)
+      runTo(ordinal)
+      level = Math.min(Math.max(0, level + taken - given), limit + maxDebt)
+    }
+    raiseTo(end)
+    runTo(end)
+    return Math.min(level, Number.MAX_SAFE_INTEGER)
+  }
+}

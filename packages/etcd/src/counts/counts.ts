@@ -1,0 +1,308 @@
+import {
+  type Announcement,
+  lastCellOf,
+  type Ordinal,
+  ordinalAt,
+  type StorePolicy,
+  type SyncEntry,
+  type SyncResult,
+  type TotalAnnouncement,
+} from '@weir/core/sync'
+import type { Expiry } from '../gateway/expiry.ts'
+import type { Link } from '../gateway/link.ts'
+import { get, LONGEST_TRANSACTION, MOST_OPERATIONS, type Operation, put, range, unchanged } from '../gateway/operations.ts'
+import type { PartReply } from '../gateway/replies.ts'
+import { BASE, type Layout, nameOf } from '../keys/layout.ts'
+import { blockChange, type Changed } from '../records/blocks.ts'
+import type { Change, Records } from '../records/records.ts'
+import { type Base, readBase, textOfBase } from './bucket.ts'
+import { living, merged, NOTHING, type NodeCounts, textOf } from './node-counts.ts'
+import { type Own, OwnCounts } from './own.ts'
+import { Snapshot } from './snapshot.ts'
+import { windowLife } from './window.ts'
+
+/** Operations of an entry: what it writes, and the two that read. */
+const OPERATIONS = 3
+const READS = 2
+/** Transactions that are under way at once. */
+const AT_ONCE = 4
+/** An entry is tried again where the node's own counts were not as it thought, or the store did not know of a reset. */
+const MOST_TRIES = 4
+
+/** A key that is hot now. */
+export interface Hot {
+  readonly policy: StorePolicy
+  /** As `News.hot` has them. */
+  readonly cells: readonly number[]
+  /** Milliseconds. */
+  readonly life: number
+}
+
+/** What the counts of a node are exchanged with. */
+export interface CountsHost {
+  readonly id: string
+  readonly keys: Layout
+  readonly link: Link
+  readonly expiry: Expiry
+  readonly records: Records
+  /** Changes blocks, and sees to it that other nodes hear of it. */
+  changeBlocks(changes: readonly Change<Changed>[], results: (Changed | undefined)[]): Promise<void>
+  announce(announcement: Announcement, hot?: Hot): void
+  unreadable(name: string): void
+}
+
+/** Where the results of an exchange go, while they come in. */
+export interface Results {
+  readonly results: (SyncResult | undefined)[]
+  answered(): void
+}
+
+/** Exchanges counts: a node writes its own, and reads in the same step of the same transaction what all have. */
+export class Counts {
+  readonly #host: CountsHost
+  readonly #own = new OwnCounts()
+  readonly #node: string
+
+  constructor(host: CountsHost) {
+    this.#host = host
+    this.#node = nameOf(host.id)
+  }
+
+  /**
+   * @param places of the entries in the request
+   * @param now the time that the nodes go by
+   * @throws when etcd is away; what was answered until then has a result
+   */
+  async exchange(entries: readonly SyncEntry[], places: readonly number[], now: number, into: Results): Promise<void> {
+    let open = places
+    /** Keys of which etcd was told a reset in this exchange. */
+    const told = new Set<string>()
+    for (let tried = 0; tried < MOST_TRIES && open.length > 0; tried++) {
+      const again: number[] = []
+      const chunks = await this.#chunksOf(entries, open, now)
+      let failure: { readonly error: unknown } | undefined
+      const work = async (): Promise<void> => {
+        for (let chunk = chunks.shift(); chunk !== undefined && failure === undefined; chunk = chunks.shift()) {
+          try {
+            again.push(...(await this.#run(chunk, now, into, told)))
+          } catch (error) {
+            failure = { error }
+          }
+        }
+      }
+      await Promise.all(Array.from({ length: AT_ONCE }, work))
+      if (failure !== undefined) throw failure.error
+      open = again
+    }
+  }
+
+  /**
+   * The totals of a key that is hot, for a node that starts.
+   *
+   * @param cell in which it became hot, as `News.hot` has it
+   * @param parts answers to `reads`
+   * @returns undefined where it is so no more
+   */
+  total(policy: StorePolicy, key: string, cell: number, parts: readonly PartReply[], now: number): TotalAnnouncement | undefined {
+    const running = ordinalAt(now, policy.width)
+    const isFixed = policy.cells === 1
+    if (isFixed && cell < running) return undefined
+    const snapshot = this.#snapshot(policy, key, parts, now)
+    const ordinal = (isFixed ? cell : running) as Ordinal
+    const cells = snapshot.cells([{ ordinal, taken: 0, given: 0 }], snapshot.own?.counts ?? NOTHING)
+    const [first] = cells
+    if (first === undefined || (isFixed && first.taken === 0) || (first.level !== undefined && first.level < policy.hot / 2))
+      return undefined
+    const epoch = concerning(snapshot.epoch, first.ordinal, policy)
+    return { type: 'total', policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
+  }
+
+  /** What `total` is read by. */
+  reads(policy: StorePolicy, key: string): readonly Operation[] {
+    const { keys } = this.#host
+    return [range(keys.counts(policy, key)), get(keys.block(policy, key))]
+  }
+
+  async #run(chunk: readonly Asked[], now: number, into: Results, told: Set<string>): Promise<number[]> {
+    const { link, expiry, records } = this.#host
+    const reply = await expiry.renewing(async () => {
+      const writing = chunk.filter(({ value }) => value !== undefined)
+      const success = await Promise.all(chunk.map((asked) => this.#operations(asked)))
+      const compare = writing.map(({ ownName, own }) => unchanged(ownName, own.revision))
+      return link.transact(
+        success.flat(),
+        compare,
+        chunk.flatMap(({ entry }) => this.reads(entry.policy, entry.key)),
+      )
+    })
+    into.answered()
+    const again: number[] = []
+    const resets: Change<Changed>[] = []
+    const bases: Change<void>[] = []
+    let at = 0
+    for (const asked of chunk) {
+      const { entry, place, own, next } = asked
+      if (next !== undefined && reply.succeeded) at++
+      const snapshot = this.#snapshot(entry.policy, entry.key, reply.parts.slice(at, at + READS), now)
+      at += READS
+      const before = own.counts
+      if (next !== undefined && reply.succeeded) {
+        own.revision = reply.revision
+        own.behind = false
+        own.counts = next
+      } else if ((snapshot.own?.revision ?? 0) !== own.revision) {
+        // It was lost, or an earlier request came to etcd whose answer did not come back.
+        this.#learn(own, snapshot, entry.policy, now)
+        again.push(place)
+        continue
+      } else if (next !== undefined) {
+        // Another entry was not as it was thought to be, and all are written or none.
+        again.push(place)
+        continue
+      }
+      if ((entry.epoch ?? 0) > snapshot.epoch && !told.has(asked.ownName)) {
+        told.add(asked.ownName)
+        // Written again after it, so that others hear of what is new.
+        own.counts = before
+        // The node knows of a reset that etcd has lost.
+        const { policy, key, epoch = 0 } = entry
+        resets.push(blockChange({ policy, key, kind: 'reset', remaining: 0, epoch }, this.#host.keys.block(policy, key), now))
+        again.push(place)
+        continue
+      }
+      into.results[place] = this.#answer(asked, snapshot, before)
+      const base = this.#baseDue(entry, own, snapshot, before)
+      if (base !== undefined) bases.push(base)
+    }
+    if (resets.length > 0) await this.#host.changeBlocks(resets, [])
+    // Whether or not that succeeds, the next write will see to it.
+    if (bases.length > 0) await records.run(bases, []).catch(() => {})
+    return again
+  }
+
+  #answer({ entry, own }: Asked, snapshot: Snapshot, before: NodeCounts): SyncResult {
+    const { policy, key } = entry
+    const { link, announce } = this.#host
+    const result = snapshot.result(entry, own.counts)
+    const counted = entry.epoch ?? 0
+    const epoch = concerning(snapshot.epoch, entry.cells[0]?.ordinal, policy)
+    if (policy.drain !== undefined) own.life = snapshot.bucket(own.counts).life
+    if (entry.ask) announce.call(this.#host, { type: 'ask', policyId: policy.id, key })
+    if (epoch > counted) return { ...result, epoch }
+    if (own.counts !== before) {
+      const news = snapshot.news(entry, before, own, link.clock.monotonic())
+      const life = policy.drain === undefined ? 2 * policy.width * policy.cells : own.life
+      if (news.announce) {
+        const total = { type: 'total', policyId: policy.id, key, cells: result.cells, ...(counted > 0 && { epoch: counted }) } as const
+        announce.call(this.#host, total, news.hot.length > 0 ? { policy, life, cells: news.hot } : undefined)
+      }
+    }
+    return result
+  }
+
+  /** A bucket's base is carried on by whoever writes. */
+  #baseDue({ policy, key }: SyncEntry, own: Own, snapshot: Snapshot, before: NodeCounts): Change<void> | undefined {
+    own.folded = snapshot.base?.ordinal ?? -1
+    if (policy.drain === undefined || own.counts === before) return undefined
+    const due = snapshot.bucket(own.counts).due(snapshot.base, snapshot.bucket(before).silentBefore())
+    if (due === undefined) return undefined
+    const known = snapshot.base
+    return {
+      names: [this.#host.keys.counts(policy, key) + BASE],
+      decide: ([text]) => {
+        // Another node was faster: what is folded twice would count twice.
+        const same = sameBase(text === undefined ? undefined : readBase(text), known)
+        return { writes: [same ? { value: textOfBase(due.base), life: due.life } : undefined], result: undefined }
+      },
+    }
+  }
+
+  /** What etcd has of this node's own counts is more than it knew, or less. */
+  #learn(own: Own, { own: held, base }: Snapshot, policy: StorePolicy, now: number): void {
+    own.revision = held?.revision ?? 0
+    own.folded = base?.ordinal ?? -1
+    own.counts = living(own.counts, policy, now, own.folded)
+    const { counts } = held ?? {}
+    if (counts !== undefined) {
+      const cells = Array.from(counts.cells, ([ordinal, units]) => ({ ordinal, ...units }))
+      own.counts = merged(own.counts, { policy, key: '', cells, epoch: counts.epoch }, now, own.folded)
+    }
+    own.behind = own.counts.cells.size > 0 && (counts === undefined || textOf(counts) !== textOf(own.counts))
+  }
+
+  async #operations({ entry, ownName, value, life }: Asked): Promise<readonly Operation[]> {
+    const reads = this.reads(entry.policy, entry.key)
+    return value === undefined ? reads : [put(ownName, value, await this.#host.expiry.leaseFor(life)), ...reads]
+  }
+
+  #snapshot(policy: StorePolicy, key: string, parts: readonly PartReply[], now: number): Snapshot {
+    const { keys, unreadable } = this.#host
+    const prefix = keys.counts(policy, key)
+    const [counts, block] = [parts[0]?.held ?? [], parts[1]?.held[0]]
+    return new Snapshot(policy, prefix, prefix + this.#node, counts, block, now, (name) => unreadable.call(this.#host, name))
+  }
+
+  #chunksOf(entries: readonly SyncEntry[], places: readonly number[], now: number): Asked[][] {
+    const chunks: Asked[][] = []
+    const names = new Set<string>()
+    let length = 0
+    for (const place of places) {
+      const asked = this.#ask(entries[place] as SyncEntry, place, now)
+      const more = 2 * (asked.value?.length ?? 0) + 8 * asked.ownName.length
+      const last = chunks.at(-1)
+      const full = last === undefined || (last.length + 1) * OPERATIONS > MOST_OPERATIONS || length + more > LONGEST_TRANSACTION
+      // A transaction writes no key twice.
+      if (full || names.has(asked.ownName)) {
+        chunks.push([asked])
+        length = more
+        names.clear()
+      } else {
+        last.push(asked)
+        length += more
+      }
+      names.add(asked.ownName)
+    }
+    return chunks
+  }
+
+  #ask(entry: SyncEntry, place: number, now: number): Asked {
+    const { keys } = this.#host
+    const { policy, key } = entry
+    const prefix = keys.counts(policy, key)
+    const own = this.#own.of(prefix)
+    const next = merged(own.counts, entry, now, own.folded)
+    const asked = { entry, place, own, ownName: prefix + this.#node }
+    // What was lost is written again, though it says nothing new.
+    if (next === own.counts && !own.behind) return { ...asked, next: undefined, value: undefined, life: 0 }
+    const life = policy.drain === undefined ? windowLife(next, policy, now) : bucketLife(next, own, policy)
+    return { ...asked, next, value: textOf(next), life }
+  }
+}
+
+/** An entry on its way. */
+interface Asked {
+  readonly entry: SyncEntry
+  readonly place: number
+  readonly own: Own
+  readonly ownName: string
+  /** What the node's counts become; undefined where it only asks. */
+  readonly next: NodeCounts | undefined
+  readonly value: string | undefined
+  readonly life: number
+}
+
+/** The last reset, where it concerns the first cell; else 0. */
+function concerning(epoch: number, first: Ordinal | undefined, { width }: StorePolicy): number {
+  return epoch > 0 && (first === undefined || first <= lastCellOf(epoch, width)) ? epoch : 0
+}
+
+/** Until what the node has counted has run out, were the bucket its alone, and what was in it when it was last heard of. */
+function bucketLife({ cells, floor }: NodeCounts, own: Own, { width, drain = 0, cells: all, ttl }: StorePolicy): number {
+  let units = floor?.level ?? 0
+  for (const { taken, given } of cells.values()) units += taken - given
+  return own.life + (drain > 0 ? (units / drain) * width : 0) + all * width + ttl
+}
+
+function sameBase(a: Base | undefined, b: Base | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : textOfBase(a) === textOfBase(b)
+}

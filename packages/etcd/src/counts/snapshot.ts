@@ -1,0 +1,115 @@
+import { type Cell, type Ordinal, ordinalAt, type StorePolicy, type SyncEntry, type SyncResult } from '@weir/core/sync'
+import type { Held } from '../gateway/replies.ts'
+import { BASE } from '../keys/layout.ts'
+import { type Block, blockedOf, epochOf, readBlock } from '../records/blocks.ts'
+import { type Base, Bucket, readBase } from './bucket.ts'
+import { bucketNews, fixedNews, type News, slidingNews } from './news.ts'
+import { type NodeCounts, readCounts } from './node-counts.ts'
+import type { Own } from './own.ts'
+import { cellsOf, netOf, newestOf, type Totals, totalsOf, unitsOf, windowOf } from './window.ts'
+
+/** A key with all that nodes have counted, at one revision of etcd. */
+export class Snapshot {
+  readonly block: Block | undefined
+  readonly base: Base | undefined
+  readonly others: readonly NodeCounts[]
+  /** What this node has there. */
+  readonly own: { readonly revision: number; readonly counts: NodeCounts | undefined } | undefined
+  readonly #policy: StorePolicy
+  readonly #now: number
+
+  /** @param unreadable is told of what can't be read: it counts as nothing */
+  constructor(
+    policy: StorePolicy,
+    prefix: string,
+    ownName: string,
+    held: readonly Held[],
+    block: Held | undefined,
+    now: number,
+    unreadable: (name: string) => void,
+  ) {
+    this.#policy = policy
+    this.#now = now
+    this.block = block && read(block, readBlock, unreadable)
+    const others: NodeCounts[] = []
+    for (const one of held) {
+      if (one.name === ownName) this.own = { revision: one.revision, counts: read(one, readCounts, unreadable) }
+      else if (one.name === prefix + BASE) this.base = read(one, readBase, unreadable)
+      else {
+        const counts = read(one, readCounts, unreadable)
+        if (counts !== undefined) others.push(counts)
+      }
+    }
+    this.others = others
+  }
+
+  /** The key's last reset that nodes may not have heard of; 0 for none. */
+  get epoch(): number {
+    return epochOf(this.block, this.#now)
+  }
+
+  totals(own: NodeCounts): Totals {
+    return totalsOf([...this.others, own], this.epoch, this.#policy)
+  }
+
+  bucket(own: NodeCounts | undefined): Bucket {
+    return new Bucket(this.#policy, this.base, own === undefined ? this.others : [...this.others, own], this.epoch, this.#now)
+  }
+
+  /** What an entry's node hears. */
+  result({ cells }: SyncEntry, own: NodeCounts): Pick<SyncResult, 'cells' | 'blocked' | 'manual'> {
+    return { cells: this.cells(cells, own), ...blockedOf(this.block, this.#now) }
+  }
+
+  cells(sent: readonly Cell[], own: NodeCounts): Cell[] {
+    const policy = this.#policy
+    if (policy.drain !== undefined) return [this.bucket(own).cell]
+    const totals = this.totals(own)
+    if (policy.cells === 1)
+      return cellsOf(
+        totals,
+        sent.map(({ ordinal }) => ordinal),
+      )
+    return windowOf(totals, newestOf(sent), policy, this.#now)
+  }
+
+  /** What a write of this node, from what it had before, is to the others. */
+  news({ cells }: SyncEntry, before: NodeCounts, { counts: after, told }: Own, monotonic: number): News {
+    const policy = this.#policy
+    const units = unitsTaken(after) - unitsTaken(before)
+    if (policy.drain !== undefined) {
+      const drained = policy.drain * (this.#now / policy.width - ordinalAt(this.#now, policy.width))
+      const levels = { before: this.bucket(before).level - drained, after: this.bucket(after).level - drained }
+      return bucketNews({ ...levels, units }, told, policy, monotonic)
+    }
+    const [was, is] = [this.totals(before), this.totals(after)]
+    if (policy.cells === 1) {
+      const all = cells.map(({ ordinal }) => {
+        const [from, to] = [netIn(was, ordinal), netIn(is, ordinal)]
+        return fixedNews({ before: from, after: to, units: to - from }, ordinal, policy, this.#now)
+      })
+      return { announce: all.some(({ announce }) => announce), hot: all.flatMap(({ hot }) => hot) }
+    }
+    const newest = newestOf(cells)
+    const opened = [...after.cells.keys()].some((ordinal) => !before.cells.has(ordinal))
+    const growth = { before: unitsOf(was, newest, policy, this.#now), after: unitsOf(is, newest, policy, this.#now), units }
+    return slidingNews(growth, opened, told, policy, monotonic)
+  }
+}
+
+function netIn(totals: Totals, ordinal: Ordinal): number {
+  const cell = totals.get(ordinal)
+  return cell === undefined ? 0 : netOf([cell])
+}
+
+function unitsTaken({ cells }: NodeCounts): number {
+  let sum = 0
+  for (const { taken } of cells.values()) sum += taken
+  return sum
+}
+
+function read<T>(held: Held, parse: (text: string) => T | undefined, unreadable: (name: string) => void): T | undefined {
+  const parsed = parse(held.value)
+  if (parsed === undefined) unreadable(held.name)
+  return parsed
+}

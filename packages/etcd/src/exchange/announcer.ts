@@ -1,0 +1,67 @@
+import type { Announcement } from '@weir/core/sync'
+import type { Expiry } from '../gateway/expiry.ts'
+import type { Link } from '../gateway/link.ts'
+import { type Operation, put } from '../gateway/operations.ts'
+import type { Mark } from '../records/records.ts'
+
+/** Announcements of one write, and such that wait for the next; what is beyond is lost, as announcements may be. */
+const MOST_TOGETHER = 500
+const MOST_WAITING = 10_000
+/** Keys that are marked with one write. */
+const MOST_MARKS = 100
+/** How long the last ones of a node stay in etcd, in milliseconds; who watches gets them at once. */
+const LIFE = 60_000
+
+/** Tells other nodes what is news: one write at a time, so that what comes meanwhile goes together. */
+export class Announcer {
+  readonly #link: Link
+  readonly #expiry: Expiry
+  readonly #name: string
+  #waiting: Announcement[] = []
+  #marks = new Map<string, Mark>()
+  #writing: Promise<void> | undefined
+
+  /** @param name of the key that it writes, which others watch */
+  constructor(link: Link, expiry: Expiry, name: string) {
+    this.#link = link
+    this.#expiry = expiry
+    this.#name = name
+  }
+
+  /** @param marks what heartbeats read later */
+  announce(announcement: Announcement, marks: readonly Mark[] = []): void {
+    if (this.#waiting.length < MOST_WAITING) this.#waiting.push(announcement)
+    for (const mark of marks) if (this.#marks.size < MOST_WAITING) this.#marks.set(mark.name, mark)
+    this.#writing ??= this.#write().finally(() => {
+      this.#writing = undefined
+    })
+  }
+
+  /** Resolves when what was announced until now is written, or lost. */
+  async settled(): Promise<void> {
+    await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    // What else this turn brings goes with it.
+    await Promise.resolve()
+    while (this.#waiting.length > 0 || this.#marks.size > 0) {
+      const announcements = this.#waiting.splice(0, MOST_TOGETHER)
+      const marks = [...this.#marks.values()].slice(0, MOST_MARKS)
+      for (const { name } of marks) this.#marks.delete(name)
+      try {
+        await this.#expiry.renewing(async () => this.#link.transact(await this.#operations(announcements, marks)))
+      } catch {
+        // They may be lost, and what waits is older than what heartbeats will tell.
+        this.#waiting = []
+        this.#marks.clear()
+      }
+    }
+  }
+
+  async #operations(announcements: readonly Announcement[], marks: readonly Mark[]): Promise<Operation[]> {
+    const of = async ({ name, value, life }: Mark): Promise<Operation> => put(name, value, await this.#expiry.leaseFor(life))
+    const own: Mark[] = announcements.length === 0 ? [] : [{ name: this.#name, value: JSON.stringify(announcements), life: LIFE }]
+    return Promise.all([...marks, ...own].map(of))
+  }
+}

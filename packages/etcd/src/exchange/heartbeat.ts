@@ -1,0 +1,268 @@
+import type {
+  BlockState,
+  HeartbeatReply,
+  HeartbeatRequest,
+  LeaseNotice,
+  RulesReport,
+  StatusReport,
+  StorePolicy,
+  TotalAnnouncement,
+} from '@weir/core/sync'
+import type { Counts } from '../counts/counts.ts'
+import type { Expiry } from '../gateway/expiry.ts'
+import type { Link } from '../gateway/link.ts'
+import { changedAfter, get, type Operation, put, range, remove } from '../gateway/operations.ts'
+import { type Held, type PartReply, partOf, type TransactionReply } from '../gateway/replies.ts'
+import type { Layout } from '../keys/layout.ts'
+import { readBlock, stateOf } from '../records/blocks.ts'
+
+/** How long a node's own entry stays, by which it notices that etcd has lost data; milliseconds. Whether it is live is told in it. */
+const REMEMBERED = 600_000
+/** How long nodes are asked for their statuses after one of them watched. */
+const WATCHED_FOR = 10_000
+const RULES_KEPT = 60_000
+const MOST_RULES = 64
+/** Nodes whose time is off by more than this go by another one than the server's clock, in milliseconds. */
+const STEPPED = 1_000
+/** Blocks of one page, and hot keys that a node hears of when it starts. */
+const PAGE = 5_000
+const MOST_HOT = 1_000
+const HOT_AT_ONCE = 40
+
+export interface HeartbeatHost {
+  readonly id: string
+  readonly keys: Layout
+  readonly link: Link
+  readonly expiry: Expiry
+  readonly counts: Counts
+  unreadable(name: string): void
+  /** etcd has lost data: what it was known to have is to be looked at anew. */
+  lost(): void
+}
+
+/** What a node tells of itself once a second, and hears of the others. */
+export class Heartbeat {
+  readonly #host: HeartbeatHost
+  /** The revision that wrote this node's entry, as far as is known; 0 for none. */
+  #written = 0
+  #losses = 0
+
+  constructor(host: HeartbeatHost) {
+    this.#host = host
+  }
+
+  /**
+   * @param now the time that the nodes go by
+   * @param ahead by how much that is ahead of the server's clock; undefined where the node does not know
+   */
+  async beat(request: HeartbeatRequest, now: number, ahead: number | undefined): Promise<HeartbeatReply> {
+    const { keys, link, expiry, id } = this.#host
+    const written = this.#written
+    let newest = 0
+    const cursor = revisionOf(request.cursor)
+    const operations = await expiry.renewing(async () => {
+      const list = await this.#operations(request, cursor, now, ahead)
+      const all = list.map(({ operation }) => operation)
+      // Blocks are looked through only where one has changed.
+      const compare = cursor === undefined ? [] : [changedAfter(keys.blocksChanged, cursor)]
+      const others = all.filter((_, i) => list[i]?.what !== 'blocks')
+      newest = link.newest
+      return { list, reply: await link.transact(all, compare, others) }
+    })
+    const { reply } = operations
+    const list = reply.succeeded ? operations.list : operations.list.filter(({ what }) => what !== 'blocks')
+    const part = (what: What): PartReply | undefined => {
+      const place = list.findIndex((one) => one.what === what)
+      return place < 0 ? undefined : partOf(reply, place)
+    }
+    const before = part('own')?.held[0]?.revision ?? 0
+    // It was there, and is not, or an older one is; or etcd itself is older than it was.
+    const lost = before < written || reply.revision < newest
+    this.#written = lost ? reply.revision : Math.max(written, reply.revision)
+    if (lost) {
+      this.#losses++
+      link.newest = reply.revision
+      this.#host.lost()
+    }
+
+    const nodes = part('nodes')?.held.map(readNode) ?? []
+    const live = nodes.filter(({ until }) => until > now).length
+    const ids = new Map(request.policies.map((policy) => [policy.id, policy]))
+    // Where data was lost revisions may begin anew, and a cursor says nothing: all blocks are handed out.
+    const anew = lost && cursor !== undefined
+    const page = anew ? await this.#allBlocks(reply) : part('blocks')
+    const blocks = await this.#blocks(page, anew ? undefined : cursor, reply.revision, ids, now)
+    const told = nodes.filter((node) => node.name !== keys.node(id) && node.until > now && node.ahead !== undefined)
+    const latest = told.reduce<Node | undefined>(
+      (last, node) => (last === undefined || node.revision > last.revision ? node : last),
+      undefined,
+    )
+    const rules = request.rules === undefined ? undefined : this.#rules(request.rules, part('rules')?.held ?? [])
+    const watched = readUntil(part('watched')?.held[0]) > now
+    return {
+      nodes: Math.max(1, live),
+      generation: String(this.#losses),
+      cursor: String(reply.revision),
+      blocks,
+      hot: request.cursor === undefined ? await this.#hot(part('hot')?.held ?? [], ids, now) : [],
+      watched,
+      ...(latest?.ahead !== undefined && latest.ahead !== 0 && { ahead: latest.ahead }),
+      ...(request.leases && { leases: newsOf(part('news')?.held ?? [], ids) }),
+      ...(request.watch && { statuses: statusesOf(part('statuses')?.held ?? [], nodes, now) }),
+      ...(rules !== undefined && { rules }),
+    }
+  }
+
+  /** Takes the node out of the list of live ones. */
+  async leave(): Promise<void> {
+    const { keys, link, id } = this.#host
+    await link.transact([remove(keys.node(id)), remove(keys.status(id)), remove(keys.announced(id))])
+  }
+
+  async #operations(
+    request: HeartbeatRequest,
+    cursor: number | undefined,
+    now: number,
+    ahead: number | undefined,
+  ): Promise<{ readonly what: What; readonly operation: Operation }[]> {
+    const { keys, expiry, id } = this.#host
+    const { ttl, status, watch, leases, rules } = request
+    const list: { readonly what: What; readonly operation: Operation }[] = []
+    const add = (what: What, operation: Operation): void => void list.push({ what, operation })
+    const write = async (name: string, value: unknown, life: number): Promise<void> => {
+      add('written', put(name, JSON.stringify(value), await expiry.leaseFor(life)))
+    }
+    const off = ahead === undefined ? [] : [Math.abs(ahead) > STEPPED ? ahead : 0]
+    add('own', get(keys.node(id)))
+    await write(keys.node(id), [now + ttl, ...off], Math.max(ttl, REMEMBERED))
+    add('nodes', range(keys.nodes))
+    add('blocks', range(keys.blocks, { limit: PAGE, ...(cursor !== undefined && { after: cursor }) }))
+    if (request.cursor === undefined) add('hot', range(keys.allHot, { limit: MOST_HOT }))
+    if (leases) add('news', range(keys.allNews, { limit: PAGE }))
+    if (status !== undefined) await write(keys.status(id), [id, now, status], Math.max(ttl, WATCHED_FOR))
+    if (watch) await write(keys.watched, [now + WATCHED_FOR], WATCHED_FOR)
+    add('watched', get(keys.watched))
+    if (watch) add('statuses', range(keys.statuses))
+    if (rules !== undefined) {
+      await write(keys.rules(rules), [id, rules], RULES_KEPT)
+      add('rules', range(keys.allRules))
+    }
+    return list
+  }
+
+  async #blocks(
+    first: PartReply | undefined,
+    cursor: number | undefined,
+    revision: number,
+    policies: ReadonlyMap<string, StorePolicy>,
+    now: number,
+  ): Promise<BlockState[]> {
+    const { keys, link } = this.#host
+    const states: BlockState[] = []
+    for (let page = first; page !== undefined; ) {
+      for (const { name, value } of page.held) {
+        const block = readBlock(value)
+        if (block === undefined) this.#host.unreadable(name)
+        if (block === undefined || !policies.has(block.policyId)) continue
+        const state = stateOf(block, now)
+        if (cursor === undefined && state.remaining === 0 && state.epoch === undefined) continue
+        states.push(state)
+      }
+      const last = page.held.at(-1)
+      if (!page.more || last === undefined) break
+      // All pages as things were when the heartbeat was answered.
+      const from = { from: `${last.name}\0`, at: revision, limit: PAGE, ...(cursor !== undefined && { after: cursor }) }
+      page = partOf(await link.transact([range(keys.blocks, from)]), 0)
+    }
+    return states
+  }
+
+  async #allBlocks({ revision }: TransactionReply): Promise<PartReply> {
+    return partOf(await this.#host.link.transact([range(this.#host.keys.blocks, { limit: PAGE, at: revision })]), 0)
+  }
+
+  async #hot(held: readonly Held[], policies: ReadonlyMap<string, StorePolicy>, now: number): Promise<TotalAnnouncement[]> {
+    const { counts, link } = this.#host
+    const keys = held.flatMap(({ value }) => {
+      const [policyId, key, cell] = listOf(value)
+      const policy = typeof policyId === 'string' ? policies.get(policyId) : undefined
+      return policy !== undefined && typeof key === 'string' && Number.isSafeInteger(cell) ? [{ policy, key, cell: cell as number }] : []
+    })
+    const totals: TotalAnnouncement[] = []
+    for (let from = 0; from < keys.length; from += HOT_AT_ONCE) {
+      const some = keys.slice(from, from + HOT_AT_ONCE)
+      const reads = some.map(({ policy, key }) => counts.reads(policy, key))
+      const { parts } = await link.transact(reads.flat())
+      for (const [i, { policy, key, cell }] of some.entries()) {
+        const total = counts.total(policy, key, cell, parts.slice(2 * i), now)
+        if (total !== undefined) totals.push(total)
+      }
+    }
+    return totals
+  }
+
+  /** What other nodes tell, the newest texts; those that are too many go. */
+  #rules(own: string, held: readonly Held[]): RulesReport[] {
+    const { keys, link } = this.#host
+    const ownName = keys.rules(own)
+    const newest = [...held].sort((a, b) => b.revision - a.revision)
+    const excess = newest.slice(MOST_RULES)
+    if (excess.length > 0) link.transact(excess.slice(0, MOST_RULES).map(({ name }) => remove(name))).catch(() => {})
+    return newest.slice(0, MOST_RULES).flatMap(({ name, value }) => {
+      const [node, rules] = listOf(value)
+      return name !== ownName && typeof node === 'string' && typeof rules === 'string' ? [{ node, rules }] : []
+    })
+  }
+}
+
+type What = 'own' | 'written' | 'nodes' | 'blocks' | 'hot' | 'news' | 'watched' | 'statuses' | 'rules'
+
+interface Node {
+  readonly name: string
+  readonly revision: number
+  /** Until when it counts as live, by the server's clock. */
+  readonly until: number
+  readonly ahead: number | undefined
+}
+
+function readNode({ name, revision, value }: Held): Node {
+  const [until, ahead] = listOf(value)
+  return { name, revision, until: typeof until === 'number' ? until : 0, ahead: typeof ahead === 'number' ? ahead : undefined }
+}
+
+function readUntil(held: Held | undefined): number {
+  const [until] = held === undefined ? [] : listOf(held.value)
+  return typeof until === 'number' ? until : 0
+}
+
+function statusesOf(held: readonly Held[], nodes: readonly Node[], now: number): StatusReport[] {
+  const live = new Set(nodes.filter(({ until }) => until > now).map(({ name }) => name.slice(name.lastIndexOf('/'))))
+  return held.flatMap(({ name, value }) => {
+    const [node, at, status] = listOf(value)
+    if (!live.has(name.slice(name.lastIndexOf('/')))) return []
+    if (typeof node !== 'string' || typeof at !== 'number' || typeof status !== 'string') return []
+    return [{ node, status, age: Math.max(0, now - at) }]
+  })
+}
+
+function newsOf(held: readonly Held[], policies: ReadonlyMap<string, StorePolicy>): LeaseNotice[] {
+  return held.flatMap(({ value }) => {
+    const [notice] = listOf(value) as readonly (LeaseNotice | undefined)[]
+    return typeof notice === 'object' && notice !== null && policies.has(notice.policyId) ? [notice] : []
+  })
+}
+
+function listOf(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(text)
+    return Array.isArray(list) ? list : []
+  } catch {
+    return []
+  }
+}
+
+/** A cursor that is not one of ours asks for everything, like none. */
+function revisionOf(cursor: string | undefined): number | undefined {
+  const revision = Number(cursor === undefined || cursor === '' ? Number.NaN : cursor)
+  return Number.isSafeInteger(revision) && revision >= 0 ? revision : undefined
+}

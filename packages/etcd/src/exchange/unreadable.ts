@@ -1,0 +1,44 @@
+import { type Clock, WeirError } from '@weir/core'
+
+/** Names that are remembered, and so told of, within `FORGET_AFTER`: what is written to the server must not fill memory or logs. */
+const MOST_NAMES = 100
+/** Milliseconds after which a name is told of again. */
+const FORGET_AFTER = 3_600_000
+const LONGEST_NAME = 200
+
+/** Values in etcd that can't be read: each is told of once, and counts as nothing until its node writes it anew. */
+export class Unreadable {
+  readonly #clock: Clock
+  readonly #warn: (error: WeirError) => void
+  readonly #told = new Set<string>()
+  #since = Number.NEGATIVE_INFINITY
+
+  constructor(clock: Clock, warn: (error: WeirError) => void) {
+    this.#clock = clock
+    this.#warn = warn
+  }
+
+  report(name: string): void {
+    const now = this.#clock.monotonic()
+    if (now - this.#since >= FORGET_AFTER) {
+      this.#told.clear()
+      this.#since = now
+    }
+    const shown = clean(name)
+    if (this.#told.size >= MOST_NAMES || this.#told.has(shown)) return
+    this.#told.add(shown)
+    const rest = this.#told.size === MOST_NAMES ? ' More of them are not named within the hour.' : ''
+    this.#warn(
+      new WeirError(
+        'WEIR_STORE_VALUE',
+        `etcd held something in ${shown} that Weir can't read. It counts as lost; nodes write theirs anew. Does another program write to these keys?${rest}`,
+      ),
+    )
+  }
+}
+
+/** On one line, without control characters, and of bounded length. */
+function clean(name: string): string {
+  const shown = name.slice(0, LONGEST_NAME + 1).replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, ' ')
+  return shown.length > LONGEST_NAME ? `${shown.slice(0, LONGEST_NAME - 1)}…` : shown
+}

@@ -1,0 +1,177 @@
+import { type Clock, type TimerHandle, WeirError } from '@weir/core'
+import { Endpoint, EtcdError, Unreachable } from './endpoint.ts'
+import type { Compare, Operation } from './operations.ts'
+import type { CheckedTarget } from './options.ts'
+import { readToken, readTransaction, replyError, type TransactionReply } from './replies.ts'
+import { ServerTime } from './server-time.ts'
+
+/** Part of the deadline within which a server that is being probed must answer. */
+const PROBE_PATIENCE = 0.5
+/** gRPC: no leader, or too slow. */
+const UNAVAILABLE = 14
+const UNAUTHENTICATED = 16
+
+/** No answer within the deadline. */
+class TimedOut extends WeirError {}
+
+/** One node's way to etcd: to one member of the cluster, and when that is away to the next. Nothing is queued, and nothing sent twice unasked. */
+export class Link {
+  readonly time: ServerTime
+  readonly clock: Clock
+  readonly timeout: number
+  readonly #target: CheckedTarget
+  readonly #endpoints: readonly Endpoint[]
+  #place = 0
+  #token: string | undefined
+  #login: Promise<string> | undefined
+  /** The last request got no answer. */
+  #failing = false
+  /** The newest revision that etcd has told. What is asked from now on is answered by that one or a later one, unless etcd has lost data. */
+  newest = 0
+
+  constructor(target: CheckedTarget, clock: Clock, timeout: number) {
+    this.#target = target
+    this.#endpoints = target.endpoints.map((url) => new Endpoint(url, target.tls))
+    this.clock = clock
+    this.timeout = timeout
+    this.time = new ServerTime(clock)
+  }
+
+  /**
+   * One transaction: the first operations if all comparisons hold, else the second.
+   *
+   * Steps within a transaction, which etcd knows too, are not used: etcd 3.4 checks neither its quota nor a user's permissions for what they write.
+   *
+   * @throws EtcdError, or WeirError: nothing is known of what became of it
+   */
+  async transact(
+    success: readonly Operation[],
+    compare: readonly Compare[] = [],
+    failure: readonly Operation[] = [],
+  ): Promise<TransactionReply> {
+    const reply = readTransaction(await this.call('/v3/kv/txn', { compare, success, failure }))
+    if (reply.parts.length !== (reply.succeeded ? success : failure).length) throw replyError('too few or too many parts of a transaction')
+    this.newest = Math.max(this.newest, reply.revision)
+    return reply
+  }
+
+  /** @throws EtcdError when etcd refuses; WeirError when it is away or says what can't be read */
+  async call(path: string, body: object): Promise<unknown> {
+    const text = JSON.stringify(body)
+    for (let tried = 1; ; tried++) {
+      const place = this.#place
+      try {
+        const answer = await this.#authorized((token) => this.#ask(path, text, token))
+        this.#failing = false
+        return answer
+      } catch (error) {
+        if (error instanceof EtcdError && error.code !== UNAVAILABLE) throw error
+        this.#failing = true
+        this.#moveOn(place)
+        // Whether or not it came to that one: all that is asked may come twice.
+        if (!(error instanceof Unreachable) || tried >= this.#endpoints.length) throw error
+      }
+    }
+  }
+
+  /** Begins what comes in lines, where requests go now. */
+  stream(path: string, body: string, line: (value: unknown) => void, ended: (why: Error) => void): () => void {
+    const endpoint = this.#endpoint
+    let stop: (() => void) | undefined
+    let over = false
+    this.#authorized(async (token) => token).then(
+      (token) => {
+        if (!over) stop = endpoint.stream(path, body, token, line, ended)
+      },
+      (error: Error) => {
+        if (!over) ended(error)
+      },
+    )
+    return () => {
+      over = true
+      stop?.()
+    }
+  }
+
+  /** The token is not good any more. */
+  forgetToken(): void {
+    this.#token = undefined
+  }
+
+  close(): void {
+    for (const endpoint of this.#endpoints) endpoint.close()
+  }
+
+  get #endpoint(): Endpoint {
+    return this.#endpoints[this.#place] as Endpoint
+  }
+
+  /** Away from a member that did not answer, unless another request has seen to that. */
+  #moveOn(place: number): void {
+    if (place !== this.#place) return
+    this.#endpoint.drop()
+    if (this.#endpoints.length === 1) return
+    this.#place = (this.#place + 1) % this.#endpoints.length
+    this.time.forget()
+  }
+
+  /** Tokens end with time, and with each change of a user: then a new one is asked for, once. */
+  async #authorized<T>(run: (token: string | undefined) => Promise<T>): Promise<T> {
+    if (this.#target.user === undefined) return run(undefined)
+    const token = this.#token ?? (await this.#loggedIn())
+    try {
+      return await run(token)
+    } catch (error) {
+      if (!isStaleToken(error)) throw error
+      if (this.#token === token) this.#token = undefined
+      return run(await this.#loggedIn())
+    }
+  }
+
+  #loggedIn(): Promise<string> {
+    if (this.#token !== undefined) return Promise.resolve(this.#token)
+    this.#login ??= this.#ask('/v3/auth/authenticate', JSON.stringify(this.#target.user), undefined)
+      .then((body) => (this.#token = readToken(body)))
+      .finally(() => {
+        this.#login = undefined
+      })
+    return this.#login
+  }
+
+  async #ask(path: string, body: string, token: string | undefined): Promise<unknown> {
+    const { clock } = this
+    // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+    const timeout = this.#failing ? this.timeout * PROBE_PATIENCE : this.timeout
+    const sent = clock.monotonic()
+    let timer: TimerHandle
+    let late = false
+    try {
+      const { body: answer, date } = await this.#endpoint.post(path, body, token, (end) => {
+        timer = clock.setTimeout(() => {
+          late = true
+          end(new Error('no answer in time'))
+        }, timeout)
+      })
+      this.time.saw(date, sent, clock.monotonic())
+      return answer
+    } catch (error) {
+      if (late) throw new TimedOut('WEIR_STORE_TIMEOUT', `etcd did not answer within ${timeout} ms.`)
+      throw error
+    } finally {
+      clock.clearTimeout(timer)
+    }
+  }
+}
+
+function isStaleToken(error: unknown): boolean {
+  return (
+    error instanceof EtcdError && (error.code === UNAUTHENTICATED || /invalid auth token|revision of auth store is old/.test(error.message))
+  )
+}
+
+/** Anything that went wrong on the way, as users see it. */
+export function asWeirError(error: unknown): WeirError {
+  if (error instanceof WeirError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd can't be used now: ${message}`, { cause: error })
+}

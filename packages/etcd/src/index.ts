@@ -1,0 +1,2 @@
+export { etcdStore } from './etcd-store.ts'
+export type { EtcdStoreOptions, EtcdTarget, EtcdTls } from './gateway/options.ts'

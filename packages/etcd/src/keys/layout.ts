@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+
+/** Of what names are made that stand in keys as they are. */
+const PLAIN = /^[\w.:@-]{1,150}$/
+
+/** A name as a part of a key of etcd: itself where it is short and plain, else its hash, which no plain name is. */
+export function nameOf(text: string): string {
+  // As JSON, since lone surrogates have no bytes of their own.
+  return PLAIN.test(text) ? text : `%${createHash('sha256').update(JSON.stringify(text)).digest('base64url')}`
+}
+
+/**
+ * The names of everything in etcd. `p` is a policy, `k` a caller's key, `n` a node.
+ *
+ *     c/p/k/n    what a node has counted of a key
+ *     c/p/k/=    of a bucket: the level from which on nodes' counts are added
+ *     b/p/k      a key's block and its last reset
+ *     v          is written with each change of a block
+ *     h/p/k/o    a key that is hot, in the cell `o` of a fixed window
+ *     d/p/k      the state by which requests to a key are decided
+ *     q/p/k/o    quota taken ahead in the interval `o`
+ *     f/p/k/o    news of that
+ *     n/n        a live node
+ *     s/n        what a node tells of itself, while somebody watches: `w`
+ *     r/hash     what nodes tell of their rules
+ *     a/n        what a node announced last
+ */
+export class Layout {
+  /** Begins with the version of the layout. */
+  readonly #root: string
+  readonly #names = new WeakMap<object, string>()
+
+  constructor(namespace: string) {
+    this.#root = `${namespace}/1/`
+  }
+
+  /** @param policy the same object for everything of a policy */
+  #of(policy: { readonly id: string }): string {
+    let name = this.#names.get(policy)
+    if (name === undefined) this.#names.set(policy, (name = nameOf(policy.id)))
+    return name
+  }
+
+  counts(policy: { readonly id: string }, key: string): string {
+    return `${this.#root}c/${this.#of(policy)}/${nameOf(key)}/`
+  }
+
+  block(policy: { readonly id: string }, key: string): string {
+    return `${this.#root}b/${this.#of(policy)}/${nameOf(key)}`
+  }
+
+  hot(policy: { readonly id: string }, key: string, cell: number): string {
+    return `${this.#root}h/${this.#of(policy)}/${nameOf(key)}/${cell}`
+  }
+
+  decided(policy: { readonly id: string }, key: string): string {
+    return `${this.#root}d/${this.#of(policy)}/${nameOf(key)}`
+  }
+
+  quota(policy: { readonly id: string }, key: string, ordinal: number): string {
+    return `${this.#root}q/${this.#of(policy)}/${nameOf(key)}/${ordinal}`
+  }
+
+  news(policy: { readonly id: string }, key: string, ordinal: number): string {
+    return `${this.#root}f/${this.#of(policy)}/${nameOf(key)}/${ordinal}`
+  }
+
+  node(id: string): string {
+    return `${this.nodes}${nameOf(id)}`
+  }
+
+  status(id: string): string {
+    return `${this.statuses}${nameOf(id)}`
+  }
+
+  rules(text: string): string {
+    return `${this.allRules}${createHash('sha256').update(JSON.stringify(text)).digest('base64url')}`
+  }
+
+  announced(id: string): string {
+    return `${this.announcements}${nameOf(id)}`
+  }
+
+  get blocks(): string {
+    return `${this.#root}b/`
+  }
+
+  get blocksChanged(): string {
+    return `${this.#root}v`
+  }
+
+  get allHot(): string {
+    return `${this.#root}h/`
+  }
+
+  get allNews(): string {
+    return `${this.#root}f/`
+  }
+
+  get nodes(): string {
+    return `${this.#root}n/`
+  }
+
+  get statuses(): string {
+    return `${this.#root}s/`
+  }
+
+  get watched(): string {
+    return `${this.#root}w`
+  }
+
+  get allRules(): string {
+    return `${this.#root}r/`
+  }
+
+  get announcements(): string {
+    return `${this.#root}a/`
+  }
+}
+
+/** What a bucket's level is kept under, beside the nodes: no name of a node is that. */
+export const BASE = '='

@@ -1,0 +1,100 @@
+import type { LeaseRecord, LeaseRow } from '@weir/core/leases'
+import { endOf, HELD, type LeaseNotice, type LeaseReply, type StorePolicy, type SyncEntry } from '@weir/core/sync'
+import { blockedOf, readBlock } from './blocks.ts'
+import type { Change } from './records.ts'
+
+/** An interval's record is kept for so long after its end, in milliseconds: clocks may be corrected a little. */
+const KEPT = 1_000
+
+export interface Granted {
+  readonly reply: LeaseReply
+  /** What other nodes are to hear, and for how long. */
+  readonly news: LeaseNotice | undefined
+  readonly blocked: ReturnType<typeof blockedOf>
+}
+
+/** The part of core that decides; loaded when quota is first taken ahead. */
+type Grants = Pick<typeof import('@weir/core/leases'), 'grantLease' | 'newLeaseRecord' | 'servesLease'>
+
+/**
+ * One key in one interval: asks of a node about it, one after another.
+ *
+ * @param name of the record in etcd
+ * @param block of the key's block there
+ * @param now the time that the nodes go by
+ */
+export function quotaChange(grants: Grants, node: string, name: string, block: string, entry: SyncEntry, now: number): Change<Granted> {
+  const { policy, key, lease: ask } = entry
+  if (ask === undefined) throw new TypeError('The entry asks for no quota.')
+  // Of an interval that does not run nothing is known, nor will be.
+  const served = grants.servesLease(ask, now, policy.width)
+  return {
+    names: [name, block],
+    decide([text, held]) {
+      const blocked = blockedOf(held === undefined ? undefined : readBlock(held), now)
+      if (!served) return { writes: [undefined, undefined], result: { reply: nothing(now), news: undefined, blocked } }
+      const record = (text === undefined ? undefined : readRecord(text)) ?? { ...grants.newLeaseRecord(), until: 0 }
+      const { reply, announce, lost } = grants.grantLease(record, `${node} ${ask.incarnation}`, ask, now)
+      const over = now + KEPT + (ask.ordinal === HELD ? ask.lifetime : endOf(ask.ordinal, policy.width) - now)
+      const until = Math.max(record.until, over)
+      return {
+        writes: [{ value: textOf({ ...record, until }), life: until - now }, undefined],
+        result: { reply, news: announce ? noticeOf(policy, key, entry, reply, lost) : undefined, blocked },
+      }
+    },
+  }
+}
+
+function nothing(now: number): LeaseReply {
+  return { granted: 0, free: 0, used: 0, tail: false, quiet: 0, epoch: 0, now }
+}
+
+function noticeOf(policy: StorePolicy, key: string, { lease }: SyncEntry, { free, tail, quiet }: LeaseReply, lost: boolean): LeaseNotice {
+  return { type: 'lease', policyId: policy.id, key, ordinal: lease?.ordinal ?? HELD, free, tail, lost: lost || quiet > 0 }
+}
+
+type Kept = LeaseRecord & { readonly until: number }
+
+/** The columns of a row. */
+const COLUMNS = ['granted', 'returned', 'taken', 'given', 'cleared', 'seq', 'until'] as const
+
+function textOf({ out, used, tail, quietUntil, epoch, rows, until }: Kept): string {
+  // JSON knows no infinity: a row without an end is null there.
+  const list = Array.from(rows, ([name, row]) => [name, ...COLUMNS.map((column) => row[column])])
+  return JSON.stringify([out, used, tail ? 1 : 0, quietUntil, epoch, until, list])
+}
+
+function readRecord(text: string): Kept | undefined {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!Array.isArray(parsed) || parsed.length !== 7) return undefined
+  const [out, used, tail, quietUntil, epoch, until, list] = parsed as readonly unknown[]
+  if (!isAmount(out) || !isAmount(used) || !isAmount(quietUntil) || !isAmount(epoch) || !isAmount(until) || !Array.isArray(list)) {
+    return undefined
+  }
+  const rows = new Map<string, LeaseRow>()
+  let earliest = Number.POSITIVE_INFINITY
+  for (const item of list as readonly unknown[]) {
+    const row = readRow(item)
+    if (row === undefined) return undefined
+    rows.set(...row)
+    earliest = Math.min(earliest, row[1].until)
+  }
+  return { out, used, tail: tail === 1, quietUntil, epoch, earliest, rows, until }
+}
+
+function readRow(item: unknown): [string, LeaseRow] | undefined {
+  if (!Array.isArray(item) || item.length !== 1 + COLUMNS.length) return undefined
+  const [name, granted, returned, taken, given, cleared, seq, until] = item as readonly unknown[]
+  if (typeof name !== 'string' || !isAmount(granted) || !isAmount(returned) || !isAmount(taken) || !isAmount(given)) return undefined
+  if (!isAmount(cleared) || !isAmount(seq) || !(until === null || isAmount(until))) return undefined
+  return [name, { granted, returned, taken, given, cleared, seq, until: until ?? Number.POSITIVE_INFINITY }]
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER
+}

@@ -1,0 +1,57 @@
+import { anyReadings, pathOf, type RequestReader } from '@weir/core/http'
+import type { Context } from 'hono'
+import { type AddressOf, socketAddress } from './address.ts'
+import { connectionOf } from './connection.ts'
+import { samplesOf } from './route-samples.ts'
+
+/** Reads requests of Hono 4. */
+export function honoReader(address: AddressOf = socketAddress): RequestReader<Context> {
+  return Object.freeze({
+    method: (c: Context) => c.req.method,
+    path: sentTarget,
+    // The router goes by the path that `@hono/node-server` and the option `getPath` have made of the target.
+    rewritten: (c: Context) => {
+      const { path } = c.req
+      // As the octets that a target would have.
+      return pathOf(sentTarget(c)) === path ? undefined : Buffer.from(path, 'utf8').toString('latin1')
+    },
+    readings: anyReadings,
+    route: patternOf,
+    pattern: patternOf,
+    samples: samplesOf,
+    ip: address,
+    header: (c: Context, name: string) => c.req.header(name),
+  })
+}
+
+/**
+ * The pattern of the route that answers. Hono has found all that match before the first middleware runs; a handler takes the
+ * context only, a middleware `next` too. `matchedRoutes()` of `hono/route` would find nothing in a context of another copy of Hono,
+ * e.g. of its CommonJS build.
+ */
+function patternOf(c: Context): string | undefined {
+  let last: string | undefined
+  for (const { handler, method, path } of c.req.matchedRoutes) {
+    if (handlerIn(handler).length < 2) return path
+    // What `use` adds has no method; a middleware of a method may answer by itself.
+    if (method !== 'ALL') last = path
+  }
+  return last
+}
+
+/** Behind the `onError` of a sub-application Hono wraps a handler, and leaves it on its wrapper. */
+function handlerIn(handler: { readonly length: number }): { readonly length: number } {
+  const inner: unknown = (handler as { __COMPOSED_HANDLER?: unknown }).__COMPOSED_HANDLER
+  return typeof inner === 'function' ? handlerIn(inner as typeof handler) : handler
+}
+
+/** The target as the client sent it. */
+function sentTarget(c: Context): string {
+  return connectionOf(c).incoming?.url ?? targetOf(c.req.url)
+}
+
+/** Of a request that was made by hand, which has a whole URL. */
+function targetOf(url: string): string {
+  const path = url.indexOf('/', url.indexOf('://') + 3)
+  return path === -1 ? '/' : url.slice(path)
+}

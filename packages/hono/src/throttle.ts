@@ -1,0 +1,156 @@
+import type { ServerResponse } from 'node:http'
+import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
+import { createGuard, isListField, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import type { Context, MiddlewareHandler } from 'hono'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import type { AddressOf } from './address.ts'
+import { connectionOf } from './connection.ts'
+import { honoReader } from './reader.ts'
+
+/** What Hono calls a handler with, as far as options such as `handler` see it. */
+export type HonoArgs = readonly [c: Context]
+
+/** What `throttle` takes in Hono. A `handler` returns the response, e.g. `(c, refusal) => c.json({ error: 'slow down' })`. */
+export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Context, HonoArgs, Name, Plan> & {
+  /**
+   * How the address of a client is found, for `key: 'ip'` and address lists: `forwardedAddress(1)` behind one proxy, or a function
+   * for platforms that tell it otherwise. Default: the other end of the connection (`@hono/node-server`).
+   */
+  readonly address?: AddressOf
+}
+
+/** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */
+export type ThrottleMiddleware<Name extends string = string> = MiddlewareHandler & { readonly throttler: Throttler<Name, Context> }
+
+/** Limit fields of the throttlers that a request has passed. */
+type Fields = Record<string, string>
+
+/** Where the fields of a request are kept until its response is there. */
+const FIELDS = 'weir:fields'
+
+/**
+ * Throttles requests in Hono 4 on Node.js, for `app.use` or a single route.
+ *
+ * `c.get('throttle')` holds the decision. The limit fields are set on the finished response, whoever made it: a handler, an error
+ * handler, or a response that was fetched elsewhere. A throttler that stands in several places counts a request once, in the first.
+ *
+ * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler to share
+ * @throws WeirError for options that can't be used: its `code` and message name the option and what is allowed
+ *
+ * @example
+ * app.use(throttle({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) }))
+ */
+export function throttle<const Name extends string = string, const Plan extends string = never>(
+  options: ThrottleOptions<Name, Plan>,
+): ThrottleMiddleware<PlannedName<Name, Plan>> {
+  const { address, input } = withoutAddress(options as ThrottleOptions<Name>)
+  const guard = createGuard<Context, HonoArgs, Name>(input, honoReader(address))
+
+  const refuse = async (c: Context, decision: Decision<Name>): Promise<Response> => {
+    const refusal = await guard.refuse(c, decision)
+    for (const name in refusal.headers) c.header(name, refusal.headers[name])
+    if (guard.throws) throw new HonoThrottledError(refusal)
+    c.status(refusal.status as ContentfulStatusCode)
+    const outgoing = connectionOf(c).outgoing ?? NO_CONNECTION
+    let response: unknown
+    const became = await guard.handle(refusal, [c], outgoing, (value) => {
+      response = value
+    })
+    if (became === 'left' || outgoing.headersSent) return alreadySent()
+    if (became === 'answered') {
+      if (response instanceof Response) return response
+      if (!outgoing.destroyed) guard.report('handler', 'Option "handler"', 'it returned no Response, as c.json() or c.text() make one')
+    }
+    for (const name of ['Content-Encoding', 'Content-Length', 'Transfer-Encoding']) c.header(name, undefined)
+    return c.body(refusal.body, refusal.status as ContentfulStatusCode, { 'Content-Type': refusal.type })
+  }
+
+  const middleware: MiddlewareHandler = async (c, next) => {
+    const earlier: Decision | undefined = c.get('throttle')
+    const { outgoing } = connectionOf(c)
+    const checked = guard.check(c, earlier, outgoing as ServerResponse)
+    const decision = checked instanceof Promise ? await checked : checked
+    // The client has gone while it was held.
+    if (decision === null) return alreadySent()
+    if (decision === undefined) return next()
+    c.set('throttle', decision)
+    const before: Fields | undefined = c.get(FIELDS)
+    const fields = before ?? {}
+    if (before === undefined) c.set(FIELDS, fields)
+    guard.writeHeaders(decision, fields, addField)
+    if (!decision.allowed) return refuse(c, decision)
+    if (outgoing !== undefined) guard.watch(decision, outgoing, [c])
+    try {
+      await next()
+    } catch (error) {
+      // Only what Hono does not answer comes here.
+      if (outgoing === undefined) guard.settle(decision, 500, [c])
+      throw error
+    }
+    if (outgoing === undefined) guard.settle(decision, c.res.status, [c])
+    if (before !== undefined) return
+    try {
+      setFields(c, fields)
+    } catch (error) {
+      guard.report('headers', 'The rate limit fields could not be set', error)
+    }
+  }
+  return Object.assign(middleware, { throttler: guard.throttler })
+}
+
+/** Hono's own handler of errors answers with what `getResponse` returns. */
+class HonoThrottledError<Name extends string> extends ThrottledError<Name> {
+  getResponse(): Response {
+    return new Response(this.message, { status: this.status, headers: this.headers })
+  }
+}
+
+/** Takes the adapter's own option out. */
+function withoutAddress<Name extends string>(
+  options: ThrottleOptions<Name>,
+): { address: AddressOf | undefined; input: ThrottleInput<Context, HonoArgs, Name> } {
+  if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
+  const { address, ...input } = options
+  if (address !== undefined && typeof address !== 'function') {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      'Option "address" must be forwardedAddress(<number of your proxies>), or a function of the context.',
+    )
+  }
+  return { address, input: input as ThrottleInput<Context, HonoArgs, Name> }
+}
+
+/** Adds to what another throttler said before, where the field is a list. */
+const addField: SetHeader<Fields> = (fields, name, value) => {
+  const before = isListField(name, value) ? fields[name] : undefined
+  fields[name] = before === undefined ? value : `${before}, ${value}`
+}
+
+/** Sets the fields on the response. One that was fetched elsewhere can't be changed, and is copied. */
+function setFields(c: Context, fields: Fields): void {
+  try {
+    for (const name in fields) c.res.headers.set(name, fields[name] as string)
+  } catch {
+    // Its constructor refuses what is no answer at all, such as Response.error().
+    c.res = new Response(c.res.body, c.res)
+    for (const name in fields) c.res.headers.set(name, fields[name] as string)
+  }
+}
+
+/** What a response is, as far as a guard asks, where there is no connection. */
+const NO_CONNECTION = { headersSent: false, writableEnded: false, on() {}, destroy() {} } as unknown as ServerResponse
+
+/** Tells `@hono/node-server` to leave the response alone. */
+function alreadySent(): Response {
+  const response = new Response(null, { headers: { 'x-hono-already-sent': 'true' } })
+  // Its own kind of Response is sent without a look at this field, unless it has been asked for its body.
+  void response.body
+  return response
+}
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** What Weir decided about this request; undefined when it passed uncounted. */
+    throttle: Decision<PolicyName> | undefined
+  }
+}

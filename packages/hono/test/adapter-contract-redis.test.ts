@@ -1,0 +1,21 @@
+import { redisStore } from '@weir/redis'
+import { adapterContract } from '@weir/testing'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { honoAdapter } from './adapter.ts'
+import { NEWEST, without } from './frameworks.ts'
+
+let server: RedisServer
+let cases = 0
+beforeAll(async () => {
+  server = await RedisServer.start()
+}, 30_000)
+afterAll(() => server?.stop())
+
+adapterContract(`${NEWEST.name} with Redis`, honoAdapter(NEWEST), {
+  describe,
+  // Several wait for real intervals to end.
+  test: test.concurrent,
+  store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+  without,
+})

@@ -1,0 +1,18 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
+// server: the types of Hono's own want those of a browser.
+import { throttle } from '@weir/hono'
+import { Hono } from 'hono'
+
+async function main(): Promise<void> {
+  const app = new Hono()
+  app.use(throttle({ limit: 2, interval: '1h' }))
+  app.get('/', (c) => c.text('hello'))
+  const outcomes: string[] = []
+  for (let request = 0; request < 3; request++) {
+    const { status } = await app.request('/')
+    outcomes.push(status === 200 ? 'allowed' : status === 429 ? 'refused' : String(status))
+  }
+  console.log(outcomes.join(' '))
+}
+
+void main()

@@ -1,0 +1,33 @@
+import { type CustomDecorator, createParamDecorator, Inject, SetMetadata } from '@nestjs/common'
+import { decisionOf } from './decisions.ts'
+import type { HandlerThrottleOptions } from './options.ts'
+
+/** Where the limits of a class or handler are kept: options, false for none, or null for those of the module. */
+export const LIMITS = 'weir:limits'
+
+/** The provider token of the module's throttler. */
+export const THROTTLER = 'weir:throttler'
+
+/**
+ * Limits of a class or handler in place of the module's. One decorator is one limit: on a class, its handlers share it. The
+ * decorator that stands nearest to the handler holds. Options are checked when the application starts.
+ *
+ * @example
+ * \@Throttle({ limit: 5, interval: '1m' })
+ * \@Post('login')
+ * login() {}
+ */
+export function Throttle(options: HandlerThrottleOptions): CustomDecorator<string> {
+  return SetMetadata(LIMITS, options)
+}
+
+/** Leaves a class or handler unlimited. `@SkipThrottle(false)` on a handler of such a class lets the module's limits hold. */
+export function SkipThrottle(skip = true): CustomDecorator<string> {
+  return SetMetadata(LIMITS, skip ? false : null)
+}
+
+/** A parameter of an HTTP handler: the decision about its request, or undefined when it passed uncounted. */
+export const ThrottleDecision: () => ParameterDecorator = createParamDecorator((_data: unknown, context) => decisionOf(context))
+
+/** A parameter of a constructor: the throttler behind the module, e.g. to `reset` or `block` a key. */
+export const InjectThrottler = (): PropertyDecorator & ParameterDecorator => Inject(THROTTLER)

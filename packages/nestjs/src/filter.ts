@@ -1,0 +1,42 @@
+import type { ServerResponse } from 'node:http'
+import { Catch, type ExceptionFilter } from '@nestjs/common'
+import type { Refusal } from '@weir/core/http'
+import { AnsweredException } from './exception.ts'
+import { type ResponseLike, rawOf } from './transport.ts'
+
+/** Answers refused requests, in the form that the client accepts, or by the `handler` of the options. */
+export class ThrottleFilter implements ExceptionFilter<AnsweredException> {
+  async catch({ refusal, guard, context }: AnsweredException): Promise<void> {
+    const response = context.switchToHttp().getResponse<ResponseLike>()
+    const raw = rawOf(response)
+    if (raw.headersSent) return
+    setStatus(response, refusal.status)
+    const became = await guard.handle(refusal, [context], raw)
+    if (became === 'failed') answerStandard(response, raw, refusal)
+    if (became === 'answered')
+      guard.expect(
+        () => raw.headersSent || raw.writableEnded,
+        () => answerStandard(response, raw, refusal),
+      )
+  }
+}
+// By hand: the compiler that builds this package writes no decorators.
+Catch(AnsweredException)(ThrottleFilter)
+
+function setStatus(response: ResponseLike, status: number): void {
+  const reply = response as ResponseLike & { status(status: number): unknown }
+  reply.status(status)
+}
+
+/** Writes the standard answer, whatever a handler has prepared before it failed. */
+function answerStandard(response: ResponseLike, raw: ServerResponse, { status, type, body }: Refusal): void {
+  if (raw.headersSent) return
+  setStatus(response, status)
+  for (const name of ['content-encoding', 'content-length', 'transfer-encoding']) {
+    raw.removeHeader(name)
+    if (response.raw !== undefined) (response as unknown as { removeHeader(name: string): unknown }).removeHeader(name)
+  }
+  response.header('Content-Type', type)
+  if (response.raw === undefined) raw.end(raw.req.method === 'HEAD' ? undefined : body)
+  else (response as unknown as { send(body: string): unknown }).send(body)
+}

@@ -1,0 +1,95 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import type { Decision } from '@weir/core'
+import { type Guard, isListField, type SetHeader } from '@weir/core/http'
+import { decisionOf, keepDecision } from './decisions.ts'
+import { AnsweredException, ThrottledException } from './exception.ts'
+import { ThrottleLimits } from './limits.ts'
+import type { NestArgs } from './options.ts'
+import { type ResponseLike, rawOf, type Transport, transportOf } from './transport.ts'
+
+/**
+ * Limits HTTP requests, fields of GraphQL and messages of WebSockets. `ThrottleModule` puts it before every handler; with
+ * `{ guard: false }` it stands where you say: `@UseGuards(AuthGuard, ThrottleGuard)`. What comes by a microservice is not limited.
+ */
+export class ThrottleGuard implements CanActivate {
+  readonly #limits: ThrottleLimits
+
+  constructor(limits: ThrottleLimits) {
+    this.#limits = limits
+  }
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const transport = transportOf(context)
+    if (transport === undefined) return true
+    const guard = this.#limits.guardOf(context)
+    if (guard === false) return true
+    const earlier = decisionOf(context)
+    const checked = transport.kind === 'http' ? guard.check(context, earlier, rawOf(transport.response)) : guard.check(context, earlier)
+    if (checked instanceof Promise) return checked.then((decision) => go(guard, context, transport, decision, earlier))
+    return go(guard, context, transport, checked, earlier)
+  }
+}
+// By hand: the compiler that builds this package writes no decorators.
+Injectable()(ThrottleGuard)
+Inject(ThrottleLimits)(ThrottleGuard, undefined, 0)
+
+function go(
+  guard: Guard<ExecutionContext, NestArgs>,
+  context: ExecutionContext,
+  transport: Transport,
+  decision: Decision | undefined | null,
+  earlier: Decision | undefined,
+): boolean | Promise<boolean> {
+  if (decision === undefined) return true
+  // The client went away while its request was held: nobody is left to answer.
+  if (decision === null) return false
+  keepDecision(context, decision)
+  // Nobody tells when a field or a message has been dealt with, so it holds no slot.
+  if (transport.kind !== 'http') guard.throttler.release(decision)
+  if (transport.kind !== 'http') return decision.allowed || refuse(guard, context, transport, decision)
+  if (!decision.allowed) return refuse(guard, context, transport, decision, earlier === undefined ? setHeader : addHeader)
+  guard.writeHeaders(decision, transport.response, earlier === undefined ? setHeader : addHeader)
+  guard.watch(decision, rawOf(transport.response), [context])
+  return true
+}
+
+async function refuse(
+  guard: Guard<ExecutionContext, NestArgs>,
+  context: ExecutionContext,
+  transport: Transport,
+  decision: Decision,
+  set: SetHeader<ResponseLike> = setHeader,
+): Promise<boolean> {
+  const refusal = await guard.refuse(context, decision)
+  if (transport.kind === 'ws') {
+    // Loaded when a message is refused: most applications have no gateway.
+    const { WsException } = await import('@nestjs/websockets')
+    const { message } = new ThrottledException(refusal)
+    throw new WsException({ status: 'error', error: 'Too Many Requests', message, retryAfter: secondsOf(refusal.headers) })
+  }
+  if (transport.kind === 'graphql') throw new ThrottledException(refusal)
+  if (!rawOf(transport.response).headersSent) {
+    for (const name in refusal.headers) set(transport.response, name, refusal.headers[name] as string)
+  }
+  throw guard.throws ? new ThrottledException(refusal) : new AnsweredException(refusal, guard, context)
+}
+
+function secondsOf(headers: Readonly<Record<string, string>>): number | null {
+  const seconds = headers['Retry-After']
+  return seconds === undefined ? null : Number(seconds)
+}
+
+const setHeader: SetHeader<ResponseLike> = (response, name, value) => {
+  response.header(name, value)
+}
+
+/** Adds to what another throttler said before, where the field is a list. */
+const addHeader: SetHeader<ResponseLike> = (response, name, value) => {
+  const before = isListField(name, value) ? beforeOf(response, name) : undefined
+  response.header(name, before === undefined ? value : `${String(before)}, ${value}`)
+}
+
+/** Both have a method of this name. */
+function beforeOf(response: ResponseLike, name: string): unknown {
+  return (response as unknown as { getHeader(name: string): unknown }).getHeader(name)
+}

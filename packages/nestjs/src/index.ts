@@ -1,0 +1,7 @@
+export * from '@weir/core'
+export { addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
+export { InjectThrottler, SkipThrottle, Throttle, ThrottleDecision } from './decorators.ts'
+export { ThrottledException } from './exception.ts'
+export { ThrottleGuard } from './guard.ts'
+export { type ThrottleAsyncOptions, ThrottleModule, type ThrottleModuleExtras } from './module.ts'
+export type { HandlerThrottleOptions, NestArgs, ThrottleOptions } from './options.ts'

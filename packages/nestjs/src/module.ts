@@ -1,0 +1,65 @@
+import type { DynamicModule, ModuleMetadata, Provider } from '@nestjs/common'
+import { APP_FILTER, APP_GUARD, ModulesContainer } from '@nestjs/core'
+import { THROTTLER } from './decorators.ts'
+import { ThrottleFilter } from './filter.ts'
+import { ThrottleGuard } from './guard.ts'
+import { ThrottleLimits } from './limits.ts'
+import type { ThrottleOptions } from './options.ts'
+
+/** How the module stands in the application. */
+export interface ThrottleModuleExtras {
+  /** Whether every handler is guarded. Default true; with false, those are that have `@UseGuards(ThrottleGuard)`. */
+  readonly guard?: boolean
+}
+
+/** Options that are there once other providers are, e.g. a configuration service. */
+export interface ThrottleAsyncOptions extends ThrottleModuleExtras, Pick<ModuleMetadata, 'imports'> {
+  /** What `useFactory` is called with. */
+  readonly inject?: readonly unknown[]
+  // biome-ignore lint/suspicious/noExplicitAny: the types of what is injected are the application's
+  readonly useFactory: (...injected: any[]) => ThrottleOptions | Promise<ThrottleOptions>
+}
+
+const OPTIONS = 'weir:options'
+
+/**
+ * Limits the requests of an application of NestJS 11 and 12, over Express or Fastify.
+ *
+ * @example
+ * \@Module({ imports: [ThrottleModule.forRoot({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) })] })
+ * class AppModule {}
+ */
+// biome-ignore lint/complexity/noStaticOnlyClass: a module of NestJS is a class
+export class ThrottleModule {
+  /**
+   * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler
+   * @throws WeirError when the application starts, for options that can't be used: its `code` and message name the option
+   */
+  static forRoot<const Name extends string = string, const Plan extends string = never>(
+    options: ThrottleOptions<Name, Plan>,
+    extras: ThrottleModuleExtras = {},
+  ): DynamicModule {
+    return dynamic([{ provide: OPTIONS, useValue: options }], extras)
+  }
+
+  /** As `forRoot`, with options that a function of other providers makes. */
+  static forRootAsync({ imports = [], inject = [], useFactory, ...extras }: ThrottleAsyncOptions): DynamicModule {
+    return { ...dynamic([{ provide: OPTIONS, useFactory, inject: [...inject] as never[] }], extras), imports }
+  }
+}
+
+function dynamic(options: Provider[], { guard = true }: ThrottleModuleExtras): DynamicModule {
+  const providers: Provider[] = [
+    ...options,
+    {
+      provide: ThrottleLimits,
+      useFactory: (given: ThrottleOptions, modules: ModulesContainer) => new ThrottleLimits(given, modules),
+      inject: [OPTIONS, ModulesContainer],
+    },
+    { provide: THROTTLER, useFactory: ({ throttler }: ThrottleLimits) => throttler, inject: [ThrottleLimits] },
+    { provide: APP_FILTER, useClass: ThrottleFilter },
+    ThrottleGuard,
+  ]
+  if (guard) providers.push({ provide: APP_GUARD, useExisting: ThrottleGuard })
+  return { module: ThrottleModule, global: true, providers, exports: [ThrottleGuard, ThrottleLimits, THROTTLER] }
+}

@@ -1,0 +1,19 @@
+import type { ExecutionContext } from '@nestjs/common'
+import type { PlaceOptions, ThrottleInput } from '@weir/core/http'
+
+/** What options such as `handler` are called with. */
+export type NestArgs = readonly [context: ExecutionContext]
+
+/** What `ThrottleModule.forRoot` takes. Its functions get the execution context, e.g. `key: (context) => context.switchToHttp().getRequest().user?.id`. */
+export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<
+  ExecutionContext,
+  NestArgs,
+  Name,
+  Plan
+>
+
+/**
+ * What `@Throttle` takes. Its limits replace those of the module. Without `policies`, options of the module's only policy (but not
+ * its `name` and `match`) hold where it gives none.
+ */
+export type HandlerThrottleOptions = PlaceOptions<ExecutionContext, NestArgs>

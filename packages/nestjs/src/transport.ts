@@ -1,0 +1,77 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { ExecutionContext } from '@nestjs/common'
+
+/** What is read of a request of Express or Fastify. */
+export interface RequestLike {
+  readonly method?: string
+  readonly url?: string
+  readonly originalUrl?: string
+  readonly raw?: IncomingMessage
+  readonly ip?: string
+  readonly headers?: IncomingHttpHeaders
+  /** Express: the route that was matched. */
+  readonly route?: { readonly path?: unknown }
+  /** Fastify: the same. */
+  readonly routeOptions?: { readonly url?: string }
+  readonly app?: { get?(setting: string): unknown }
+}
+
+/** A response of Express, or a reply of Fastify, which has the response of Node.js in it. */
+export interface ResponseLike {
+  readonly raw?: ServerResponse
+  header(name: string, value: string): unknown
+}
+
+/** What is read of a client of `ws` or Socket.IO. */
+interface ClientLike {
+  readonly handshake?: { readonly address?: string; readonly headers?: IncomingHttpHeaders }
+  readonly _socket?: { readonly remoteAddress?: string }
+}
+
+/** What came, and how. Microservices are not among them. */
+export type Transport =
+  | { readonly kind: 'http'; readonly request: RequestLike; readonly response: ResponseLike }
+  | { readonly kind: 'graphql'; readonly field: string; readonly request: RequestLike }
+  | { readonly kind: 'ws'; readonly message: string; readonly request: RequestLike }
+
+/** Tells what a guard's context is of; undefined for what is not limited here. */
+export function transportOf(context: ExecutionContext): Transport | undefined {
+  switch (context.getType<string>()) {
+    case 'http': {
+      const http = context.switchToHttp()
+      return { kind: 'http', request: http.getRequest(), response: http.getResponse() }
+    }
+    case 'graphql': {
+      const [, , graph, info] = context.getArgs<[unknown, unknown, GraphLike | undefined, InfoLike | undefined]>()
+      const request = graph?.req ?? graph?.request ?? graph?.reply?.request ?? graph?.extra?.request ?? {}
+      return { kind: 'graphql', field: `${String(info?.parentType?.name)}.${String(info?.fieldName)}`, request }
+    }
+    case 'ws': {
+      const socket = context.switchToWs()
+      const client = socket.getClient<ClientLike | undefined>()
+      const ip = client?.handshake?.address ?? client?._socket?.remoteAddress
+      const headers = client?.handshake?.headers ?? {}
+      return { kind: 'ws', message: socket.getPattern(), request: { headers, ...(ip !== undefined && { ip }) } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** What the drivers of Apollo and Mercurius, and those of subscriptions, leave in the context of GraphQL. */
+interface GraphLike {
+  readonly req?: RequestLike
+  readonly request?: RequestLike
+  readonly reply?: { readonly request?: RequestLike }
+  readonly extra?: { readonly request?: RequestLike }
+}
+
+interface InfoLike {
+  readonly parentType?: { readonly name?: string }
+  readonly fieldName?: string
+}
+
+/** The response of Node.js. */
+export function rawOf(response: ResponseLike): ServerResponse {
+  return response.raw ?? (response as unknown as ServerResponse)
+}

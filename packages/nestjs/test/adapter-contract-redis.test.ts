@@ -1,0 +1,23 @@
+import { redisStore } from '@weir/redis'
+import { adapterContract } from '@weir/testing'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { nestAdapter } from './adapter.ts'
+import { PLATFORMS } from './platforms.ts'
+
+let server: RedisServer
+let cases = 0
+beforeAll(async () => {
+  server = await RedisServer.start()
+}, 30_000)
+afterAll(() => server?.stop())
+
+for (const platform of PLATFORMS) {
+  adapterContract(`NestJS on ${platform.name} with Redis`, nestAdapter(platform), {
+    describe,
+    // Several wait for real intervals to end.
+    test: test.concurrent,
+    store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+    without: platform.without,
+  })
+}

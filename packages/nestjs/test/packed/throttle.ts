@@ -1,0 +1,34 @@
+// Run by packages/packed in empty projects of every kind, from the packed tarball: a limit of 2 meets three requests. Without a
+// server and without decorators: which platform there is, and how they are compiled, is the application's choice.
+import 'reflect-metadata'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { type ExecutionContext, HttpException, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { ThrottleGuard, ThrottleModule } from '@weir/nestjs'
+
+class AppModule {}
+function hello(): void {}
+Module({ imports: [ThrottleModule.forRoot({ limit: 2, interval: '1h', key: 'all' })] })(AppModule)
+
+async function main(): Promise<void> {
+  const app = await NestFactory.createApplicationContext(AppModule, { logger: false })
+  const guard = app.get(ThrottleGuard)
+  const outcomes: string[] = []
+  for (let i = 0; i < 3; i++) {
+    const request = new IncomingMessage(new Socket())
+    const response = Object.assign(new ServerResponse(request), { header: () => {} })
+    const http = { getRequest: () => request, getResponse: () => response }
+    const context = { getType: () => 'http', getHandler: () => hello, getClass: () => AppModule, switchToHttp: () => http }
+    try {
+      outcomes.push((await guard.canActivate(context as unknown as ExecutionContext)) ? 'allowed' : 'gone')
+    } catch (error) {
+      if (!(error instanceof HttpException) || error.getStatus() !== 429) throw error
+      outcomes.push('refused')
+    }
+  }
+  console.log(outcomes.join(' '))
+  await app.close()
+}
+
+void main()

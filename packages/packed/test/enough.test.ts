@@ -1,0 +1,150 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Packed, packPublicPackages } from '@weir/tooling/pack'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { mustRun, pnpm } from '@weir/tooling/run'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const scratch = mkdtempSync(join(tmpdir(), 'weir-enough-'))
+const env = { ...process.env, NODE_ENV: 'development', CI: 'true', YARN_ENABLE_TELEMETRY: '0', YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' }
+let packed: readonly Packed[]
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await RedisServer.start()
+  packed = await packPublicPackages(join(scratch, 'tarballs'))
+}, 120_000)
+afterAll(async () => {
+  await redis?.stop()
+  rmSync(scratch, { recursive: true, force: true })
+})
+
+/** What the adapter is mounted by, where that is not `throttle`. */
+const MOUNTED: Readonly<Record<string, string>> = { fastify: 'weir', nestjs: 'ThrottleModule' }
+
+/** Frameworks by the name of their adapter, and how an application of each is asked. */
+const ADAPTERS: Readonly<Record<string, string>> = {
+  express: `import express from 'express'
+import { createServer } from 'node:http'
+const app = express()
+app.use(throttle(throttler))
+app.get('/', (_req, res) => res.send('hello'))
+const server = createServer(app)`,
+  fastify: `import Fastify from 'fastify'
+const app = Fastify()
+await app.register(weir, { throttler })
+app.get('/', () => 'hello')
+await app.ready()
+const { server } = app`,
+  koa: `import Koa from 'koa'
+import { createServer } from 'node:http'
+const app = new Koa()
+app.use(throttle(throttler))
+app.use((ctx) => { ctx.body = 'hello' })
+const server = createServer(app.callback())`,
+  hono: `import { Hono } from 'hono'
+import { getRequestListener } from '@hono/node-server'
+import { createServer } from 'node:http'
+const app = new Hono()
+app.use(throttle(throttler))
+app.get('/', (c) => c.text('hello'))
+const server = createServer(getRequestListener(app.fetch))`,
+  // Without decorators, which are the compiler's to write.
+  nestjs: `import { Module, Controller, Get } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+await import('reflect-metadata')
+class Pages { hello() { return 'hello' } }
+Controller()(Pages)
+Get()(Pages.prototype, 'hello', Object.getOwnPropertyDescriptor(Pages.prototype, 'hello'))
+class App {}
+Module({ imports: [ThrottleModule.forRoot({ throttler })], controllers: [Pages] })(App)
+const app = await NestFactory.create(App, { logger: false })
+await app.init()
+const server = app.getHttpServer()`,
+}
+
+/** What an application brings along beside what the adapter asks for. */
+const BROUGHT: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  nestjs: { '@nestjs/platform-express': '^12.1.0' },
+  'nestjs 11': Object.fromEntries(['common', 'core', 'platform-express', 'websockets'].map((name) => [`@nestjs/${name}`, '^11.1.0'])),
+}
+
+/** A program that imports the adapter and the store alone, beside its framework. */
+const program = (adapter: string, framework: string, namespace: string) => `
+import { createThrottler, fixedWindow, memoryStore, ${MOUNTED[adapter] ?? 'throttle'} } from '@weir/${adapter}'
+import { redisStore } from '@weir/redis'
+const policies = [{ limit: 2, interval: '1h', key: 'all', algorithm: fixedWindow() }]
+for (const store of [memoryStore(), redisStore(process.env.REDIS_URL, { namespace: '${namespace}' })]) {
+  const throttler = createThrottler({ store, policies })
+  const statuses = await ask(throttler)
+  await throttler.close()
+  console.log(statuses.join(' '))
+}
+async function ask(throttler) {
+  ${framework.replaceAll(/^import (.+) from (.+)$/gm, (_, what: string, from: string) => `const ${/^\{/.test(what) ? what : `{ default: ${what} }`} = await import(${from})`).replaceAll('\n', '\n  ')}
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const statuses = []
+  for (let i = 0; i < 3; i++) statuses.push((await fetch('http://127.0.0.1:' + server.address().port)).status)
+  server.closeAllConnections()
+  server.close()
+  return statuses
+}
+`
+
+const find = (name: string): Packed => packed.find(({ manifest }) => manifest.name === name) as Packed
+
+const CASES: [string, string][] = [
+  ...Object.keys(ADAPTERS).map((adapter): [string, string] => ['pnpm', adapter]),
+  ['npm', 'express'],
+  ['yarn', 'express'],
+  ['yarn', 'fastify'],
+  ['pnpm', 'nestjs 11'],
+] as const
+
+// pnpm and yarn let no package see what it does not ask for.
+describe('an adapter and a store are enough', () => {
+  it.each(CASES)(
+    'with %s and @weir/%s',
+    async (installer, version) => {
+      const [adapter] = version.split(' ') as [string]
+      const framework = ADAPTERS[adapter] as string
+      const directory = join(scratch, `${installer}-${version}`)
+      mkdirSync(directory)
+      const used = [find(`@weir/${adapter}`), find('@weir/redis')]
+      const dependencies: Record<string, string> = {}
+      for (const { manifest, tarball } of used) {
+        // Of the two clients for Redis one is enough.
+        const { redis: _, ...peers } = manifest.peerDependencies ?? {}
+        Object.assign(dependencies, { [manifest.name]: `file:${tarball}`, ...peers })
+      }
+      Object.assign(dependencies, BROUGHT[version])
+      // The packages depend on each other by version; none is published where this test runs.
+      const core = `file:${find('@weir/core').tarball}`
+      const instead = installer === 'yarn' ? { resolutions: { '@weir/core': core } } : { overrides: { '@weir/core': core } }
+      writeFileSync(
+        join(directory, 'package.json'),
+        JSON.stringify({ name: 'application', private: true, type: 'module', dependencies, ...(installer === 'pnpm' ? {} : instead) }),
+      )
+      writeFileSync(join(directory, 'main.js'), program(adapter, framework, `${installer}-${version.replace(' ', '-')}`))
+      const at = { cwd: directory, env: { ...env, REDIS_URL: redis.url } }
+      let said: string
+      if (installer === 'npm') {
+        await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'], at)
+        said = await mustRun(process.execPath, ['main.js'], at)
+      } else if (installer === 'pnpm') {
+        writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n  '@weir/core': '${core}'\n`)
+        await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], at)
+        said = await mustRun(process.execPath, ['main.js'], at)
+      } else {
+        // A folder of its own, or it would take this repository's root for the project's.
+        writeFileSync(join(directory, 'yarn.lock'), '')
+        const yarn = ['-y', '-p', '@yarnpkg/cli-dist@4', 'yarn']
+        await mustRun('npx', [...yarn, 'install'], at)
+        said = await mustRun('npx', [...yarn, 'node', 'main.js'], at)
+      }
+      expect(said.trim().split('\n')).toEqual(['200 200 429', '200 200 429'])
+    },
+    120_000,
+  )
+})

@@ -1,0 +1,16 @@
+/** What core asks of the process that it runs in. */
+export function hrtime(): [seconds: number, nanoseconds: number] {
+  const now = performance.now()
+  const seconds = Math.floor(now / 1000)
+  return [seconds, (now - seconds * 1000) * 1e6]
+}
+
+const process = {
+  hrtime,
+  pid: 1,
+  /** Warnings of the process go where a browser's go. */
+  emitWarning: (warning: unknown): void => console.warn(String(warning)),
+}
+
+export default process
+export { process }

@@ -1,0 +1,47 @@
+import type { Outcome } from '../runs/run.ts'
+import type { Settings } from '../settings/settings.ts'
+import type { Answer, Question } from './protocol.ts'
+
+/** Runs scenes in a worker. Whoever asks again gives up what was asked before: that run is ended. */
+export class Runner {
+  readonly #make: () => Worker
+  #worker: Worker | undefined
+  #busy = false
+  #asked = 0
+
+  constructor(make: () => Worker) {
+    this.#make = make
+  }
+
+  /**
+   * The outcome for some settings; a promise that never settles when something else is asked meanwhile.
+   *
+   * @throws Error (rejects) with what a run failed with
+   */
+  run(settings: Settings): Promise<Outcome> {
+    if (this.#busy) this.close()
+    const worker = (this.#worker ??= this.#make())
+    const id = ++this.#asked
+    this.#busy = true
+    return new Promise((resolve, reject) => {
+      worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+        if (data.id !== this.#asked) return
+        this.#busy = false
+        if ('outcome' in data) resolve(data.outcome)
+        else reject(new Error(data.error))
+      }
+      worker.onerror = ({ message }) => {
+        this.close()
+        reject(new Error(message))
+      }
+      const question: Question = { id, settings }
+      worker.postMessage(question)
+    })
+  }
+
+  close(): void {
+    this.#worker?.terminate()
+    this.#worker = undefined
+    this.#busy = false
+  }
+}

@@ -1,0 +1,15 @@
+/** What core asks of `node:diagnostics_channel`, `node:os`, `node:worker_threads` and `node:util/types`. A page has no subscribers of channels. */
+export function channel(): { readonly hasSubscribers: false; publish(): void } {
+  return { hasSubscribers: false, publish: () => {} }
+}
+
+export const hostname = (): string => 'page'
+export const threadId = 0
+
+export function isPromise(value: unknown): value is Promise<unknown> {
+  return value instanceof Promise
+}
+
+export function isDate(value: unknown): value is Date {
+  return value instanceof Date
+}

@@ -1,0 +1,90 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Runner } from '../browser/runner.ts'
+import type { Value } from '../settings/control.ts'
+import { anchorOf, SCENES, sceneOf } from '../settings/scenes.ts'
+import { readAddress, type Settings, settingsOf, writeAddress } from '../settings/settings.ts'
+import { Controls } from './controls.tsx'
+import { EMBEDDED, useHeightTold } from './embedded.ts'
+import { OutcomeView } from './outcome.tsx'
+import { useOutcome } from './use-outcome.ts'
+
+/** The page of the documentation that tells where each promise is tested. */
+const ABOUT = '../guides/playground.html'
+
+export function App({ runner }: { readonly runner: Runner }) {
+  const [settings, setSettings] = useState<Settings>(() => readAddress(location.search))
+  useEffect(() => {
+    const back = (): void => setSettings(readAddress(location.search))
+    addEventListener('popstate', back)
+    return () => removeEventListener('popstate', back)
+  }, [])
+  // Also after nonsense in the address: it shows what runs.
+  useEffect(() => {
+    if (EMBEDDED === undefined) history.replaceState(null, '', writeAddress(settings))
+  }, [settings])
+  const scene = sceneOf(settings.scene)
+  const found = useOutcome(runner, settings)
+  useHeightTold(found.outcome)
+  const change = (values: Readonly<Record<string, Value>>): void => {
+    setSettings((before) => settingsOf(before.scene, { ...before.values, ...values }))
+  }
+  const about = `${ABOUT}#${anchorOf(scene)}`
+  if (EMBEDDED !== undefined) {
+    return (
+      <main class="embedded">
+        <p class="promise">{scene.promise}</p>
+        <OutcomeView settings={settings} found={found} embedded begin={EMBEDDED.begin} onChange={change} />
+        <p class="tested">
+          <a href={writeAddress(settings)} target="_top">
+            Change it in the playground
+          </a>{' '}
+          ·{' '}
+          <a href={about} target="_top">
+            Where it is tested
+          </a>
+        </p>
+      </main>
+    )
+  }
+  return (
+    <>
+      <Header settings={settings} onScene={(name) => setSettings(settingsOf(name))} />
+      <main>
+        <h1>{scene.title}</h1>
+        <p class="promise">{scene.promise}</p>
+        <p class="tested">
+          <a href={about}>Where it is tested</a>: <code>{scene.tested}</code>
+        </p>
+        <div class="scene">
+          <Controls scene={scene} settings={settings} onChange={change} />
+          <OutcomeView key={settings.scene} settings={settings} found={found} embedded={false} begin={0} onChange={change} />
+        </div>
+      </main>
+    </>
+  )
+}
+
+function Header({ settings, onScene }: { readonly settings: Settings; readonly onScene: (name: string) => void }) {
+  return (
+    <header>
+      <strong>Weir</strong>
+      <nav aria-label="Scenes">
+        {SCENES.map(({ name, title }) => (
+          <a
+            key={name}
+            href={`?scene=${name}`}
+            aria-current={name === settings.scene ? 'page' : undefined}
+            onClick={(event) => {
+              if (event.ctrlKey || event.metaKey || event.shiftKey) return
+              event.preventDefault()
+              history.pushState(null, '', `?scene=${name}`)
+              onScene(name)
+            }}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+    </header>
+  )
+}

@@ -1,0 +1,44 @@
+import type { Film } from '../picture/film.ts'
+import type { Value } from '../settings/control.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** Intervals for which a fault lasts unless it is ended. */
+const LASTS = 2.3
+const WHAT = [
+  ['refuse', 'Kill Redis'],
+  ['hang', 'Hang it'],
+  ['empty', 'Kill it, back empty'],
+  ['cut', 'Cut half of the nodes off'],
+] as const
+
+interface FaultsProps {
+  readonly settings: Settings
+  readonly film: Film
+  /** Milliseconds. */
+  readonly time: number
+  readonly onChange: (values: Readonly<Record<string, Value>>) => void
+}
+
+/** Makes something happen now. Until then the run is the same, so the film goes on where it is. */
+export function Faults({ settings, film, time, onChange }: FaultsProps) {
+  const position = time / film.interval
+  const lasting = film.fault !== undefined && time >= film.fault.from && time < film.fault.until
+  return (
+    <fieldset class="faults" aria-label="What happens now">
+      {WHAT.map(([fault, label]) => (
+        <button
+          key={fault}
+          type="button"
+          class="quiet"
+          aria-pressed={lasting && settings.values['fault'] === fault}
+          onClick={() => onChange({ fault, from: position, until: position + LASTS })}
+        >
+          {label}
+        </button>
+      ))}
+      <button type="button" disabled={!lasting} onClick={() => onChange({ until: position })}>
+        Bring it back
+      </button>
+    </fieldset>
+  )
+}

@@ -1,0 +1,176 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { CanvasBrush, SvgBrush } from '../picture/brush.ts'
+import { Film } from '../picture/film.ts'
+import { type Frame, groundOf, heightOf, paint, paintGround } from '../picture/paint.ts'
+import type { LanesOutcome } from '../runs/lanes.ts'
+import type { Value } from '../settings/control.ts'
+import type { Settings } from '../settings/settings.ts'
+import { duration, percent, whole } from '../tables/format.ts'
+import { Faults } from './faults.tsx'
+import { palette, useScheme, VARIABLES } from './palette.ts'
+import { PlayerBar } from './player-bar.tsx'
+import { Scroll } from './scroll.tsx'
+import { STILL, usePlayer } from './use-player.ts'
+import { Ways } from './ways.tsx'
+
+interface LanesProps {
+  readonly outcome: LanesOutcome
+  readonly settings: Settings
+  /** The lanes alone. */
+  readonly embedded: boolean
+  /** Milliseconds of the film at which it begins. */
+  readonly begin: number
+  readonly onChange: (values: Readonly<Record<string, Value>>) => void
+}
+
+/** The nodes as lanes, and other ways to count beside them. */
+export function Lanes(props: LanesProps) {
+  return (
+    <>
+      <Cluster {...props} />
+      {!props.embedded && <Ways outcome={props.outcome} />}
+    </>
+  )
+}
+
+function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
+  const film = useMemo(() => new Film(outcome), [outcome])
+  const picture = useRef<Picture>()
+  const ground = useRef<SVGSVGElement>(null)
+  const moving = useRef<HTMLCanvasElement>(null)
+  const [told, setTold] = useState(false)
+  const player = usePlayer(film.length, begin, (time, speed) => picture.current?.draw(film, time, speed))
+  useScheme(player.redraw)
+  useEffect(() => {
+    if (ground.current === null || moving.current === null) return undefined
+    const made = new Picture(ground.current, moving.current, film.nodes)
+    picture.current = made
+    // Called at once, too.
+    const resized = new ResizeObserver(([entry]) => {
+      made.resize(Math.round(entry?.contentRect.width ?? 0))
+      player.redraw()
+    })
+    resized.observe(moving.current)
+    return () => resized.disconnect()
+  }, [film])
+
+  return (
+    <section class="panel" aria-label="The cluster">
+      <PlayerBar player={player} length={film.length} small={embedded} onStep={() => player.seek(film.next(player.time))} />
+      {settings.scene === 'outage' && !embedded && <Faults settings={settings} film={film} time={player.time} onChange={onChange} />}
+      <Legend />
+      <div
+        class="lanes"
+        style={{ height: `${heightOf(film.nodes)}px` }}
+        role="img"
+        aria-label={`${film.nodes} nodes and a store.${embedded ? '' : ' The table below says the same.'}`}
+      >
+        <svg ref={ground} />
+        <canvas ref={moving} />
+      </div>
+      {!embedded && (
+        <details onToggle={({ currentTarget }) => setTold(currentTarget.open)}>
+          <summary>This moment as a table</summary>
+          {told && <NodeTable film={film} time={player.time} />}
+        </details>
+      )}
+    </section>
+  )
+}
+
+/**
+ * What moves, on a canvas above what rests. That is no canvas: a browser would hand a copy of it on with each picture, though nothing in it
+ * had changed.
+ */
+class Picture {
+  readonly #ground: SVGSVGElement
+  readonly #moving: HTMLCanvasElement
+  readonly #height: number
+  #width = 0
+  #drawn = ''
+
+  constructor(ground: SVGSVGElement, moving: HTMLCanvasElement, nodes: number) {
+    this.#ground = ground
+    this.#moving = moving
+    this.#height = heightOf(nodes)
+  }
+
+  resize(width: number): void {
+    this.#width = width
+    const canvas = this.#moving
+    canvas.width = Math.round(width * devicePixelRatio)
+    canvas.height = Math.round(this.#height * devicePixelRatio)
+    canvas.getContext('2d')?.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0)
+  }
+
+  draw(film: Film, time: number, speed: number): void {
+    const context = this.#moving.getContext('2d')
+    if (this.#width === 0 || context === null) return
+    const frame: Frame = { film, time, speed, width: this.#width, palette: palette(), still: STILL }
+    const shown = groundOf(frame)
+    if (shown !== this.#drawn) {
+      this.#drawn = shown
+      const brush = new SvgBrush()
+      paintGround(brush, { ...frame, palette: VARIABLES })
+      this.#ground.innerHTML = brush.toString()
+    }
+    context.clearRect(0, 0, this.#width, this.#height)
+    paint(new CanvasBrush(context), frame)
+  }
+}
+
+function Legend() {
+  return (
+    <ul class="legend">
+      <li style={{ '--mark': 'var(--ok)' }}>admitted here</li>
+      <li style={{ '--mark': 'color-mix(in srgb, var(--accent) 35%, transparent)' }}>known of others</li>
+      <li style={{ '--mark': 'var(--no)' }}>refused</li>
+      <li class="dot" style={{ '--mark': 'var(--accent)' }}>
+        exchange of counts
+      </li>
+      <li class="dot" style={{ '--mark': 'var(--warn)' }}>
+        announcement
+      </li>
+    </ul>
+  )
+}
+
+function NodeTable({ film, time }: { readonly film: Film; readonly time: number }) {
+  const sum = film.sum(time)
+  return (
+    <Scroll label="The nodes at this moment">
+      <table>
+        <caption>
+          After {duration(time)}: {whole(sum)} admitted of {whole(film.limit)} ({percent(sum / film.limit)}); the store knows of{' '}
+          {whole(film.stored(time))}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Node</th>
+            <th scope="col">Admitted here</th>
+            <th scope="col">Known of others</th>
+            <th scope="col">Refused</th>
+            <th scope="col">Refuses since</th>
+          </tr>
+        </thead>
+        <tbody>
+          {Array.from({ length: film.nodes }, (_, node) => {
+            const { admitted, others, refused, provenAt } = film.node(node, time)
+            return (
+              <tr key={node}>
+                <th scope="row">
+                  {node + 1}
+                  {film.degraded(node, time) && ', without the store'}
+                </th>
+                <td>{whole(admitted)}</td>
+                <td>{whole(others)}</td>
+                <td>{whole(refused)}</td>
+                <td>{provenAt === undefined ? 'admits' : duration(provenAt)}</td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </Scroll>
+  )
+}

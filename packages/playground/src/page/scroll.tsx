@@ -1,0 +1,11 @@
+import type { ComponentChildren } from 'preact'
+
+/** What may be wider than the page: it scrolls by itself, with the keyboard too. */
+export function Scroll({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: else it could not be scrolled with the keyboard
+    <section class="scroll" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  )
+}

@@ -1,0 +1,39 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Runner } from '../browser/runner.ts'
+import type { Outcome } from '../runs/run.ts'
+import type { Settings } from '../settings/settings.ts'
+
+/** A run's outcome, the last one while the next is on its way. */
+export interface Found {
+  /** What the outcome, or the error, is of. */
+  readonly of: Settings | undefined
+  readonly outcome: Outcome | undefined
+  readonly error: string | undefined
+  readonly running: boolean
+}
+
+/** A slider that is moved asks for many runs: only where it rests for so many milliseconds is one worth while. */
+const REST = 120
+
+export function useOutcome(runner: Runner, settings: Settings): Found {
+  const [found, setFound] = useState<Found>({ of: undefined, outcome: undefined, error: undefined, running: true })
+  useEffect(() => {
+    let wanted = true
+    setFound((before) => ({ ...before, running: true }))
+    const timer = setTimeout(() => {
+      runner.run(settings).then(
+        (outcome) => {
+          if (wanted) setFound({ of: settings, outcome, error: undefined, running: false })
+        },
+        (error: Error) => {
+          if (wanted) setFound({ of: settings, outcome: undefined, error: error.message, running: false })
+        },
+      )
+    }, REST)
+    return () => {
+      wanted = false
+      clearTimeout(timer)
+    }
+  }, [settings])
+  return found
+}

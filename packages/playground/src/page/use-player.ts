@@ -1,0 +1,92 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+
+export const STILL: boolean = matchMedia('(prefers-reduced-motion: reduce)').matches
+/** Milliseconds between two pictures where motion is not wanted. */
+const SLIDES = 500
+/** Milliseconds between two updates of what is written. */
+const WRITES = 250
+
+export interface Player {
+  readonly playing: boolean
+  readonly speed: number
+  /** Milliseconds of the film, as last written. */
+  readonly time: number
+  pause(): void
+  /** Plays if it is paused, and the other way round. */
+  toggle(): void
+  setSpeed(speed: number): void
+  seek(time: number): void
+  /** Draws the same moment again. */
+  redraw(): void
+}
+
+/**
+ * Plays a film of some length: calls `draw` for each picture, and renders the component a few times a second.
+ *
+ * @param length - milliseconds
+ * @param begin - milliseconds of the film at which it begins
+ */
+export function usePlayer(length: number, begin: number, draw: (time: number, speed: number) => void): Player {
+  const [playing, setPlaying] = useState(!STILL)
+  const [speed, setSpeed] = useState(1)
+  const [time, setTime] = useState(begin)
+  const now = useRef(begin)
+  /** Whether it shall play: known before anything is rendered anew, so that a pause is one at once. */
+  const plays = useRef(playing)
+  const drawing = useRef(draw)
+  drawing.current = draw
+
+  useEffect(() => {
+    drawing.current(now.current, speed)
+    if (!playing) return undefined
+    let before: number | undefined
+    let drawn = Number.NEGATIVE_INFINITY
+    let wrote = Number.NEGATIVE_INFINITY
+    let handle = requestAnimationFrame(function next(at) {
+      if (!plays.current) return
+      // A page that was hidden goes on from where it was.
+      now.current = Math.min(length, now.current + Math.min(200, at - (before ?? at)) * speed)
+      before = at
+      if (!STILL || at - drawn >= SLIDES) {
+        drawn = at
+        drawing.current(now.current, speed)
+      }
+      if (at - wrote >= WRITES) {
+        wrote = at
+        setTime(now.current)
+      }
+      if (now.current < length) handle = requestAnimationFrame(next)
+      else {
+        plays.current = false
+        setPlaying(false)
+      }
+    })
+    return () => cancelAnimationFrame(handle)
+  }, [playing, speed, length])
+
+  return {
+    playing,
+    speed,
+    time,
+    setSpeed,
+    pause() {
+      plays.current = false
+      setPlaying(false)
+      setTime(now.current)
+    },
+    toggle() {
+      if (now.current >= length) now.current = 0
+      plays.current = !plays.current
+      setPlaying(plays.current)
+      setTime(now.current)
+    },
+    seek(to) {
+      now.current = Math.max(0, Math.min(length, to))
+      setTime(now.current)
+      drawing.current(now.current, speed)
+    },
+    redraw() {
+      drawing.current(now.current, speed)
+    },
+  }
+}

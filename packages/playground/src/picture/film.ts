@@ -1,0 +1,154 @@
+import type { LanesOutcome } from '../runs/lanes.ts'
+import { KIND, type Tape } from '../tape/tape.ts'
+
+/** A node at a moment. Units are of the running interval. */
+export interface NodeMoment {
+  readonly admitted: number
+  readonly refused: number
+  /** What it knows the others to have admitted. */
+  readonly others: number
+  /** When it first refused in this interval; undefined before. */
+  readonly provenAt: number | undefined
+}
+
+interface Heard {
+  readonly time: number[]
+  readonly others: number[]
+}
+
+/** A tape that can be looked at from any moment. */
+export class Film {
+  readonly nodes: number
+  readonly limit: number
+  readonly interval: number
+  /** Milliseconds. */
+  readonly length: number
+  readonly fault: LanesOutcome['fault']
+  readonly messages: Tape['messages']
+  /** When requests came that each node admitted, and that it refused. */
+  readonly admitted: readonly Float64Array[]
+  readonly refused: readonly Float64Array[]
+  readonly #heard: readonly Heard[]
+  readonly #stored: { readonly time: number[]; readonly total: number[] } = { time: [], total: [] }
+  readonly #states: Tape['states']
+
+  constructor({ nodes, limit, interval, intervals, tape, fault }: LanesOutcome) {
+    this.nodes = nodes
+    this.limit = limit
+    this.interval = interval
+    this.length = intervals * interval
+    this.fault = fault
+    this.messages = tape.messages
+    this.#states = tape.states
+    this.admitted = split(tape, nodes, 1)
+    this.refused = split(tape, nodes, 0)
+    this.#heard = Array.from({ length: nodes }, () => ({ time: [], others: [] }))
+    this.#listen()
+  }
+
+  node(node: number, time: number): NodeMoment {
+    const begin = this.begin(time)
+    const refused = this.refused[node] as Float64Array
+    const first = upTo(refused, begin)
+    const count = upTo(refused, time) - first
+    const heard = this.#heard[node] as Heard
+    const last = upTo(heard.time, time) - 1
+    return {
+      admitted: this.own(node, time),
+      refused: count,
+      others: last >= 0 && (heard.time[last] as number) >= begin ? (heard.others[last] as number) : 0,
+      provenAt: count > 0 ? refused[first] : undefined,
+    }
+  }
+
+  /** Whether a node decides without the store. */
+  degraded(node: number, time: number): boolean {
+    return this.#states.findLast((state) => state.node === node && state.time <= time)?.degraded ?? false
+  }
+
+  /** Units that a node has admitted in the interval that runs at a moment. */
+  own(node: number, time: number): number {
+    const admitted = this.admitted[node] as Float64Array
+    return upTo(admitted, time) - upTo(admitted, this.begin(time))
+  }
+
+  /** Units that the store knows of. */
+  stored(time: number): number {
+    const last = upTo(this.#stored.time, time) - 1
+    return last >= 0 && (this.#stored.time[last] as number) >= this.begin(time) ? (this.#stored.total[last] as number) : 0
+  }
+
+  /** Units that all nodes have admitted. */
+  sum(time: number): number {
+    let sum = 0
+    for (let node = 0; node < this.nodes; node++) sum += this.own(node, time)
+    return sum
+  }
+
+  begin(time: number): number {
+    return Math.floor(time / this.interval) * this.interval
+  }
+
+  /** The next moment at which a message leaves, or a node refuses for the first time of an interval. */
+  next(time: number): number {
+    const { sent } = this.messages
+    const message = sent[upTo(sent, time)] ?? this.length
+    let proof = this.length
+    for (let node = 0; node < this.nodes; node++) {
+      const { provenAt } = this.node(node, Math.min(message, this.begin(time) + this.interval - 1e-6))
+      if (provenAt !== undefined && provenAt > time) proof = Math.min(proof, provenAt)
+    }
+    return Math.min(message, proof, this.length)
+  }
+
+  #listen(): void {
+    const { arrived, handled, sent, total, node, kind } = this.messages
+    const order = Array.from(arrived.keys())
+      .filter((index) => !Number.isNaN(total[index]) && arrived[index] !== Number.POSITIVE_INFINITY)
+      .sort((one, other) => (arrived[one] as number) - (arrived[other] as number))
+    const told = new Map<number, number>()
+    for (const index of order) {
+      const place = node[index] as number
+      const at = arrived[index] as number
+      // A node's own part of what it hears is what it had told.
+      if (kind[index] === KIND.exchange) told.set(place, this.own(place, sent[index] as number))
+      const heard = this.#heard[place] as Heard
+      if (this.begin(handled[index] as number) !== this.begin(at)) continue
+      heard.time.push(at)
+      heard.others.push(Math.max(0, (total[index] as number) - (told.get(place) ?? 0)))
+    }
+    const stored = order
+      .filter((index) => kind[index] === KIND.exchange)
+      .sort((one, other) => (handled[one] as number) - (handled[other] as number))
+    for (const index of stored) {
+      this.#stored.time.push(handled[index] as number)
+      this.#stored.total.push(total[index] as number)
+    }
+  }
+}
+
+/** The times of the requests of each node that were admitted (1), or refused (0). */
+function split({ requests: { time, node, admitted } }: Tape, nodes: number, which: number): Float64Array[] {
+  const counts = new Uint32Array(nodes)
+  for (let index = 0; index < time.length; index++) if (admitted[index] === which) counts[node[index] as number]!++
+  const lists = Array.from(counts, (count) => new Float64Array(count))
+  counts.fill(0)
+  for (let index = 0; index < time.length; index++) {
+    if (admitted[index] !== which) continue
+    const place = node[index] as number
+    ;(lists[place] as Float64Array)[counts[place]!++] = time[index] as number
+  }
+  return lists
+}
+
+/** How many of an ascending list are not beyond a value. */
+export function upTo(list: ArrayLike<number>, value: number): number {
+  let low = 0
+  let high = list.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((list[middle] as number) <= value) low = middle + 1
+    else high = middle
+  }
+  return low
+}

@@ -1,0 +1,36 @@
+import { type Scenario, type SimulationResult, simulate } from '@weir/testing'
+import { Recorder } from '../tape/recorder.ts'
+
+/** When requests were admitted, milliseconds since the begin, in order; each of them took one unit. */
+export interface Admissions {
+  readonly times: readonly number[]
+  readonly result: SimulationResult
+}
+
+/** Runs a scenario, and takes note of what it admits. */
+export async function admissions(scenario: Scenario): Promise<Admissions> {
+  const recorder = new Recorder(scenario, 0)
+  const result = await simulate(recorder.scenario)
+  return { times: recorder.went, result }
+}
+
+/** How many of an ascending list lie in a stretch, its end included. */
+export function countIn(times: readonly number[], after: number, until: number): number {
+  let count = 0
+  for (const time of times) if (time > after && time <= until) count++
+  return count
+}
+
+/** Milliseconds within which two moments are the same: sums of fractions are not exact. */
+const SAME = 1e-6
+
+/** The most in any stretch of a length. */
+export function mostIn(times: readonly number[], length: number): number {
+  let most = 0
+  let first = 0
+  times.forEach((time, last) => {
+    while ((times[first] as number) <= time - length + SAME) first++
+    most = Math.max(most, last - first + 1)
+  })
+  return most
+}

@@ -1,0 +1,88 @@
+import type { Policy } from '@weir/core'
+import type { Summary } from '@weir/testing'
+import { numberOf, type Settings, textOf } from '../settings/settings.ts'
+
+/** Which of the figures is how far the limit was exceeded: each algorithm promises something else. */
+export type Yardstick = 'overshoot' | 'worstWindow' | 'debt'
+
+/** What an agreement is about. */
+export interface Exceeding {
+  readonly yardstick: Yardstick
+  /** As a part of the limit. */
+  readonly exceeded: Summary & { readonly p50: number }
+  /** As a part of all requests. */
+  readonly wronglyRefused: number
+}
+
+const BALANCINGS: Readonly<Record<string, string>> = { even: 'uniform', zipf: 'zipf()', sticky: 'sticky' }
+const IN_WHAT = {
+  overshoot: 'in an interval',
+  worstWindow: 'in any stretch of that length',
+  debt: 'in the bucket beyond what it holds',
+} as const
+
+/** What one could put into a service agreement. */
+export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRefused }: Exceeding): string {
+  const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
+  const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`
+  const most =
+    exceeded.max === 0
+      ? `no more than the ${limit} requests per ${lengthOf(interval)} pass`
+      : `at most ${beyond(exceeded.p95)} more than the ${limit} requests per ${lengthOf(interval)} pass ${IN_WHAT[yardstick]} for 95 % of the time, and at most ${beyond(exceeded.max)} at any time simulated`
+  const wrongly =
+    wronglyRefused === 0
+      ? 'nobody is refused who is within the limit'
+      : `at most ${upwards(wronglyRefused * 100, 3)} % of requests are refused though they are within the limit`
+  return `${among}, ${most}; ${wrongly}.`
+}
+
+/** A test of just that, to copy. */
+export function testOf(settings: Settings, { yardstick, exceeded, wronglyRefused }: Exceeding, intervals: number): string {
+  const options = textOf(settings, 'options')
+    .trim()
+    .replace(/[;,\s]+$/, '')
+  const balancing = BALANCINGS[textOf(settings, 'balancing')] ?? 'uniform'
+  const called = [
+    ...new Set(options.match(/\b(?:calendar|fixedWindow|growing|leakyBucket|slidingCounter|slidingLog|slidingWindow|tokenBucket)(?=\()/g)),
+  ].sort()
+  const wrong = { overshoot: 'falseRequests', worstWindow: 'refusedUnderLimit', debt: 'refusedWithRoom / requests' }[yardstick]
+  const names = [yardstick, ...(yardstick === 'debt' ? ['refusedWithRoom', 'requests'] : [wrong])]
+  return `${called.length > 0 ? `import { ${called.join(', ')} } from '@weir/core'\n` : ''}import { expectSimulation, poisson, ${balancing.replace('()', '')} } from '@weir/testing'
+import { expect, test } from 'vitest'
+
+test('the limit holds in a cluster', async () => {
+  await expectSimulation(
+    {
+      policy: ${options.replaceAll('\n', '\n      ')},
+      nodes: ${numberOf(settings, 'nodes')},
+      intervals: ${intervals},
+      load: poisson(${numberOf(settings, 'load')}),
+      balancing: ${balancing},
+      network: { latency: ${numberOf(settings, 'rtt') / 2} },
+      seed: ${numberOf(settings, 'seed')},${yardstick === 'debt' ? '\n      shortcut: false,' : ''}
+    },
+    ({ ${names.join(', ')} }) => {
+      expect(${yardstick}.p95).toBeLessThanOrEqual(${upwards(exceeded.p95, 4)})
+      expect(${yardstick}.max).toBeLessThanOrEqual(${upwards(exceeded.max, 4)})
+      expect(${wrong}).toBeLessThanOrEqual(${upwards(wronglyRefused, 6)})
+    },
+  )
+})
+`
+}
+
+/** Rounded up, so that what was measured is within. */
+function upwards(value: number, digits: number): number {
+  return Number((Math.ceil(value * 10 ** digits - 1e-9) / 10 ** digits).toFixed(digits))
+}
+
+function lengthOf(interval: number): string {
+  const units = [
+    [86_400_000, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+    [1000, 's'],
+  ] as const
+  for (const [length, name] of units) if (interval % length === 0) return interval === length ? name : `${interval / length} ${name}`
+  return `${interval} ms`
+}

@@ -1,0 +1,102 @@
+import { type Scenario, type SimulationResult, simulate } from '@weir/testing'
+import { numberOf, type Settings } from '../settings/settings.ts'
+import { Recorder } from '../tape/recorder.ts'
+import type { Tape } from '../tape/tape.ts'
+import { faultsOf, intervalOf, intervalsOf, scenarioOf } from './scenario.ts'
+
+/** One way to count, on the requests of the run. Shares are fractions. */
+export interface Way {
+  readonly name: string
+  /** Units admitted in each interval. */
+  readonly perInterval: readonly number[]
+  /** Units admitted, as a part of what the limit allows of these requests. */
+  readonly admittedOfExact: number
+  /** Units beyond the limit in the worst interval, as a part of the limit. */
+  readonly worst: number
+  /** Refused though the limit had room, as a part of all requests. */
+  readonly falselyRefused: number
+  /** Operations of the store for each request. */
+  readonly operations: number
+  /** Milliseconds that each request waits. */
+  readonly wait: number
+}
+
+/** A cluster, moment by moment, and other ways to count beside it. */
+export interface LanesOutcome {
+  readonly kind: 'lanes'
+  readonly nodes: number
+  readonly limit: number
+  /** Milliseconds. */
+  readonly interval: number
+  readonly intervals: number
+  /** Fingerprint of all decisions. */
+  readonly digest: string
+  readonly requests: number
+  readonly tape: Tape
+  /** Requests of each interval. */
+  readonly offered: readonly number[]
+  /** The first is Weir's. */
+  readonly ways: readonly Way[]
+  /** Milliseconds since the begin; undefined where nothing happens. */
+  readonly fault: { readonly from: number; readonly until: number } | undefined
+}
+
+/** Runs a cluster, and per-process counters and a central counter with the same requests. */
+export async function runLanes(settings: Settings): Promise<LanesOutcome> {
+  const scenario = scenarioOf(settings)
+  const interval = intervalOf(settings)
+  const recorder = new Recorder(scenario, numberOf(settings, 'rtt') / 2)
+  const result = await simulate(recorder.scenario)
+  const limit = numberOf(settings, 'limit')
+  const planned = faultsOf(settings).find((fault) => 'until' in fault)
+  return {
+    kind: 'lanes',
+    nodes: numberOf(settings, 'nodes'),
+    limit,
+    interval,
+    intervals: intervalsOf(settings),
+    digest: result.digest,
+    requests: result.requests,
+    tape: recorder.tape(intervalsOf(settings) * interval),
+    offered: result.measured.map(({ requests }) => requests),
+    ways: [
+      wayOf('Weir, in the background', result, result.store.entries / result.requests),
+      wayOf('A counter in each process', await simulate(perProcess(scenario)), 0),
+      central(result, limit, numberOf(settings, 'rtt'), planned !== undefined),
+    ],
+    fault: planned !== undefined && 'from' in planned ? { from: planned.from * interval, until: planned.until * interval } : undefined,
+  }
+}
+
+/** The same requests, and no exchange: what comes and where it goes follows from the seed alone. */
+function perProcess(scenario: Scenario): Scenario {
+  const { limit, interval } = scenario.policy
+  return { ...scenario, policy: { limit, interval, coordination: 'local' } }
+}
+
+function wayOf(name: string, { measured, admittedOfExact, overshoot, falseRequests }: SimulationResult, operations: number): Way {
+  return {
+    name,
+    perInterval: measured.map(({ admitted }) => admitted),
+    admittedOfExact,
+    worst: overshoot.max,
+    falselyRefused: falseRequests,
+    operations: Number.isFinite(operations) ? operations : 0,
+    wait: 0,
+  }
+}
+
+/** What an exact counter admits; each request asks it, and waits for the answer. */
+function central({ measured }: SimulationResult, limit: number, roundTrip: number, away: boolean): Way {
+  const perInterval = measured.map(({ exact }) => exact)
+  return {
+    // It could not decide anything while its store is away: what is shown is what it would have to do.
+    name: away ? 'A central counter, if its store stayed' : 'A central counter',
+    perInterval,
+    admittedOfExact: 1,
+    worst: Math.max(0, ...perInterval.map((units) => units / limit - 1)),
+    falselyRefused: 0,
+    operations: 1,
+    wait: roundTrip,
+  }
+}

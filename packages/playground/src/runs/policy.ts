@@ -1,0 +1,138 @@
+import { createThrottler, memoryStore, type Policy, type PolicyOptions } from '@weir/core'
+import { manualClock, poisson, type Scenario, type SimulationResult, simulate, uniform } from '@weir/testing'
+import { numberOf, type Settings, textOf } from '../settings/settings.ts'
+import { agreementOf, type Exceeding, testOf, type Yardstick } from './agreement.ts'
+import { OptionsError, readOptions } from './read-options.ts'
+import { type LogOutcome, replayLog } from './replay-log.ts'
+import { balancingOf } from './scenario.ts'
+
+const INTERVALS = 30
+const FEWEST_INTERVALS = 5
+/** Requests of a run, about. */
+const MOST_REQUESTS = 300_000
+const MOST_PER_INTERVAL = 100_000
+/** Simulated time of all nodes together, milliseconds: each of them tells the store every now and then that it is there. */
+const MOST_TIME = 150_000_000
+const WARM_UP = 2
+
+/** A policy of the visitor's, in a cluster. */
+export interface PolicyOutcome extends Exceeding {
+  readonly kind: 'policy'
+  readonly digest: string
+  /** The policy as core understands it. */
+  readonly understood: {
+    readonly limit: number
+    /** Milliseconds. */
+    readonly interval: number
+    readonly algorithm: string
+    readonly coordination: string
+    /** Bytes of numbers that a node keeps for a key, beside the key itself. */
+    readonly bytesPerKey: number
+  }
+  readonly intervals: number
+  readonly requests: number
+  readonly operations: number
+  /** As a part of those that were admitted. */
+  readonly waited: number
+  readonly admittedOfExact: number
+  readonly agreement: string
+  readonly test: string
+  readonly log: LogOutcome | undefined
+}
+
+export async function runPolicy(settings: Settings): Promise<PolicyOutcome> {
+  const options = readOptions(textOf(settings, 'options'))
+  const policy = checked(options)
+  const scenario = policyScenario(settings, options, policy)
+  const result = await simulate(scenario)
+  const yardstick = yardstickOf(policy)
+  const figures = {
+    yardstick,
+    exceeded: { ...result[yardstick], p50: medianOf(result, yardstick) },
+    wronglyRefused: wronglyRefused(result, yardstick),
+    operations: result.operations,
+    waited: result.waited,
+  }
+  return {
+    kind: 'policy',
+    digest: result.digest,
+    understood: {
+      limit: policy.limit,
+      interval: policy.interval,
+      algorithm: policy.algorithm.name,
+      coordination: policy.coordination,
+      bytesPerKey: (policy.algorithm.fields ?? 0) * 8,
+    },
+    intervals: result.intervals,
+    requests: result.requests,
+    ...figures,
+    admittedOfExact: result.admittedOfExact,
+    agreement: agreementOf(settings, policy, figures),
+    test: testOf(settings, figures, result.intervals),
+    log: await replayLog(options, textOf(settings, 'log')),
+  }
+}
+
+/** The scenario of a policy, as the test to copy has it. */
+function policyScenario(settings: Settings, options: PolicyOptions, policy: Policy): Scenario {
+  const { limit, interval } = policy
+  const nodes = numberOf(settings, 'nodes')
+  const load = numberOf(settings, 'load')
+  if (limit * load > MOST_PER_INTERVAL) {
+    throw new OptionsError(
+      `${limit} requests at ${load} times the limit are more than a page can run: at most ${MOST_PER_INTERVAL} in an interval`,
+    )
+  }
+  const lasting = Math.floor(MOST_TIME / (interval * nodes)) - WARM_UP
+  if (lasting < FEWEST_INTERVALS) {
+    throw new OptionsError('Intervals this long take too long in a page: give a shorter one, with the same limit, or fewer nodes')
+  }
+  return {
+    policy: options,
+    nodes,
+    intervals: Math.max(FEWEST_INTERVALS, Math.min(INTERVALS, lasting, Math.floor(MOST_REQUESTS / (limit * load)))),
+    warmup: WARM_UP,
+    load: poisson(load),
+    balancing: textOf(settings, 'balancing') === 'even' ? uniform : balancingOf(textOf(settings, 'balancing')),
+    network: { latency: numberOf(settings, 'rtt') / 2 },
+    seed: numberOf(settings, 'seed'),
+    // A soft bucket lets in by chance: that a request was refused says nothing of the next one.
+    ...(yardstickOf(policy) === 'debt' && { shortcut: false }),
+  }
+}
+
+/** The policy, checked by core as it would be at the start of a program. */
+function checked(options: PolicyOptions): Policy {
+  const throttler = createThrottler({ policies: [options], clock: manualClock(), store: memoryStore() })
+  const policy = throttler.policies[0] as Policy
+  if (policy.coordination === 'central') {
+    throw new OptionsError(
+      "With 'central' the store decides each request: exactly the limit, one operation and one round trip for each request. There is nothing to simulate",
+    )
+  }
+  if (policy.algorithm.slots !== undefined)
+    throw new OptionsError('concurrency() limits requests in flight, and those of this page take no time')
+  if (typeof options.limit !== 'number' || policy.calendar !== undefined) {
+    throw new OptionsError('This page runs policies with one limit, and intervals of one length')
+  }
+  return policy
+}
+
+function yardstickOf({ algorithm }: Policy): Yardstick {
+  if ((algorithm.buckets ?? 1) > 1) return 'worstWindow'
+  return algorithm.step?.id === 'bucket' ? 'debt' : 'overshoot'
+}
+
+function wronglyRefused(result: SimulationResult, yardstick: Yardstick): number {
+  if (yardstick === 'worstWindow') return result.refusedUnderLimit
+  return yardstick === 'debt' ? result.refusedWithRoom / Math.max(1, result.requests) : result.falseRequests
+}
+
+function medianOf({ measured, policy: { limit } }: SimulationResult, yardstick: Yardstick): number {
+  const values = measured
+    .map((interval) =>
+      yardstick === 'debt' ? interval.debt : Math.max(0, (yardstick === 'overshoot' ? interval.admitted : interval.worstWindow) - limit),
+    )
+    .sort((one, other) => one - other)
+  return (values[Math.ceil(values.length / 2) - 1] ?? 0) / limit
+}

@@ -1,0 +1,122 @@
+import {
+  calendar,
+  concurrency,
+  fixedWindow,
+  growing,
+  leakyBucket,
+  type PolicyOptions,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@weir/core'
+import { type Expression, type Property, parseExpressionAt, type SpreadElement } from 'acorn'
+
+/** What may be called in options: nothing else is ever run. */
+const FUNCTIONS: ReadonlyMap<string, (...values: never[]) => unknown> = new Map(
+  Object.entries({
+    calendar,
+    concurrency,
+    fixedWindow,
+    growing,
+    leakyBucket,
+    slidingCounter,
+    slidingLog,
+    slidingWindow,
+    tokenBucket,
+  }),
+)
+
+/** Options that can't be read; the message says what, and in which line. */
+export class OptionsError extends Error {
+  override readonly name = 'OptionsError'
+}
+
+/**
+ * Reads a policy's options as one writes them in a program: an object of plain values and of the algorithms that core has. It is read, not
+ * run: a shared address can make a page do nothing.
+ *
+ * @throws OptionsError for anything else
+ * @throws WeirError by an algorithm's own checks
+ */
+export function readOptions(given: string): PolicyOptions {
+  // As they end where they were copied from.
+  const text = given.replace(/[\s;,]+$/, '')
+  let expression: Expression
+  try {
+    expression = parseExpressionAt(text, 0, { ecmaVersion: 2023 })
+  } catch (error) {
+    throw new OptionsError(`This is no JavaScript: ${error instanceof Error ? error.message : error} (line:column)`)
+  }
+  const rest = text.slice(expression.end).replace(/\/\/.*|\/\*[\s\S]*?\*\//g, '')
+  if (expression.type === 'SequenceExpression' || rest.trim() !== '')
+    throw refusal(text, expression.end, 'Only one object of options is read; here something follows it')
+  const value = read(text, expression)
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || expression.type !== 'ObjectExpression') {
+    throw refusal(text, expression.start, "Options are an object, such as { limit: 100, interval: '1m' }")
+  }
+  return value as PolicyOptions
+}
+
+function read(text: string, node: Expression | SpreadElement): unknown {
+  switch (node.type) {
+    case 'Literal':
+      if (node.regex !== undefined || node.bigint != null) break
+      return node.value
+    case 'TemplateLiteral':
+      if (node.expressions.length > 0) break
+      return node.quasis[0]?.value.cooked
+    case 'UnaryExpression': {
+      const value = read(text, node.argument)
+      if (node.operator !== '-' || typeof value !== 'number') break
+      return -value
+    }
+    case 'BinaryExpression':
+      if (node.left.type === 'PrivateIdentifier') break
+      return calculated(text, node.start, node.operator, read(text, node.left), read(text, node.right))
+    case 'Identifier':
+      if (node.name === 'undefined') return undefined
+      if (node.name === 'Infinity') return Number.POSITIVE_INFINITY
+      throw refusal(text, node.start, `What "${node.name}" is can't be known here: write the value itself`)
+    case 'ArrayExpression':
+      return node.elements.map((element) => (element === null ? undefined : read(text, element)))
+    case 'ObjectExpression':
+      return Object.fromEntries(node.properties.map((property) => entryOf(text, property)))
+    case 'CallExpression': {
+      const called = node.callee.type === 'Identifier' ? FUNCTIONS.get(node.callee.name) : undefined
+      if (called === undefined) throw refusal(text, node.start, `Only these are called: ${[...FUNCTIONS.keys()].join(', ')}`)
+      return called(...(node.arguments.map((argument) => read(text, argument)) as never[]))
+    }
+    case 'ArrowFunctionExpression':
+    case 'FunctionExpression':
+      throw refusal(text, node.start, 'Functions of yours are not run here: write a value in their place, or leave the option away')
+  }
+  throw refusal(text, node.start, 'Only plain values are read')
+}
+
+function entryOf(text: string, property: Property | SpreadElement): readonly [string, unknown] {
+  if (property.type === 'SpreadElement' || property.computed || property.kind !== 'init') {
+    throw refusal(text, property.start, 'Only plain options are read')
+  }
+  if (property.method) throw refusal(text, property.start, 'Functions of yours are not run here')
+  const { key } = property
+  const name = key.type === 'Identifier' ? key.name : key.type === 'Literal' ? String(key.value) : undefined
+  if (name === undefined) throw refusal(text, key.start, 'This is no name of an option')
+  return [name, read(text, property.value)]
+}
+
+/** Such as `60 * 1000`. */
+function calculated(text: string, at: number, operator: string, left: unknown, right: unknown): number {
+  if (typeof left === 'number' && typeof right === 'number') {
+    if (operator === '*') return left * right
+    if (operator === '/') return left / right
+    if (operator === '+') return left + right
+    if (operator === '-') return left - right
+    if (operator === '**') return left ** right
+  }
+  throw refusal(text, at, 'Only numbers are calculated')
+}
+
+function refusal(text: string, at: number, message: string): OptionsError {
+  return new OptionsError(`${message} (line ${text.slice(0, at).split('\n').length})`)
+}

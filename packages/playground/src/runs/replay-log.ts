@@ -1,0 +1,52 @@
+import { createThrottler, type PolicyOptions } from '@weir/core'
+import { type LogRecord, parseLine } from '@weir/demo/src/log/record.ts'
+import { manualClock } from '@weir/testing'
+
+/** Clients that are listed. */
+const LISTED = 20
+
+/** What a policy would have done with the requests of an access log, in one process. */
+export interface LogOutcome {
+  readonly lines: number
+  readonly requests: number
+  readonly refused: number
+  readonly clients: number
+  /** Those who were refused most, most first. */
+  readonly worst: readonly { readonly client: string; readonly requests: number; readonly refused: number }[]
+}
+
+/**
+ * Replays a log in the Common or Combined Log Format, by client; lines that are none are left out.
+ *
+ * @returns undefined where no line is a request
+ */
+export async function replayLog(options: PolicyOptions, text: string): Promise<LogOutcome | undefined> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  const records = lines.map((line) => parseLine(line.trimEnd())).filter((record) => record !== undefined)
+  if (records.length === 0) return undefined
+  records.sort((one, other) => one.time - other.time)
+  const clock = manualClock()
+  clock.step((records[0] as LogRecord).time - clock.now())
+  const throttler = createThrottler({ policies: [{ ...options, coordination: 'local' }], clock })
+  const seen = new Map<string, { client: string; requests: number; refused: number }>()
+  for (const { time, client } of records) {
+    // Logs tell whole seconds: most requests come at the same moment as the one before.
+    if (time > clock.now()) await clock.advance(time - clock.now())
+    let entry = seen.get(client)
+    if (entry === undefined) seen.set(client, (entry = { client, requests: 0, refused: 0 }))
+    entry.requests++
+    if (!throttler.check(client).allowed) entry.refused++
+  }
+  await throttler.close()
+  const all = [...seen.values()]
+  return {
+    lines: lines.length,
+    requests: records.length,
+    refused: all.reduce((sum, { refused }) => sum + refused, 0),
+    clients: all.length,
+    worst: all
+      .filter(({ refused }) => refused > 0)
+      .sort((one, other) => other.refused - one.refused)
+      .slice(0, LISTED),
+  }
+}

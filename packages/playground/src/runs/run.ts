@@ -1,0 +1,25 @@
+import type { Settings } from '../settings/settings.ts'
+import type { CurvesOutcome } from './curves.ts'
+import { runFar } from './far.ts'
+import { type LanesOutcome, runLanes } from './lanes.ts'
+import { type PolicyOutcome, runPolicy } from './policy.ts'
+import { runStraddle } from './straddle.ts'
+import { runStream, type StreamOutcome } from './stream.ts'
+
+export type Outcome = LanesOutcome | CurvesOutcome | StreamOutcome | PolicyOutcome
+
+/** Runs the scene of some settings: the same settings give the same outcome, wherever it runs. */
+export function run(settings: Settings): Promise<Outcome> {
+  switch (settings.scene) {
+    case 'straddle':
+      return runStraddle(settings)
+    case 'stream':
+      return runStream(settings)
+    case 'far':
+      return runFar(settings)
+    case 'policy':
+      return runPolicy(settings)
+    default:
+      return runLanes(settings)
+  }
+}

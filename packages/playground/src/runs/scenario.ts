@@ -1,0 +1,71 @@
+import type { PolicyOptions } from '@weir/core'
+import { type Balancing, type Fault, faults, poisson, roundRobin, type Scenario, sticky, zipf } from '@weir/testing'
+import { numberOf, type Settings, textOf } from '../settings/settings.ts'
+
+/** Simulated time of a run, milliseconds, unless that makes too many requests. */
+const LENGTH = 600_000
+/** Requests of a run, about. */
+const MOST_REQUESTS = 300_000
+const FEWEST_INTERVALS = 3
+const MOST_INTERVALS = 60
+
+/** Milliseconds. */
+export function intervalOf(settings: Settings): number {
+  return numberOf(settings, 'interval') * 1000
+}
+
+export function policyOf(settings: Settings): PolicyOptions {
+  const policy = { limit: numberOf(settings, 'limit'), interval: intervalOf(settings) }
+  const degraded = textOf(settings, 'degraded')
+  return degraded === 'open' || degraded === 'closed' ? { ...policy, degraded } : policy
+}
+
+/** How many intervals are run: the same for all loads that are light enough. */
+export function intervalsOf(settings: Settings): number {
+  const perInterval = numberOf(settings, 'limit') * numberOf(settings, 'load')
+  const affordable = Math.floor(Math.min(LENGTH / intervalOf(settings), MOST_REQUESTS / perInterval))
+  return Math.max(FEWEST_INTERVALS, Math.min(MOST_INTERVALS, affordable))
+}
+
+/** The cluster of a scene, as `simulate` takes it: it begins cold, and nothing is left out as warm-up. */
+export function scenarioOf(settings: Settings): Scenario {
+  return {
+    policy: policyOf(settings),
+    nodes: numberOf(settings, 'nodes'),
+    intervals: intervalsOf(settings),
+    warmup: 0,
+    load: poisson(numberOf(settings, 'load')),
+    balancing: balancingOf(textOf(settings, 'balancing')),
+    network: { latency: numberOf(settings, 'rtt') / 2 },
+    seed: numberOf(settings, 'seed'),
+    faults: faults(...faultsOf(settings)),
+  }
+}
+
+export function balancingOf(name: string): Balancing {
+  if (name === 'zipf') return zipf()
+  // Round robin, in place of chance: what comes to a node is as even as it can be.
+  return name === 'sticky' ? sticky : roundRobin
+}
+
+/** What happens to the store, or to the way there; positions are in intervals. */
+export function faultsOf(settings: Settings): readonly Fault[] {
+  const fault = textOf(settings, 'fault')
+  if (fault === '' || fault === 'none') return []
+  const from = numberOf(settings, 'from')
+  const until = Math.max(from, numberOf(settings, 'until'))
+  if (until === from) return []
+  switch (fault) {
+    case 'cut': {
+      const half = Math.ceil(numberOf(settings, 'nodes') / 2)
+      return Array.from({ length: half }, (_, node): Fault => ({ kind: 'partition', from, until, node }))
+    }
+    case 'empty':
+      return [
+        { kind: 'outage', from, until },
+        { kind: 'data-loss', at: until },
+      ]
+    default:
+      return [{ kind: 'outage', from, until, mode: fault === 'hang' ? 'hang' : 'refuse' }]
+  }
+}

@@ -1,0 +1,46 @@
+import { settled, type Value } from './control.ts'
+import { type SceneName, sceneOf } from './scenes.ts'
+
+/** All that a run depends on: with it anybody gets the same run. */
+export interface Settings {
+  readonly scene: SceneName
+  readonly values: Readonly<Record<string, Value>>
+}
+
+/** Settings with each value in its range; what is missing or can't be read is as it was at first. */
+export function settingsOf(scene: unknown, asked: Readonly<Record<string, unknown>> = {}): Settings {
+  const { name, controls } = sceneOf(scene)
+  const given = new Map(Object.entries(asked))
+  return {
+    scene: name,
+    values: Object.fromEntries(controls.map((control) => [control.name, settled(control, given.get(control.name))])),
+  }
+}
+
+/** Settings out of the search part of an address, whatever it holds. */
+export function readAddress(search: string): Settings {
+  const parameters = new URLSearchParams(search)
+  return settingsOf(parameters.get('scene'), Object.fromEntries(parameters))
+}
+
+/** The search part of an address: only what differs from what is there at first. */
+export function writeAddress({ scene, values }: Settings): string {
+  const parameters = new URLSearchParams({ scene })
+  for (const control of sceneOf(scene).controls) {
+    if (control.kind === 'text' && control.secret) continue
+    const { name, fallback } = control
+    const value = values[name]
+    if (value !== undefined && (value !== fallback || name === 'seed')) parameters.set(name, String(value))
+  }
+  return `?${parameters}`
+}
+
+export function numberOf({ values }: Settings, name: string): number {
+  const value = values[name]
+  if (typeof value !== 'number') throw new TypeError(`The scene has no number "${name}".`)
+  return value
+}
+
+export function textOf({ values }: Settings, name: string): string {
+  return String(values[name] ?? '')
+}

@@ -1,0 +1,120 @@
+import type { CurvesOutcome, Unit } from '../runs/curves.ts'
+import type { LanesOutcome } from '../runs/lanes.ts'
+import type { PolicyOutcome } from '../runs/policy.ts'
+import type { LogOutcome } from '../runs/replay-log.ts'
+import type { Outcome } from '../runs/run.ts'
+import type { StreamOutcome } from '../runs/stream.ts'
+import { duration, percent, short, whole } from './format.ts'
+
+/** Figures of a run as they are written, on the page and by the command. */
+export interface Table {
+  readonly name: string
+  readonly caption?: string
+  /** Heads of the columns; a table of two columns may have none. */
+  readonly columns: readonly string[]
+  /** The first cell of each is what the row is about. */
+  readonly rows: readonly (readonly string[])[]
+  /** Whether what rows are about is code. */
+  readonly code?: true
+}
+
+export const WRITTEN: Readonly<Record<Unit, (value: number) => string>> = { whole, part: percent, short, time: duration }
+
+export function tablesOf(outcome: Outcome): readonly Table[] {
+  switch (outcome.kind) {
+    case 'lanes':
+      return [waysTable(outcome)]
+    case 'curves':
+      return [curvesTable(outcome)]
+    case 'stream':
+      return [streamTable(outcome)]
+    case 'policy':
+      return [policyTable(outcome), ...(outcome.log === undefined ? [] : [logTable(outcome.log)])]
+  }
+}
+
+export function waysTable({ ways }: LanesOutcome): Table {
+  return {
+    name: 'Three ways to count',
+    columns: [
+      'Counted by',
+      'Admitted of what the limit allows',
+      'Worst interval beyond the limit',
+      'Refused wrongly',
+      'Store operations per request',
+      'Added latency',
+    ],
+    rows: ways.map(({ name, admittedOfExact, worst, falselyRefused, operations, wait }) => [
+      name,
+      percent(admittedOfExact),
+      percent(worst),
+      percent(falselyRefused),
+      short(operations),
+      wait === 0 ? 'none' : duration(wait),
+    ]),
+  }
+}
+
+export function curvesTable({ columns, rows }: CurvesOutcome): Table {
+  return {
+    name: 'What came out',
+    columns: ['Limiter', ...columns.map(([label]) => label)],
+    rows: rows.map(({ name, figures }) => [name, ...figures.map((figure, index) => WRITTEN[columns[index]?.[1] ?? 'short'](figure))]),
+    code: true,
+  }
+}
+
+export function streamTable({ came, rows }: StreamOutcome): Table {
+  return {
+    name: 'What came out',
+    caption: `${whole(sum(came))} requests came. The broken line is the limit's pace.`,
+    columns: ['Algorithm', 'Went on', 'Most in any interval', 'Most in a twentieth of it', 'Longest wait'],
+    rows: rows.map(({ name, admitted, mostInInterval, mostAtOnce, longestWait }) => [
+      name,
+      whole(admitted),
+      whole(mostInInterval),
+      whole(mostAtOnce),
+      longestWait === 0 ? 'none' : duration(longestWait),
+    ]),
+    code: true,
+  }
+}
+
+const EXCEEDED = {
+  overshoot: 'Beyond the limit, in an interval',
+  worstWindow: 'Beyond the limit, in any stretch of an interval’s length',
+  debt: 'In the bucket beyond what it holds',
+} as const
+
+export function policyTable(outcome: PolicyOutcome): Table {
+  const { understood, exceeded, yardstick, intervals, requests } = outcome
+  const { limit, interval, algorithm, coordination, bytesPerKey } = understood
+  return {
+    name: 'Figures',
+    caption: `${whole(limit)} per ${duration(interval)}, ${algorithm}, '${coordination}'; ${whole(intervals)} intervals with ${whole(requests)} requests, after two of warm-up`,
+    columns: [],
+    rows: [
+      [`${EXCEEDED[yardstick]}: half of the time at most`, percent(exceeded.p50)],
+      ['95 % of the time at most', percent(exceeded.p95)],
+      ['at most', percent(exceeded.max)],
+      ['Refused wrongly, of all requests', percent(outcome.wronglyRefused)],
+      ['Admitted, of what an exact limiter admits', percent(outcome.admittedOfExact)],
+      ['Waited, of those that were admitted', percent(outcome.waited)],
+      ['Operations at the store for a key and interval, all nodes', short(outcome.operations)],
+      ['Numbers that a node keeps for a key, beside the key', `${bytesPerKey} bytes`],
+    ],
+  }
+}
+
+export function logTable({ lines, requests, refused, clients, worst }: LogOutcome): Table {
+  return {
+    name: 'Clients of the log',
+    caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(refused)} would be refused (${percent(refused / requests)}), counted by client in one process`,
+    columns: ['Client', 'Requests', 'Refused'],
+    rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.refused)]),
+  }
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((all, count) => all + count, 0)
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { Film } from '../src/picture/film.ts'
+import type { LanesOutcome } from '../src/runs/lanes.ts'
+import { run } from '../src/runs/run.ts'
+import { readAddress } from '../src/settings/settings.ts'
+
+const outcome = (await run(readAddress('?scene=limit&nodes=4&limit=60&load=5&rtt=40'))) as LanesOutcome
+const film = new Film(outcome)
+
+test('at the end of each interval it shows what was admitted in it', () => {
+  outcome.ways[0]?.perInterval.forEach((admitted, index) => {
+    expect(film.sum((index + 1) * film.interval - 1e-6)).toBe(admitted)
+  })
+})
+
+test('no node knows more of others than they admitted, and one that refuses knows that the limit is reached', () => {
+  let proofs = 0
+  for (let time = 0; time < film.length; time += 211) {
+    for (let node = 0; node < film.nodes; node++) {
+      const { admitted, others, provenAt } = film.node(node, time)
+      expect(others).toBeLessThanOrEqual(film.sum(time) - admitted)
+      if (provenAt === undefined) continue
+      proofs++
+      expect(admitted + others).toBeGreaterThanOrEqual(film.limit)
+    }
+  }
+  expect(proofs).toBeGreaterThan(100)
+})
+
+test('steps go on to the end, and nothing is stepped over', () => {
+  const moments: number[] = []
+  for (let time = 0; time < film.length; time = film.next(time)) moments.push(time)
+  expect(moments.every((time, index) => index === 0 || time > (moments[index - 1] as number))).toBe(true)
+  const sent = new Set(film.messages.sent)
+  for (const time of moments) sent.delete(time)
+  expect(sent.size).toBe(0)
+})

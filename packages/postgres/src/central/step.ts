@@ -1,0 +1,70 @@
+import type { Decide, Question, Verdict } from '@weir/core/sync'
+import type { KnownState } from './known-states.ts'
+
+const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
+
+/** What a request makes of a key: its numbers, and how long they say anything. Nothing to begin the key anew. */
+export interface Change {
+  readonly state: readonly number[]
+  readonly lifetime: number
+  readonly sequence: number | undefined
+}
+
+export interface Outcome {
+  readonly verdicts: readonly Verdict[]
+  /** Parallel to the questions; undefined for a key that stays as it is. */
+  readonly changes: readonly (Change | undefined)[]
+}
+
+/**
+ * What a request does to keys that hold what is known of them: as `HubDecisions` of core.
+ *
+ * @param known parallel to the questions
+ * @param clock the store's time
+ */
+export function outcomeOf(request: Decide, known: readonly KnownState[], clock: number): Outcome {
+  const { questions, sequence, again } = request
+  const [question] = questions as [Question]
+  if (question.kind !== 'take') return changed(question, request, known[0] as KnownState, clock)
+  const nothing = questions.map(() => undefined)
+  if (again === true && known.every((one) => one.sequence >= sequence)) {
+    const look = (one: Question, i: number): Verdict => take([...(known[i] as KnownState).state], { ...one, units: 0 }, request, clock)
+    return { verdicts: questions.map((one, i) => ({ ...look(one, i), allowed: true, retryAfter: 0 })), changes: nothing }
+  }
+  const states = known.map(({ state }) => [...state])
+  const verdicts = questions.map((one, i) => take(states[i] as number[], one, request, clock))
+  if (!verdicts.every(({ allowed }) => allowed)) return { verdicts, changes: nothing }
+  return {
+    verdicts,
+    changes: questions.map((one, i) => (one.units > 0 ? changeTo(states[i] as number[], one, request, clock) : undefined)),
+  }
+}
+
+function changed(question: Question, request: Decide, { state, sequence }: KnownState, clock: number): Outcome {
+  const { kind, policy, units, limit, at } = question
+  const unchanged = { verdicts: [DONE], changes: [undefined] }
+  if (request.again === true && sequence >= request.sequence) return unchanged
+  if (request.of !== undefined && sequence < request.of) return unchanged
+  if (kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequence: undefined }] }
+  const next = [...state]
+  const now = timeOf(question, request, clock)
+  if (kind === 'add') policy.step.add(next, now, units, limit, policy.parameters)
+  else policy.step.giveBack(next, at, units, now, limit, policy.parameters)
+  return { verdicts: [DONE], changes: [changeTo(next, question, request, clock)] }
+}
+
+function changeTo(state: readonly number[], question: Question, request: Decide, clock: number): Change {
+  const { policy, limit } = question
+  const lifetime = policy.step.lifetime(state, timeOf(question, request, clock), limit, policy.parameters)
+  return { state, lifetime, sequence: request.sequence }
+}
+
+function take(state: number[], question: Question, request: Decide, clock: number): Verdict {
+  const { step, parameters } = question.policy
+  return step.take(state, timeOf(question, request, clock), question.units, question.limit, parameters)
+}
+
+/** Steps that count in cells of the epoch go by the time that the nodes go by, all others by the store's own clock. */
+function timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide, clock: number): number {
+  return stepped === true || step.width?.(parameters) !== undefined ? time : clock
+}

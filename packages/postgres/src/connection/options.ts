@@ -1,0 +1,69 @@
+import { WeirError } from '@weir/core'
+import { SCHEMA_NAME } from '../schema/schema-sql.ts'
+
+/** Options of `postgresStore` beside the connection. */
+export interface PostgresStoreOptions {
+  /**
+   * The schema that holds the store's tables and functions; also in the name of the channel. 1 to 50 lower-case letters, digits and `_`, beginning with
+   * no digit. Default `'weir'`.
+   */
+  readonly schema?: string
+  /**
+   * Whether the store makes tables that are not written to the log: several times cheaper, and empty after a crash of the server and at a
+   * replica that takes over, which nodes notice and make good. Only for what is not there yet. Default true.
+   */
+  readonly unlogged?: boolean
+  /**
+   * Whether the store makes what is missing of its schema. Without, `schemaSql` prints the statements for a migration. Default true: it tries, and says what is
+   * missing where its role may not.
+   */
+  readonly create?: boolean
+  /**
+   * Milliseconds after which an exchange without an answer counts as failed; 10 to 60 000. Requests never wait for it. Default 1000.
+   */
+  readonly timeout?: number
+  /** Whether totals and blocks are announced by NOTIFY, and heard by LISTEN on a second connection. Without, accuracy is lower. Default true. */
+  readonly publish?: boolean
+}
+
+export interface CheckedOptions {
+  readonly schema: string
+  readonly unlogged: boolean
+  readonly create: boolean
+  readonly timeout: number
+  readonly publish: boolean
+}
+
+const KNOWN = ['schema', 'unlogged', 'create', 'timeout', 'publish']
+
+/** Checks what a user gave. @throws WEIR_INVALID_OPTION, WEIR_UNKNOWN_OPTION */
+export function checkOptions(options: PostgresStoreOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) throw invalidOption('storeOptions', options, 'an object')
+  for (const name of Object.keys(options)) {
+    if (KNOWN.includes(name)) continue
+    throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" of postgresStore is unknown; known are ${KNOWN.join(', ')}.`)
+  }
+  const { schema = 'weir', unlogged = true, create = true, timeout = 1000, publish = true } = options
+  checkSchema(schema)
+  if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
+    throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
+  }
+  for (const [name, value] of Object.entries({ unlogged, create, publish })) {
+    if (typeof value !== 'boolean') throw invalidOption(name, value, 'true or false')
+  }
+  return { schema, unlogged, create, timeout, publish }
+}
+
+/** @throws WEIR_INVALID_OPTION */
+export function checkSchema(schema: unknown): asserts schema is string {
+  if (typeof schema !== 'string' || !SCHEMA_NAME.test(schema)) {
+    throw invalidOption('schema', schema, '1 to 50 lower-case letters, digits or _, beginning with no digit')
+  }
+}
+
+/** An option that can't be used: names it, what was given and what is allowed. */
+export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
+  // A pool or a URL may hold a password: of objects and texts only the kind is shown.
+  const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
+  return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
+}

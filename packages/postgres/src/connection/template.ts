@@ -1,0 +1,96 @@
+import pg from 'pg'
+import { invalidOption } from './options.ts'
+
+/** A `Pool` of pg. */
+export interface PoolTemplate {
+  readonly options: object
+  readonly totalCount: number
+}
+
+/** What `postgresStore` connects to: a `Pool` of pg as a template, a URL, or what pg's `Client` takes (host, port, database, user, password, ssl …). */
+export type PostgresTarget = PoolTemplate | ConnectionSettings | string
+
+/** The settings of pg that say where the server is. All others of its `Client` are used as well. */
+export interface ConnectionSettings {
+  readonly connectionString?: string | undefined
+  readonly host?: string | undefined
+  readonly port?: number | undefined
+  readonly database?: string | undefined
+  readonly user?: string | undefined
+  readonly password?: string | (() => string | Promise<string>) | undefined
+  readonly ssl?: boolean | object | undefined
+  readonly [more: string]: unknown
+}
+
+/** What is used of a client of our own. */
+export interface Client {
+  /** What the server, or a pooler before it, told of the process that serves this connection. */
+  readonly processID?: number | null
+  readonly connection?: { readonly stream?: { destroy(): unknown; readonly bytesRead?: number } }
+  connect(): Promise<unknown>
+  query(query: {
+    readonly text: string
+    readonly values?: unknown[]
+    readonly types?: object
+  }): Promise<{ readonly rows: readonly unknown[] }>
+  query(text: string): Promise<unknown>
+  end(): Promise<void>
+  ref?(): void
+  unref?(): void
+  on(event: 'error' | 'end' | 'notification', listener: (of: never) => void): unknown
+}
+
+/** Makes clients of our own from what a user gave, which itself is neither used nor changed. */
+export interface Template {
+  /** Where the server is, as far as the settings say: the same for the same ones. */
+  readonly address: string
+  client(): Client
+}
+
+/** @throws WEIR_INVALID_OPTION */
+export function templateOf(target: PostgresTarget): Template {
+  const settings = settingsOf(target)
+  const make = (): Client => new pg.Client({ ...settings, ...OWN }) as unknown as Client
+  const { host, port, database } = made(make)
+  return { address: `${host}:${port}/${database}`, client: make }
+}
+
+/** Our own deadlines decide, by the injected clock; and a connection that is seldom used must not be forgotten by what lies between. */
+const OWN = { connectionTimeoutMillis: 0, query_timeout: 0, keepAlive: true, fallback_application_name: 'weir' }
+
+/** pg reads URLs, and the environment, when a client is made. */
+function made(make: () => Client): { readonly host: string; readonly port: number; readonly database: string | null } {
+  try {
+    return make() as unknown as ReturnType<typeof made>
+  } catch {
+    // Its message may hold the password.
+    throw invalidOption('connection', 'a URL', 'a URL like postgres://user@host:5432/database')
+  }
+}
+
+function settingsOf(target: PostgresTarget): object {
+  if (typeof target === 'string') {
+    if (!/^(postgres|postgresql|socket):\/\/|^\//.test(target)) {
+      throw invalidOption('connection', target, 'a URL like postgres://user@host:5432/database')
+    }
+    return { connectionString: target }
+  }
+  if (typeof target === 'object' && target !== null) {
+    if (isPool(target)) return withHidden(target.options)
+    // A client, or an array, would otherwise pass for settings and connect to the default port.
+    const prototype: unknown = Object.getPrototypeOf(target)
+    if (prototype === Object.prototype || prototype === null) return target
+  }
+  throw invalidOption('connection', target, 'a Pool of pg, settings of pg, or a URL')
+}
+
+function isPool(target: object): target is PoolTemplate {
+  const { options, totalCount, query } = target as Record<string, unknown>
+  return typeof options === 'object' && options !== null && typeof totalCount === 'number' && typeof query === 'function'
+}
+
+/** A pool hides passwords and keys from being listed. */
+function withHidden(options: object): object {
+  const { password, ssl } = options as ConnectionSettings
+  return { ...options, ...(password !== undefined && { password }), ...(ssl !== undefined && { ssl }) }
+}

@@ -1,0 +1,208 @@
+import type { BlockChange, HeartbeatReply, SyncEntry, SyncReply, SyncRequest, SyncResult } from '@weir/core/sync'
+import { escapeText, nameOf } from '../keys/keys.ts'
+import { asArray, asObject, asRemaining, asText, asTime, asWhole, LONGEST_TIME, replyError, understood } from '../reply/check.ts'
+import { isOfData } from '../reply/of-data.ts'
+import { beatOf, heartbeatOf } from './heartbeat.ts'
+import type { Losses } from './losses.ts'
+import { PolicyList, type PolicyNames } from './policies.ts'
+import { resultsOf } from './results.ts'
+import { Rows } from './rows.ts'
+
+/** Entries, and changes of blocks, of one call at most: it takes the server some ten milliseconds, in which it holds their rows. */
+const MOST_ENTRIES = 500
+/** Calls of one heartbeat at most, each with thousands of changed blocks. What is left comes with the next one. */
+const MOST_PAGES = 64
+/** Two readings of the server's clock that differ by more than this, milliseconds, mean a step. */
+const LEAST_STEP = 1_000
+
+/** What the exchanges of one node share. */
+export interface ExchangeContext {
+  readonly node: string
+  readonly names: PolicyNames
+  readonly losses: Losses
+  readonly channel: string | undefined
+  /** When the server was last heard of, on its clock and on ours. */
+  last: Moment | undefined
+  monotonic(): number
+  /** Calls `exchange_1`, and gives the JSON that it returns. */
+  call(values: unknown[]): Promise<string>
+}
+
+/** When the server handled a call, on its clock, and the middle of the call on the node's monotonic one. */
+export interface Moment {
+  readonly time: number
+  readonly middle: number
+}
+
+/** One request on its way: one call, or several one after the other where it is large. What has come back when the deadline passes counts, the rest has failed. */
+export class Exchange {
+  readonly #request: SyncRequest
+  readonly #context: ExchangeContext
+  readonly #begun: number
+  readonly #progressed: () => void
+  readonly #results: (SyncResult | undefined)[]
+  readonly #blocks: (number | undefined)[]
+  #heartbeat: HeartbeatReply | undefined
+  #answered = false
+
+  /** @param progressed called at each answer, so that a large request may take longer than a hanging server */
+  constructor(request: SyncRequest, context: ExchangeContext, progressed: () => void) {
+    this.#request = request
+    this.#context = context
+    this.#begun = context.monotonic()
+    this.#progressed = progressed
+    this.#results = request.entries.map(() => undefined)
+    this.#blocks = request.blocks.map(() => undefined)
+  }
+
+  /** Whether the server answered anything. */
+  get answered(): boolean {
+    return this.#answered
+  }
+
+  async run(): Promise<void> {
+    const { entries, blocks, heartbeat } = this.#request
+    // Blocks change first, so that the entries' results already show them.
+    let from = 0
+    for (; blocks.length - from > MOST_ENTRIES; from += MOST_ENTRIES) await this.#call([], 0, from, from + MOST_ENTRIES)
+    let at = 0
+    do {
+      const last = at + MOST_ENTRIES >= entries.length
+      const part = last && at === 0 ? entries : entries.slice(at, at + MOST_ENTRIES)
+      await this.#call(part, at, from, blocks.length, last)
+      from = blocks.length
+      at += MOST_ENTRIES
+    } while (at < entries.length)
+    if (heartbeat !== undefined && this.#heartbeat === undefined) throw replyError('no heartbeat')
+  }
+
+  /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
+  reply(middle: number): SyncReply {
+    const moment = this.#context.last as Moment
+    return {
+      time: moment.time + (middle - moment.middle),
+      results: [...this.#results],
+      blocks: [...this.#blocks],
+      ...(this.#heartbeat && { heartbeat: this.#heartbeat }),
+    }
+  }
+
+  /**
+   * What somebody else has made of one row may fail a whole call: then its halves are called, and so on, until that key alone has failed.
+   *
+   * @param beats whether the heartbeat goes with it
+   */
+  async #call(entries: readonly SyncEntry[], at: number, firstBlock: number, endBlock: number, beats = false): Promise<void> {
+    try {
+      await this.#callOnce(entries, at, firstBlock, endBlock, beats)
+    } catch (error) {
+      const blocks = endBlock - firstBlock
+      if (!isOfData(error) || entries.length + blocks === 0) throw error
+      const half = Math.floor(entries.length / 2)
+      const middle = firstBlock + Math.ceil(blocks / 2)
+      if (blocks > 1) await this.#call([], 0, firstBlock, middle)
+      if (blocks > 1 || (blocks === 1 && entries.length > 0)) await this.#call([], 0, blocks > 1 ? middle : firstBlock, endBlock)
+      if (half > 0) await this.#call(entries.slice(0, half), at, endBlock, endBlock)
+      if (half > 0 || (blocks > 0 && entries.length > 0)) await this.#call(entries.slice(half), at + half, endBlock, endBlock)
+      // The rest of the call; the server is there, which has to be known.
+      await this.#callOnce([], 0, endBlock, endBlock, beats)
+    }
+  }
+
+  async #callOnce(entries: readonly SyncEntry[], at: number, firstBlock: number, endBlock: number, beats: boolean): Promise<void> {
+    const blocks = this.#request.blocks.slice(firstBlock, endBlock)
+    const heartbeat = beats ? this.#request.heartbeat : undefined
+    const { names, losses } = this.#context
+    const policies = new PolicyList(policiesOf(entries, blocks, heartbeat?.policies ?? []), names)
+    const rows = new Rows(entries, policies)
+    const told = entries.filter(({ epoch = 0 }) => epoch > 0)
+    const changes = [
+      ...blocks.map((change) => changeOf(change, policies, true)),
+      ...told.map(({ policy, key, epoch }) =>
+        changeOf({ policy, key, kind: 'reset', remaining: 0, epoch: epoch as number }, policies, false),
+      ),
+    ]
+    const asks = entries.filter(({ ask }) => ask).map(({ policy, key }) => ['a', names.of(policy), escapeText(key)])
+    const { reply, setBack } = await this.#send(
+      {
+        ...(changes.length > 0 && { blocks: changes }),
+        ...(asks.length > 0 && { asks }),
+        ...(rows.buckets.length > 0 && { buckets: rows.buckets }),
+        ...(rows.leases.length > 0 && { leases: rows.leases }),
+        ...(heartbeat && { beat: beatOf(heartbeat, names) }),
+      },
+      [...policies.columns(), ...rows.columns()],
+    )
+    const left = asArray(reply['blocks'])
+    blocks.forEach((_, i) => {
+      this.#blocks[firstBlock + i] = understood(() => Math.max(0, asRemaining(left[i]) - setBack))
+    })
+    resultsOf(reply, rows.places, setBack).forEach((result, i) => {
+      this.#results[at + i] = result
+    })
+    if (heartbeat === undefined) return
+    let found = heartbeatOf(reply['beat'], heartbeat, losses.generation, names, setBack)
+    for (let page = 1; page < MOST_PAGES && found.more; page++) {
+      const { cursor } = found.reply
+      const next = await this.#send({ beat: beatOf({ ...heartbeat, cursor }, names) }, emptyColumns(policies))
+      const { reply: rest, more } = heartbeatOf(next.reply['beat'], heartbeat, losses.generation, names, next.setBack)
+      found = { reply: { ...found.reply, cursor: rest.cursor, blocks: [...found.reply.blocks, ...rest.blocks] }, more }
+    }
+    // The first page may have been of before a loss that a later one told of.
+    this.#heartbeat = { ...found.reply, generation: losses.generation }
+  }
+
+  async #send(
+    more: object,
+    columns: unknown[][],
+  ): Promise<{ readonly reply: Readonly<Record<string, unknown>>; readonly setBack: number }> {
+    const { node, losses, channel, monotonic } = this.#context
+    const since = monotonic()
+    const sequence = losses.next()
+    const { time } = this.#request
+    const now = time === undefined ? undefined : time + (since - this.#begun)
+    const request = { node, sequence, ...(now !== undefined && { now }), ...(channel !== undefined && { channel }), ...more }
+    const reply = asObject(JSON.parse(await this.#context.call([JSON.stringify(request), ...columns])))
+    const moment = { time: asTime(reply['t']), middle: (since + monotonic()) / 2 }
+    losses.answered(sequence, asWhole(reply['before']), asText(reply['tables']))
+    const before = this.#context.last
+    const step = before === undefined ? 0 : moment.time - before.time - (moment.middle - before.middle)
+    this.#context.last = moment
+    this.#answered = true
+    this.#progressed()
+    // The nodes' time hides a step; and by what the network delays replies, or by drift, nothing is corrected.
+    return { reply, setBack: now === undefined && step < -LEAST_STEP ? -step : 0 }
+  }
+}
+
+function* policiesOf(
+  entries: readonly SyncEntry[],
+  blocks: readonly BlockChange[],
+  more: readonly SyncEntry['policy'][],
+): Iterable<SyncEntry['policy']> {
+  for (const { policy } of entries) yield policy
+  for (const { policy } of blocks) yield policy
+  yield* more
+}
+
+/** Only policies; nothing of any key. */
+function emptyColumns(policies: PolicyList): unknown[][] {
+  return [...policies.columns(), ...new Rows([], policies).columns()]
+}
+
+/** @param told whether its outcome is wanted */
+function changeOf({ policy, key, kind, remaining, epoch, manual, growth }: BlockChange, policies: PolicyList, told: boolean): object {
+  const escaped = escapeText(key)
+  const name = nameOf(escaped)
+  return {
+    p: policies.placeOf(policy),
+    k: name,
+    ...(name !== escaped && { l: escaped }),
+    kind,
+    remaining: Math.min(LONGEST_TIME, Math.max(0, remaining)),
+    ...(epoch !== undefined && { epoch }),
+    ...(manual && { manual }),
+    ...(growth && { factor: growth.factor, max: Math.min(LONGEST_TIME, growth.max), memory: Math.min(LONGEST_TIME, growth.memory) }),
+    told,
+  }
+}

@@ -1,0 +1,178 @@
+import { type TimerHandle, WeirError } from '@weir/core'
+import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import { Calls, codeOf, lacks, QUEUE_FULL } from '../connection/calls.ts'
+import { Listener } from '../connection/listener.ts'
+import type { CheckedOptions } from '../connection/options.ts'
+import { Session, timedOut } from '../connection/session.ts'
+import type { Template } from '../connection/template.ts'
+import { replyError } from '../reply/check.ts'
+import { announcementsOf } from './announcements.ts'
+import { Exchange, type ExchangeContext } from './exchange.ts'
+import { Losses } from './losses.ts'
+import { PolicyNames } from './policies.ts'
+
+/** Part of the deadline within which a server that is being probed must answer. */
+const PROBE_PATIENCE = 0.5
+/** One node's connections to PostgreSQL. */
+export class PostgresConnection implements StoreConnection {
+  readonly #node: StoreNode
+  readonly #options: CheckedOptions
+  readonly #session: Session
+  readonly #listener: Listener | undefined
+  readonly #context: ExchangeContext
+  readonly #names = new PolicyNames()
+  readonly #calls: Calls
+  #closed = false
+  /** The last exchange got no answer at all. */
+  #failing = false
+
+  constructor(node: StoreNode, template: Template, options: CheckedOptions) {
+    const { clock, id } = node
+    const { schema, timeout, publish } = options
+    this.#node = node
+    this.#options = options
+    this.#session = new Session({ template, clock, patience: timeout })
+    this.#calls = new Calls(this.#session, options, () => clock.monotonic())
+    // A later layout may say things differently.
+    const channel = `${schema}:1`
+    if (publish) {
+      this.#listener = new Listener({
+        template,
+        clock,
+        patience: timeout,
+        channel,
+        notify: (name) => this.#session.query(`SELECT pg_notify($1, '')`, [name]),
+        heard: (payload) => this.#heard(payload),
+        deaf: (reason) => this.#deaf(reason),
+      })
+    }
+    this.#context = {
+      node: id,
+      names: this.#names,
+      losses: new Losses(),
+      channel: publish ? channel : undefined,
+      last: undefined,
+      monotonic: () => clock.monotonic(),
+      call: (values) => this.#exchange(values),
+    }
+  }
+
+  sync(request: SyncRequest): Promise<SyncReply> {
+    if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection to the store is closed.'))
+    const { clock } = this.#node
+    return new Promise((resolve, reject) => {
+      const begun = clock.monotonic()
+      let settled = false
+      let timer: TimerHandle
+      const waitForAnswer = (): void => {
+        if (settled) return
+        clock.clearTimeout(timer)
+        // While the store is away each try is a probe, and one that is lost must not hold up the next for long.
+        const timeout = this.#failing ? this.#options.timeout * PROBE_PATIENCE : this.#options.timeout
+        timer = clock.setTimeout(() => settle(timedOut(timeout)), timeout)
+      }
+      const exchange = new Exchange(request, this.#context, waitForAnswer)
+      const settle = (error?: unknown): void => {
+        if (settled) return
+        settled = true
+        clock.clearTimeout(timer)
+        this.#session.release()
+        this.#failing = !exchange.answered
+        if (exchange.answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))
+        else reject(asWeirError(error, this.#options))
+      }
+      waitForAnswer()
+      this.#session.hold()
+      this.#run(exchange).then(settle, settle)
+    })
+  }
+
+  async decider(): Promise<Decider> {
+    const { PostgresDecider } = await import('../central/decider.ts')
+    const context = this.#context
+    return new PostgresDecider({
+      node: context.node,
+      connection: this.#session,
+      storeTime: () => context.last && context.last.time + (context.monotonic() - context.last.middle),
+      heard: (time, since) => {
+        context.last = { time, middle: (since + context.monotonic()) / 2 }
+      },
+      monotonic: context.monotonic,
+      call: async (values) => textOf(await this.#calls.call('decide_1', values)),
+    })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#listener?.close()
+    const { clock, id } = this.#node
+    // Other nodes need not wait until the registry forgets this one; but it does anyway.
+    if (this.#session.ready) {
+      this.#session.hold()
+      await new Promise<void>((resolve) => {
+        const timer = clock.setTimeout(resolve, this.#options.timeout)
+        const done = (): void => {
+          clock.clearTimeout(timer)
+          resolve()
+        }
+        this.#session.query(`DELETE FROM ${this.#options.schema}.nodes WHERE node = $1`, [id]).then(done, done)
+      })
+      this.#session.release()
+    }
+    this.#session.close()
+  }
+
+  async #run(exchange: Exchange): Promise<void> {
+    if (!(await this.#session.connected())) throw this.#session.lastError ?? new Error('not connected')
+    await exchange.run()
+  }
+
+  async #exchange(values: unknown[]): Promise<string> {
+    try {
+      return textOf(await this.#calls.call('exchange_1', values))
+    } catch (error) {
+      if (codeOf(error) !== QUEUE_FULL || this.#context.channel === undefined) throw error
+      return textOf(await this.#calls.call('exchange_1', withoutChannel(values)))
+    }
+  }
+
+  #heard(payload: string): void {
+    if (this.#closed) return
+    let announcements: ReturnType<typeof announcementsOf>
+    try {
+      announcements = announcementsOf(payload, this.#node.id, this.#names)
+    } catch {
+      // Not ours, or of a version that is not known here. Announcements may be lost, so this one is.
+      return
+    }
+    for (const announcement of announcements) this.#node.announced(announcement)
+  }
+
+  #deaf(reason: string): void {
+    if (this.#closed) return
+    this.#node.warned?.(
+      new WeirError('WEIR_STORE_UNAVAILABLE', `Weir hears no announcements of PostgreSQL, so that limits are less accurate: ${reason}.`),
+    )
+  }
+}
+
+function withoutChannel([request, ...columns]: unknown[]): unknown[] {
+  const { channel: _, ...rest } = JSON.parse(request as string) as Record<string, unknown>
+  return [JSON.stringify(rest), ...columns]
+}
+
+function textOf(reply: unknown): string {
+  if (typeof reply !== 'string') throw replyError('no reply')
+  return reply
+}
+
+function asWeirError(error: unknown, { schema, create }: CheckedOptions): WeirError {
+  if (error instanceof WeirError) return error
+  const message = error instanceof Error ? error.message : String(error)
+  const code = codeOf(error)
+  const hint = lacks(code)
+    ? ` Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`
+    : ''
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL can't be used now: ${message}.${hint}`, { cause: error })
+}

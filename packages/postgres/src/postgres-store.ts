@@ -1,0 +1,56 @@
+import { backgroundStore, type Store } from '@weir/core/sync'
+import { checkOptions, checkSchema, invalidOption, type PostgresStoreOptions } from './connection/options.ts'
+import { type PostgresTarget, templateOf } from './connection/template.ts'
+import { PostgresConnection } from './exchange/store-connection.ts'
+import { grants, statements } from './schema/schema-sql.ts'
+
+/**
+ * A store in PostgreSQL 12 or newer.
+ *
+ * @param target - a `Pool` of pg, a URL, or settings of pg. A pool is a template only: at most two connections of the store's own are
+ * opened with its settings, and it is neither used, changed nor ended. All throttlers of a process that get the same store share them.
+ * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * ```ts
+ * import { postgresStore } from '@weir/postgres'
+ * import { Pool } from 'pg'
+ *
+ * const store = postgresStore(new Pool({ host: 'localhost', database: 'app' }))
+ * ```
+ */
+export function postgresStore(target: PostgresTarget, storeOptions: PostgresStoreOptions = {}): Store {
+  const options = checkOptions(storeOptions)
+  const template = templateOf(target)
+  return backgroundStore({
+    kind: 'postgres',
+    address: `${template.address} ${options.schema}`,
+    // By the algorithm's own step, whichever it is.
+    decides: () => true,
+    open: (node) => new PostgresConnection(node, template, options),
+  })
+}
+
+/** What `schemaSql` prints. */
+export interface SchemaOptions {
+  /** As the option of `postgresStore`. Default `'weir'`. */
+  readonly schema?: string
+  /** As the option of `postgresStore`. Default true. */
+  readonly unlogged?: boolean
+  /** The role that applications use: granted what it needs and nothing else. Default: nobody is granted anything. */
+  readonly role?: string
+}
+
+/**
+ * The SQL that makes the schema, its tables and functions, for a migration. What is there already stays as it is. To be run in one
+ * transaction.
+ *
+ * @throws {WeirError} `WEIR_INVALID_OPTION`
+ */
+export function schemaSql({ schema = 'weir', unlogged = true, role }: SchemaOptions = {}): string {
+  checkSchema(schema)
+  if (typeof unlogged !== 'boolean') throw invalidOption('unlogged', unlogged, 'true or false')
+  if (role !== undefined && (typeof role !== 'string' || !/^[^\0]{1,63}$/.test(role)))
+    throw invalidOption('role', role, 'the name of a role')
+  return statements(schema, unlogged) + (role === undefined ? '' : `\n${grants(schema, role)}`)
+}

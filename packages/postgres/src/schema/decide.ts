@@ -1,0 +1,62 @@
+/** Nodes of a key at most: then those go that did not change it last. */
+const MOST_NODES = 256
+
+/**
+ * What requests of policies with coordination 'central' are decided by. The algorithm's step runs at the node, on the numbers that it knows; here
+ * they are replaced if they are still those. The reply says of each key what it holds now, so that a node that came too late needs no further question.
+ */
+export const DECIDE: string = `-- "versions" are those that a node knows of the keys, "writes" what it makes of them: for each null, or the numbers, how long they say anything, and of its
+-- request the number (nothing for a reset). Keys come sorted, and none twice. All are written or none, or each for itself.
+CREATE OR REPLACE FUNCTION @.decide_1(me text, policies text[], keys text[], versions bigint[], writes jsonb, together boolean) RETURNS json LANGUAGE plpgsql
+SET lock_timeout = '900ms' SET enable_seqscan = off SET jit = off AS $body$
+DECLARE
+  t float8 := extract(epoch FROM clock_timestamp()) * 1000;
+  s @.states;
+  held @.states[] := '{}';
+  same boolean[] := '{}';
+  all_same boolean := true;
+  one jsonb;
+  told json[] := '{}';
+BEGIN
+  FOR i IN 1 .. cardinality(keys) LOOP
+    one := writes->(i - 1);
+    IF one = 'null' THEN
+      SELECT * INTO s FROM @.states WHERE policy = policies[i] AND key = keys[i];
+    ELSE
+      SELECT * INTO s FROM @.states WHERE policy = policies[i] AND key = keys[i] FOR UPDATE;
+      IF NOT FOUND AND versions[i] = 0 THEN
+        INSERT INTO @.states (policy, key, version, expires) VALUES (policies[i], keys[i], 0, t) ON CONFLICT (policy, key) DO NOTHING;
+        SELECT * INTO s FROM @.states WHERE policy = policies[i] AND key = keys[i] FOR UPDATE;
+      END IF;
+    END IF;
+    IF s.key IS NULL THEN s := ROW(policies[i], keys[i], 0, '{}'::float8[], '{}'::jsonb, t); END IF;
+    held := held || s;
+    same := same || (s.version = versions[i]);
+    all_same := all_same AND s.version = versions[i];
+  END LOOP;
+  FOR i IN 1 .. cardinality(keys) LOOP
+    one := writes->(i - 1);
+    s := held[i];
+    IF s.expires <= t THEN
+      s.state := '{}';
+      s.sequences := '{}';
+    END IF;
+    IF one <> 'null' AND same[i] AND (all_same OR NOT together) THEN
+      -- Versions go on where the clock is, so that none comes again after its row is gone.
+      s.version := greatest(s.version + 1, floor(t * 1000));
+      s.state := (one->>0)::float8[];
+      s.sequences := CASE WHEN one->2 IS NULL THEN '{}' WHEN (SELECT count(*) FROM jsonb_object_keys(s.sequences)) >= ${MOST_NODES} THEN jsonb_build_object(me, one->2)
+        ELSE s.sequences || jsonb_build_object(me, greatest((one->>2)::bigint, (s.sequences->>me)::bigint)) END;
+      -- Rounded up, so that few writes change it.
+      UPDATE @.states SET version = s.version, state = s.state, sequences = s.sequences, expires = ceil((t + (one->>1)::float8) / 60000) * 60000
+      WHERE policy = policies[i] AND key = keys[i];
+    END IF;
+    told := told || json_build_array(same[i] AND (all_same OR NOT together), s.version, s.state, coalesce((s.sequences->>me)::bigint, 0));
+  END LOOP;
+  IF random() < 0.125 THEN
+    DELETE FROM @.states WHERE ctid = ANY (ARRAY(SELECT ctid FROM @.states WHERE expires <= t ORDER BY expires LIMIT 200 FOR UPDATE SKIP LOCKED));
+  END IF;
+  RETURN json_build_object('t', t, 'keys', array_to_json(told));
+END
+$body$;
+`

@@ -1,0 +1,42 @@
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { postgresStore, schemaSql } from '../src/index.ts'
+
+const URL = 'postgres://app:topsecret@localhost/app'
+
+test.each([
+  ['connection', () => postgresStore('localhost:5432')],
+  ['connection', () => postgresStore('mysql://localhost')],
+  ['connection', () => postgresStore(undefined as never)],
+  ['connection', () => postgresStore([] as never)],
+  ['connection', () => postgresStore(new pg.Client(URL) as never)],
+  ['schema', () => postgresStore(URL, { schema: 'Weir' })],
+  ['schema', () => postgresStore(URL, { schema: 'a;b' })],
+  ['schema', () => postgresStore(URL, { schema: 'x'.repeat(51) })],
+  ['schema', () => schemaSql({ schema: '"' })],
+  ['role', () => schemaSql({ role: '' })],
+  ['timeout', () => postgresStore(URL, { timeout: 9 })],
+  ['unlogged', () => postgresStore(URL, { unlogged: 'no' as never })],
+  ['publish', () => postgresStore(URL, { publish: 1 as never })],
+  ['create', () => postgresStore(URL, { create: null as never })],
+  ['storeOptions', () => postgresStore(URL, 5 as never)],
+])('%s that can not be used is named, and no password is', (option, make) => {
+  expect(make).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining(`Option "${option}"`) }))
+  expect(make).toThrow(expect.objectContaining({ message: expect.not.stringContaining('topsecret') }))
+})
+
+test('an unknown option is named', () => {
+  expect(() => postgresStore(URL, { namespace: 'x' } as never)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
+})
+
+test('a URL, settings and a pool of the same server are one address, and a pool is not used', async () => {
+  const pool = new pg.Pool({ host: 'localhost', database: 'app', password: 'topsecret' })
+  const addresses = [URL, { host: 'localhost', database: 'app' }, pool].map((target) => postgresStore(target).address)
+  expect(new Set(addresses)).toEqual(new Set(['localhost:5432/app weir']))
+  expect(pool.totalCount).toBe(0)
+  await pool.end()
+})
+
+test('the name of a role is quoted', () => {
+  expect(schemaSql({ role: 'a"; DROP TABLE x; --' })).toContain('TO "a""; DROP TABLE x; --";')
+})

@@ -1,0 +1,187 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { PostgresServer } from '@weir/tooling/postgres-servers'
+import { until } from '@weir/tooling/redis-servers'
+import { expect, test } from 'vitest'
+import { postgresStore, schemaSql } from '../src/index.ts'
+import { describe, freshSchema, sharedServer } from './server.ts'
+
+const here = sharedServer()
+/** Longer than anything takes on a busy machine, where what is tested is not how long it takes. */
+const patient = { timeout: 10_000 }
+
+/** What an exchange says as it fails, once it does. */
+function failure(node: TestNode, taken: number): Promise<string> {
+  return node.eventually(() =>
+    node.count('k', taken).then(
+      () => undefined,
+      (error: unknown) => String(error),
+    ),
+  )
+}
+
+/** The statements of the README that grant what a role needs. */
+function documentedGrants(schema: string, role: string): string {
+  const text = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  const found = /```sql\n(GRANT [^`]+)```/.exec(text)?.[1]
+  if (found === undefined) throw new Error('The README names no permissions any more.')
+  return found.replaceAll('SCHEMA weir', `SCHEMA ${schema}`).replaceAll('TO app', `TO ${role}`)
+}
+
+describe('a store in PostgreSQL', () => {
+  test('after a crash unlogged tables are empty: nodes notice, and totals are whole again', async () => {
+    const store = postgresStore(here.server.url, { schema: freshSchema(), ...patient })
+    const [a, b] = [new TestNode(store), new TestNode(store)]
+    expect(await a.count('k', 3)).toBe(3)
+    expect(await b.count('k', 4)).toBe(7)
+    const { generation } = await a.beat()
+    await here.server.restart()
+    await a.eventually(async () => ((await a.beat().catch(() => undefined))?.generation === generation ? undefined : true))
+    await a.eventually(() => a.count('k', 3).catch(() => undefined))
+    expect(await b.eventually(() => b.count('k', 4).catch(() => undefined))).toBe(7)
+    await Promise.all([a.close(), b.close()])
+  })
+
+  test('a truncated table alone is noticed', async () => {
+    const schema = freshSchema()
+    const node = new TestNode(postgresStore(here.server.url, { schema, ...patient }))
+    await node.count('k', 3)
+    const { generation } = await node.beat()
+    expect((await node.beat()).generation).toBe(generation)
+    await here.server.sql(`TRUNCATE ${schema}.cells`)
+    expect((await node.beat()).generation).not.toBe(generation)
+    expect(await node.count('k', 3)).toBe(3)
+    await node.close()
+  })
+
+  test('a schema or a table that was dropped is made again, and its loss is noticed', async () => {
+    const schema = freshSchema()
+    const node = new TestNode(postgresStore(here.server.url, { schema, ...patient }))
+    await node.count('k', 3)
+    const { generation } = await node.beat()
+    await here.server.sql(`DROP SCHEMA ${schema} CASCADE`)
+    expect(await node.eventually(() => node.count('k', 4).catch(() => undefined))).toBe(4)
+    expect((await node.beat()).generation).not.toBe(generation)
+    await here.server.sql(`DROP TABLE ${schema}.cells`)
+    expect(await node.eventually(() => node.count('k', 5).catch(() => undefined))).toBe(5)
+    await node.close()
+  })
+
+  test('connections that are ended come back, and no count is lost or doubled', async () => {
+    const schema = freshSchema()
+    const node = new TestNode(postgresStore(here.server.url, { schema, ...patient }))
+    await node.count('k', 3)
+    const listeners = `SELECT count(*) FROM pg_stat_activity WHERE query = 'LISTEN "${schema}:1"'`
+    await until(async () => (await here.server.sql(listeners)) === '1', 'it listens')
+    await here.server.sql(`SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'weir'`)
+    expect(await node.eventually(() => node.count('k', 4).catch(() => undefined))).toBe(4)
+    await until(async () => (await here.server.sql(listeners)) === '1', 'it listens again')
+    await node.close()
+  })
+
+  test('a server that is absent at the start is used as soon as it is there', async () => {
+    const late = await PostgresServer.start()
+    await late.kill()
+    const node = new TestNode(postgresStore(late.url, patient))
+    await expect(node.count('k', 1)).rejects.toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
+    await late.start()
+    expect(await node.eventually(() => node.count('k', 1).catch(() => undefined))).toBe(1)
+    await node.close()
+    await late.stop()
+  })
+
+  test('the permissions in the README suffice, and what is missing is said', async () => {
+    const schema = freshSchema()
+    const role = `role_${schema}`
+    await here.server.sql(`CREATE ROLE ${role} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`)
+    const store = postgresStore(here.server.urlOf('postgres', role), { schema, ...patient })
+    const [a, b] = [new TestNode(store), new TestNode(store)]
+    expect(await failure(a, 1)).toMatch(/permission denied for database.*schemaSql\(\)/)
+
+    await here.server.sql(schemaSql({ schema }))
+    expect(await failure(a, 1)).toMatch(/permission denied for schema.*schemaSql\(\)/)
+    await here.server.sql(documentedGrants(schema, role))
+    expect(await a.eventually(() => a.count('k', 0.5).catch(() => undefined))).toBe(0.5)
+    expect((await b.beat()).nodes).toBe(1)
+    await until(async () => {
+      const kind = b.announcements.length % 2 === 0 ? 'set' : 'lift'
+      await a.connection.sync({ entries: [], blocks: [{ policy: POLICY, key: 'k', kind, remaining: 1000 }] })
+      await b.beat()
+      return b.announcements.length > 1
+    }, 'blocks are announced')
+
+    await here.server.sql(`REVOKE UPDATE ON ${schema}.cells FROM ${role}`)
+    expect(await failure(a, 2)).toMatch(/permission denied for table cells/)
+    await here.server.sql(schemaSql({ schema, role }))
+    expect(await a.count('k', 3)).toBe(3)
+    await Promise.all([a.close(), b.close()])
+  })
+
+  test('what the printed statements make a store takes as it is, and they can be run again', async () => {
+    const schema = freshSchema()
+    const sql = schemaSql({ schema, unlogged: false })
+    await here.server.sql(`BEGIN; ${sql}; COMMIT`)
+    const node = new TestNode(postgresStore(here.server.url, { schema, create: false, ...patient }))
+    expect(await node.count('k', 5)).toBe(5)
+    await here.server.sql(sql)
+    expect(await node.count('k', 6)).toBe(6)
+    const kinds = `SELECT DISTINCT relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace`
+    expect(await here.server.sql(kinds)).toBe('p')
+    await node.close()
+    const other = new TestNode(postgresStore(here.server.url, { schema: freshSchema(), create: false, ...patient }))
+    expect(await failure(other, 1)).toMatch(/does not exist.*schemaSql\(\)/)
+    await other.close()
+  })
+
+  test('a read-only database and a role without connections refuse, and are used again when they no longer do', async () => {
+    const schema = freshSchema()
+    const role = `role_${schema}`
+    await here.server.sql(`CREATE ROLE ${role} LOGIN; ${schemaSql({ schema, role })}`)
+    const node = new TestNode(postgresStore(here.server.urlOf('postgres', role), { schema, ...patient }))
+    expect(await node.count('k', 1)).toBe(1)
+    const ended = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '${role}'`
+    for (const [fault, end, message] of [
+      [`ALTER ROLE ${role} SET default_transaction_read_only = on`, `ALTER ROLE ${role} RESET default_transaction_read_only`, /read-only/],
+      [`ALTER ROLE ${role} CONNECTION LIMIT 0`, `ALTER ROLE ${role} CONNECTION LIMIT -1`, /too many connections/],
+    ] as const) {
+      await here.server.sql(fault)
+      await here.server.sql(ended)
+      await node.eventually(async () => (message.test(await failure(node, 2)) ? true : undefined))
+      await here.server.sql(end)
+      await here.server.sql(ended)
+      expect(await node.eventually(() => node.count('k', 2).catch(() => undefined))).toBe(2)
+    }
+    await node.close()
+  })
+
+  test('a wrong database is an answer, not a crash', async () => {
+    const node = new TestNode(postgresStore(here.server.urlOf('nowhere'), patient))
+    await expect(node.count('k', 1)).rejects.toMatchObject({
+      code: 'WEIR_STORE_UNAVAILABLE',
+      message: expect.stringContaining('database "nowhere" does not exist'),
+    })
+    await node.close()
+  })
+
+  test('an open store does not keep a process alive, whether or not there is a server', async () => {
+    const program = `
+      import { systemClock } from '@weir/core'
+      import { postgresStore } from './src/index.ts'
+      const at = (url) => postgresStore(url, { schema: '${freshSchema()}', timeout: 10_000 }).open({ id: 'x', clock: systemClock, announced: () => {} })
+      const reply = await at(${JSON.stringify(here.server.url)}).sync({ entries: [], blocks: [] })
+      const failed = await at('postgres://postgres@127.0.0.1:1/x').sync({ entries: [], blocks: [] }).catch(({ code }) => code)
+      console.log(reply.time > 0, failed)`
+    const child = spawn(process.execPath, ['--import', 'tsx', '--conditions=@weir/source', '--input-type=module', '-e', program], {
+      cwd: new URL('..', import.meta.url).pathname,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout?.on('data', (data) => {
+      output += String(data)
+    })
+    expect(await once(child, 'close')).toEqual([0, null])
+    expect(output).toBe('true WEIR_STORE_UNAVAILABLE\n')
+  })
+})

@@ -1,0 +1,18 @@
+import { FIXED_WINDOW, LINGER } from './fixed-window.ts'
+import { numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+
+/** Intervals of a calendar, which the node knows: as windows of the epoch, with a key for each. */
+export const CALENDAR: ServerAlgorithm = {
+  ...FIXED_WINDOW,
+  keys({ policy: { parameters } }, name, list) {
+    list.push(`${name}:${parameters[1]}`)
+  },
+  args({ policy: { parameters }, at }, _request, list) {
+    list.push(String(Math.max(0, Math.ceil((parameters[0] as number) - at)) + LINGER))
+  },
+  read(reply, question, time) {
+    const [end = 0, begin = 0] = question.policy.parameters
+    const told = numberOf(reply)
+    return verdictBy(question, told >= 0, [told >= 0 ? told : -1 - told, begin, end], time)
+  },
+}

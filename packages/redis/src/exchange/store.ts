@@ -1,0 +1,20 @@
+import { backgroundStore, type Store } from '@weir/core/sync'
+import { decides } from '../central/decides.ts'
+import type { Target } from '../connection/link.ts'
+import type { CheckedOptions } from '../connection/options.ts'
+import { Keys } from '../keys/keys.ts'
+import { RedisConnection } from './store-connection.ts'
+
+/** Hash tags in a Cluster: enough for a dozen primaries, few enough for a heartbeat to visit all each second. */
+const CLUSTER_BUCKETS = 16
+
+/** A store at a server or Cluster, whatever the client library. */
+export function storeAt(target: Target, options: CheckedOptions): Store {
+  const keys = new Keys(options.namespace, options.buckets ?? (target.isCluster ? CLUSTER_BUCKETS : 1))
+  return backgroundStore({
+    kind: 'redis',
+    address: `${target.address} ${options.namespace}`,
+    decides,
+    open: (node) => new RedisConnection(node, target, keys, options),
+  })
+}

@@ -1,0 +1,123 @@
+import type { Clock, TimerHandle } from '@weir/core'
+import type { Client } from './template.ts'
+
+/** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
+const RETRY_AFTER = 200
+
+/** How often an attempt is looked at within the patience. */
+const LOOKS = 10
+
+/**
+ * Keeps one ioredis client connected. ioredis's own reconnecting grows its delays to seconds, does not give up on a
+ * handshake that hangs, and keeps the process alive; so it is switched off, and this does it with the injected clock.
+ */
+export class Keeper {
+  readonly #client: Client
+  readonly #clock: Clock
+  readonly #patience: number
+  #retry: TimerHandle | undefined
+  #closed = false
+  /** Silence was waited for long enough: the next attempt need not wait as well. */
+  #waited = false
+  /** Settles, never rejects, when the first attempt to connect has come to an end. */
+  readonly #first: Promise<void>
+  #firstDone = false
+  #lastError: unknown
+  /** What the client has told of the attempt under way: ioredis rejects it with no more than that the connection is closed. */
+  #told: unknown
+
+  /** @param patience - milliseconds of silence after which an attempt is given up */
+  constructor(client: Client, clock: Clock, patience: number) {
+    this.#client = client
+    this.#clock = clock
+    this.#patience = patience
+    // Without a listener ioredis writes errors to the console. They are kept as the cause of what fails.
+    for (const event of ['error', 'node error', 'sentinelError']) {
+      client.on(event, (error: unknown) => {
+        this.#lastError = this.#told = error
+      })
+    }
+    client.on('end', () => this.#retryLater())
+    this.#first = this.#attempt().then(() => {
+      this.#firstDone = true
+    })
+  }
+
+  get ready(): boolean {
+    return this.#client.status === 'ready'
+  }
+
+  /** Why there is no connection, as far as is known. */
+  get lastError(): unknown {
+    return this.#lastError
+  }
+
+  /** Waits for the first attempt to connect; later ones nobody waits for. */
+  async connected(): Promise<boolean> {
+    if (!this.ready && !this.#firstDone) await this.#first
+    return this.ready
+  }
+
+  /** Drops a connection that has gone silent, and makes a new one. */
+  renew(): void {
+    if (this.#closed) return
+    this.#waited = true
+    this.#client.disconnect()
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#retry !== undefined) this.#clock.clearTimeout(this.#retry)
+    this.#retry = undefined
+    this.#client.disconnect()
+  }
+
+  async #attempt(): Promise<void> {
+    this.#told = undefined
+    const begun = this.#clock.monotonic()
+    let progress = begun
+    let heard = -1
+    let watchdog: TimerHandle
+    const watch = (): void => {
+      watchdog = this.#clock.setTimeout(() => {
+        const now = this.#clock.monotonic()
+        const { connecting = false, bytesRead = 0 } = this.#client.stream ?? { connecting: true }
+        // A handshake takes several replies: one from a slow server may go on, one that is met with silence may not.
+        if (!connecting && bytesRead > heard) {
+          heard = bytesRead
+          progress = now
+        }
+        const silence = connecting ? (now - begun) / 2 : now - progress
+        if (silence < this.#patience) {
+          watch()
+          return
+        }
+        this.#waited = true
+        this.#client.disconnect()
+      }, this.#patience / LOOKS)
+    }
+    watch()
+    try {
+      await this.#client.connect()
+    } catch (error) {
+      this.#lastError = this.#told ?? error
+      this.#retryLater()
+    } finally {
+      this.#clock.clearTimeout(watchdog)
+    }
+    // Closed while the attempt was under way: ioredis may not have had a connection yet to drop.
+    if (this.#closed) this.#client.disconnect()
+  }
+
+  #retryLater(): void {
+    if (this.#closed || this.#retry !== undefined) return
+    const delay = this.#waited ? 0 : RETRY_AFTER
+    this.#waited = false
+    this.#retry = this.#clock.setTimeout(() => {
+      this.#retry = undefined
+      const { status } = this.#client
+      if (status === 'end' || status === 'close' || status === 'wait') void this.#attempt()
+      else if (status !== 'ready') this.#retryLater()
+    }, delay)
+  }
+}

@@ -1,0 +1,196 @@
+import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import { invalidOption } from '../connection/options.ts'
+import type { ScriptRunner } from '../scripts/script.ts'
+import type { GuardedClient, GuardedStream } from './stream-guard.ts'
+
+/** An instance of ioredis 5 or 6: a `Redis` (one server, or Sentinels) or a `Cluster`. */
+export interface IoredisInstance {
+  readonly status: string
+  readonly options: object
+  duplicate(...args: never[]): unknown
+}
+
+/** Where the startup nodes of a Cluster are, and ioredis's options for it. */
+export interface ClusterTarget {
+  readonly cluster: ClusterNode[]
+  readonly options?: ClusterOptions
+}
+
+/** What `redisStore` connects to: an ioredis instance as a template, a URL, options of ioredis, or a Cluster. */
+export type RedisTarget = IoredisInstance | RedisOptions | ClusterTarget | string
+
+/** What is used of an ioredis client of our own. */
+export interface Client extends ScriptRunner, GuardedClient {
+  readonly status: string
+  readonly stream?:
+    | (GuardedStream & {
+        readonly bytesRead?: number
+        readonly connecting?: boolean
+        ref?(): unknown
+        unref?(): unknown
+        cork?(): void
+        uncork?(): void
+      })
+    | null
+  connect(): Promise<unknown>
+  disconnect(): void
+  subscribe(channel: string): Promise<unknown>
+  zrem(key: string, member: string): Promise<unknown>
+  on(event: string, listener: (...args: never[]) => void): unknown
+}
+
+/** A client for a Cluster, with what is used beyond the common part. */
+export interface ClusterClient extends Client {
+  nodes(role?: string): Client[]
+  /** Not in the documentation of ioredis, but public; without it slots are refreshed at the next redirection. */
+  refreshSlotsCache?(callback?: (error?: unknown) => void): void
+  /** The connection that is used for subscriptions; private to ioredis, so nothing may depend on it. */
+  readonly subscriber?: { getInstance?(): Client | null }
+}
+
+/** Makes clients of our own from what a user gave, which itself is neither used nor changed. */
+export interface Template {
+  readonly isCluster: boolean
+  readonly db: number
+  /** Where the server is, as far as the settings say: the same for the same ones. */
+  readonly address: string
+  client(timeout: number): Client | ClusterClient
+}
+
+interface Duplicable {
+  readonly isCluster?: boolean
+  readonly options: {
+    readonly db?: number
+    readonly redisOptions?: object
+    readonly host?: string
+    readonly port?: number
+    readonly path?: string
+    readonly name?: string
+    readonly sentinels?: readonly unknown[] | null
+  }
+  /** Of a Cluster. */
+  readonly startupNodes?: readonly unknown[]
+  duplicate(...args: readonly unknown[]): unknown
+}
+
+/** @throws WEIR_INVALID_OPTION */
+export function templateOf(target: RedisTarget): Template {
+  const instance = instanceOf(target)
+  if (instance.isCluster === true) {
+    return {
+      isCluster: true,
+      db: 0,
+      address: `cluster ${(instance.startupNodes ?? []).map(placeOf).sort().join(' ')}`,
+      client: (timeout) =>
+        instance.duplicate([], {
+          ...CLUSTER_SETTINGS,
+          slotsRefreshTimeout: timeout,
+          redisOptions: { ...instance.options.redisOptions, ...connectionSettings(timeout) },
+        }) as ClusterClient,
+    }
+  }
+  return {
+    isCluster: false,
+    db: instance.options.db ?? 0,
+    address: addressOf(instance.options),
+    client: (timeout) => instance.duplicate(connectionSettings(timeout)) as Client,
+  }
+}
+
+function addressOf({ db = 0, path, host = 'localhost', port = 6379, sentinels, name = '' }: Duplicable['options']): string {
+  const server = sentinels ? `${name} ${sentinels.map(placeOf).sort().join(' ')}` : (path ?? `${host}:${port}`)
+  return `${server}/${db}`
+}
+
+/** A node of a Cluster or a Sentinel as users give it: a port, a URL, or an object. */
+function placeOf(node: unknown): string {
+  if (typeof node === 'number') return `:${node}`
+  // What stands before the host of a URL may be a password.
+  if (typeof node === 'string') return node.replace(/^.*@/, '')
+  const { host = '', port = '' } = (node ?? {}) as { readonly host?: string; readonly port?: number | string }
+  return `${host}:${port}`
+}
+
+function instanceOf(target: RedisTarget): Duplicable {
+  if (typeof target === 'string') {
+    if (!/^(rediss?|unix):\/\/|^\//.test(target)) throw invalidOption('client', target, 'a URL like redis://host:6379')
+    return new Redis(target, { lazyConnect: true }) as Duplicable
+  }
+  if (typeof target === 'object' && target !== null) {
+    if (isInstance(target)) return target
+    if ('cluster' in target) {
+      if (!Array.isArray(target.cluster) || target.cluster.length === 0) {
+        throw invalidOption('cluster', target.cluster, 'an array of startup nodes')
+      }
+      const options = { ...target.options, lazyConnect: true } as { readonly lazyConnect: true }
+      return new Cluster(target.cluster, options) as unknown as Duplicable
+    }
+    // An instance of another library, or an array, would otherwise pass for options and connect to the default port.
+    if (Object.getPrototypeOf(target) === Object.prototype || Object.getPrototypeOf(target) === null) {
+      // The types of ioredis 6 allow no undefined options; ioredis itself does.
+      const options = { ...target, lazyConnect: true } as { readonly lazyConnect: true }
+      return new Redis(options) as Duplicable
+    }
+  }
+  throw invalidOption('client', target, 'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }')
+}
+
+function isInstance(target: object): target is Duplicable & IoredisInstance {
+  const { duplicate, evalsha, status, options } = target as Record<string, unknown>
+  return typeof duplicate === 'function' && typeof evalsha === 'function' && typeof status === 'string' && typeof options === 'object'
+}
+
+/**
+ * What our connections need, whatever the user's client does: nothing is queued or sent again by the client, as a batch
+ * that failed is sent again by the throttler, with newer counts; reconnecting is up to `Keeper`, with short delays.
+ */
+function connectionSettings(timeout: number): Record<string, unknown> {
+  return {
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: null,
+    sentinelRetryStrategy: null,
+    sentinelCommandTimeout: timeout,
+    failoverDetector: false,
+    // After a failover the old primary answers READONLY until the client asks where the new one is.
+    reconnectOnError: (error: Error) => /^(READONLY|LOADING|MASTERDOWN)/.test(error.message),
+    connectTimeout: timeout,
+    disconnectTimeout: 50,
+    // Our own deadline decides, by the injected clock.
+    commandTimeout: undefined,
+    socketTimeout: undefined,
+    enableReadyCheck: true,
+    // ioredis asks a server that reads its dump again after as long as that may take, up to 10 s, by a timer that
+    // outlives `disconnect` and keeps the process alive.
+    maxLoadingRetryTime: 200,
+    enableAutoPipelining: false,
+    readOnly: false,
+    role: 'master',
+    keyPrefix: '',
+    stringNumbers: false,
+    monitor: false,
+    scripts: undefined,
+    himportFieldsets: undefined,
+  }
+}
+
+const CLUSTER_SETTINGS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableReadyCheck: true,
+  clusterRetryStrategy: null,
+  clusterNodeRetryStrategy: null,
+  scaleReads: 'master',
+  // Redirections of a slot that moves are followed; a call on a lost connection is not sent again.
+  maxRedirections: 6,
+  retryDelayOnFailover: 0,
+  keyPrefix: '',
+  slotsRefreshInterval: undefined,
+  enableAutoPipelining: false,
+  shardedSubscribers: false,
+  scripts: undefined,
+  himportFieldsets: undefined,
+}

@@ -1,0 +1,169 @@
+import type { Clock, TimerHandle } from '@weir/core'
+import { type Client, destroy } from './client.ts'
+import { afterSilence } from './patience.ts'
+
+/** Milliseconds between attempts to connect: a server that returns is noticed well within a second. */
+const RETRY_AFTER = 200
+
+export interface ConnectionOptions {
+  readonly clock: Clock
+  /** Milliseconds within which a server must have answered the handshake. */
+  readonly patience: number
+  /** Makes a client, not connected yet, of the server that is to be used now. */
+  make(): Client | Promise<Client>
+  /** A connection is there. */
+  opened?(client: Client): void
+  /** It was lost, or could not be made. */
+  lost?(): void
+}
+
+/**
+ * Keeps one connection to a server, each time with a client of its own. What the client does by itself is switched off: its delays grow to
+ * seconds, it does not give up on a handshake that hangs, and keeps the process alive.
+ */
+export class Connection {
+  readonly #options: ConnectionOptions
+  #client: Client | undefined
+  /** One that is being connected. */
+  #next: Client | undefined
+  #retry: TimerHandle | undefined
+  #closed = false
+  #held = 0
+  /** Settles, never rejects, when the first attempt to connect has come to an end. */
+  readonly #first: Promise<void>
+  #lastError: unknown
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#first = this.#attempt()
+  }
+
+  get ready(): boolean {
+    return this.#client !== undefined
+  }
+
+  get lastError(): unknown {
+    return this.#lastError
+  }
+
+  /** Waits for the first attempt to connect; later ones nobody waits for. */
+  async connected(): Promise<boolean> {
+    if (!this.ready) await this.#first
+    return this.ready
+  }
+
+  command(...command: readonly string[]): Promise<unknown> {
+    const client = this.#client
+    if (client === undefined) return Promise.reject(this.#lastError ?? new Error('not connected'))
+    const reply = client.sendCommand(command)
+    reply.catch((error: unknown) => {
+      // After a failover the old primary answers so until the client asks where the new one is.
+      if (error instanceof Error && /^(READONLY|LOADING|MASTERDOWN)/.test(error.message)) this.#drop(client, error)
+    })
+    return reply
+  }
+
+  /** Sends a command that has been redirected while its slot moves. */
+  ask(...command: readonly string[]): Promise<unknown> {
+    this.command('ASKING').catch(() => {})
+    return this.command(...command)
+  }
+
+  /** Drops a connection that has gone silent, and makes a new one at once. */
+  renew(): void {
+    const client = this.#client
+    if (client === undefined) return
+    this.#drop(client, new Error('The server did not answer in time.'), 0)
+  }
+
+  /** The process may not end before `release`. */
+  hold(): void {
+    if (this.#held++ === 0) this.#apply()
+  }
+
+  release(): void {
+    if (--this.#held === 0) this.#apply()
+  }
+
+  close(): void {
+    this.#closed = true
+    if (this.#retry !== undefined) this.#options.clock.clearTimeout(this.#retry)
+    this.#retry = undefined
+    for (const client of [this.#client, this.#next]) if (client !== undefined) destroy(client)
+    this.#client = undefined
+  }
+
+  async #attempt(): Promise<void> {
+    const { clock, patience, make, opened, lost } = this.#options
+    let answered: (() => void) | undefined
+    try {
+      const client = await make()
+      if (this.#closed) return
+      this.#next = client
+      let hung: (error: Error) => void
+      const over = new Promise<never>((_resolve, reject) => {
+        hung = reject
+      })
+      // Without a listener it would be thrown. Of a connection without a new attempt, every error is the end.
+      client.on('error', (error) => {
+        if (!this.#drop(client, error)) this.#lastError = error
+      })
+      client.on('connect', () => {
+        // Before that there is no socket yet that could be closed.
+        if (this.#closed) {
+          destroy(client)
+          hung(new Error('closed'))
+          return
+        }
+        this.#apply()
+        answered = afterSilence(clock, patience, () => {
+          destroy(client)
+          hung(new Error('The server did not answer in time.'))
+        })
+      })
+      this.#apply()
+      await Promise.race([client.connect(), over])
+      this.#next = undefined
+      if (this.#closed) {
+        destroy(client)
+        return
+      }
+      this.#client = client
+      this.#apply()
+      opened?.(client)
+    } catch (error) {
+      this.#next = undefined
+      this.#lastError = error
+      this.#retryAfter(RETRY_AFTER)
+      lost?.()
+    } finally {
+      answered?.()
+    }
+  }
+
+  /** @returns whether it was the client in use */
+  #drop(client: Client, error: unknown, delay: number = RETRY_AFTER): boolean {
+    if (client !== this.#client) return false
+    this.#client = undefined
+    this.#lastError = error
+    destroy(client)
+    this.#retryAfter(delay)
+    this.#options.lost?.()
+    return true
+  }
+
+  #retryAfter(delay: number): void {
+    if (this.#closed || this.#retry !== undefined) return
+    this.#retry = this.#options.clock.setTimeout(() => {
+      this.#retry = undefined
+      void this.#attempt()
+    }, delay)
+  }
+
+  #apply(): void {
+    for (const client of [this.#client, this.#next]) {
+      if (this.#held > 0) client?.ref()
+      else client?.unref()
+    }
+  }
+}

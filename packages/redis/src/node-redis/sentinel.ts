@@ -1,0 +1,91 @@
+import type { Clock } from '@weir/core'
+import { type Client, type ClientOptions, destroy } from './client.ts'
+import { afterSilence } from './patience.ts'
+
+/** Host and port of a server, as `redis` has them in its options. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+/** Addresses that servers tell, as they are reached from here. */
+export type AddressMap = Readonly<Record<string, Place>> | ((address: string) => Place | undefined)
+
+/** Where a server that calls itself so is reached. */
+export function reached(place: Place, map: AddressMap | undefined): Place {
+  const address = `${place.host}:${place.port}`
+  return (typeof map === 'function' ? map(address) : map?.[address]) ?? place
+}
+
+/**
+ * Asks servers the same, one after the other, and takes the first answer that can be used. The next one is asked when one fails, or is
+ * silent for its part of the patience.
+ *
+ * @throws what the last of them failed with
+ */
+export async function askAny<Answer>(
+  places: readonly Place[],
+  { clock, patience, open }: { readonly clock: Clock; readonly patience: number; open(place: Place): Client },
+  command: readonly string[],
+  read: (reply: unknown, place: Place) => Answer,
+): Promise<Answer> {
+  const clients: Client[] = []
+  const ask = async (place: Place): Promise<Answer> => {
+    const client = open(place)
+    clients.push(client)
+    client.on('error', () => {})
+    client.unref()
+    try {
+      await client.connect()
+      return read(await client.sendCommand(command), place)
+    } finally {
+      // Also one that was still connecting when another answered: it has a socket only now.
+      destroy(client)
+    }
+  }
+  let failure: unknown = new Error('No server answered in time.')
+  const asked: Promise<Answer>[] = []
+  try {
+    for (const place of places) {
+      const answer = ask(place)
+      asked.push(answer)
+      const next = pause(clock, patience / places.length)
+      try {
+        // An answer of one that was asked before is as good. One that has failed leaves it to those that are still silent.
+        const first = await Promise.race([Promise.any(asked), answer, next.over])
+        if (first !== SILENT) return first
+      } catch (error) {
+        failure = error instanceof AggregateError ? error.errors.at(-1) : error
+      } finally {
+        next.cancel()
+      }
+    }
+    throw failure
+  } finally {
+    for (const answer of asked) answer.catch(() => {})
+    for (const client of clients) destroy(client)
+  }
+}
+
+const SILENT = Symbol('silent')
+
+function pause(clock: Clock, milliseconds: number): { readonly over: Promise<typeof SILENT>; cancel(): void } {
+  let cancel = (): void => {}
+  const over = new Promise<typeof SILENT>((resolve) => {
+    cancel = afterSilence(clock, milliseconds, () => resolve(SILENT))
+  })
+  return { over, cancel: () => cancel() }
+}
+
+/** Where the primary of a name is, by what a Sentinel answers. */
+export function primaryOf(reply: unknown, name: string): Place {
+  const [host, port] = Array.isArray(reply) ? (reply as unknown[]).map(String) : []
+  if (host === undefined || !(Number(port) > 0)) throw new Error(`The Sentinels know no primary ${JSON.stringify(name)}.`)
+  return { host, port: Number(port) }
+}
+
+/** Options of a client of one server among several. */
+export function clientAt(options: ClientOptions | undefined, { host, port }: Place): ClientOptions {
+  const { url: _url, ...rest } = options ?? {}
+  return { ...rest, socket: { ...options?.socket, host, port } }
+}

@@ -1,0 +1,143 @@
+import { createClient } from 'redis'
+import type { Target } from '../connection/link.ts'
+import { invalidOption } from '../connection/options.ts'
+import { type Client, type ClientOptions, connectionSettings } from './client.ts'
+import { ClusterLink } from './cluster-link.ts'
+import { type AddressMap, askAny, clientAt, type Place, primaryOf, reached } from './sentinel.ts'
+import { ServerLink } from './server-link.ts'
+
+/** What `createClient()` of the `redis` package returns, as far as it is used. */
+export interface NodeRedisClient {
+  readonly options?: object | undefined
+  readonly isReady: boolean
+  duplicate(...args: never[]): unknown
+}
+
+/** What `createCluster()` of the `redis` package returns, as far as it is used. */
+export interface NodeRedisCluster {
+  readonly slots: object
+  duplicate(...args: never[]): unknown
+}
+
+/** What `createCluster()` takes. */
+export interface NodeRedisClusterOptions {
+  readonly rootNodes: readonly object[]
+  readonly defaults?: object
+  readonly nodeAddressMap?: unknown
+}
+
+/** What `createSentinel()` takes. What it returns tells nobody where the Sentinels are. */
+export interface NodeRedisSentinelOptions {
+  readonly name: string
+  readonly sentinelRootNodes: readonly { readonly host: string; readonly port: number }[]
+  readonly nodeClientOptions?: object
+  readonly sentinelClientOptions?: object
+  readonly nodeAddressMap?: unknown
+}
+
+/** What `redisStore` of `@weir/redis/node-redis` connects to. */
+export type NodeRedisTarget = NodeRedisClient | NodeRedisCluster | NodeRedisClusterOptions | NodeRedisSentinelOptions
+
+const ALLOWED =
+  'what createClient() or createCluster() of the package redis returns, or the options of createCluster() or createSentinel(); for a URL import redisStore from "@weir/redis", which uses ioredis'
+
+/** @throws WEIR_INVALID_OPTION */
+export function targetOf(target: NodeRedisTarget): Target {
+  if (typeof target !== 'object' || target === null) throw invalidOption('client', target, ALLOWED)
+  // Only the cluster itself knows its options; it has kept them under this name in all its versions.
+  const { _options } = target as { readonly _options?: object }
+  const options = (_options ?? target) as Partial<NodeRedisClusterOptions & NodeRedisSentinelOptions>
+  if (Array.isArray(options.rootNodes) && options.rootNodes.length > 0) return clusterTarget(options as NodeRedisClusterOptions)
+  if (Array.isArray(options.sentinelRootNodes) && options.sentinelRootNodes.length > 0 && typeof options.name === 'string') {
+    return sentinelTarget(options as NodeRedisSentinelOptions)
+  }
+  const { duplicate, sendCommand, isReady } = target as unknown as Record<string, unknown>
+  if (typeof duplicate === 'function' && typeof sendCommand === 'function' && typeof isReady === 'boolean') {
+    return serverTarget(target as NodeRedisClient)
+  }
+  throw invalidOption('client', target, ALLOWED)
+}
+
+function serverTarget(instance: NodeRedisClient): Target {
+  const options = (instance.options ?? {}) as ClientOptions
+  const { database = 0, socket: { host = 'localhost', port = 6379, path } = {} } = options
+  const duplicate = instance.duplicate as (overrides: ClientOptions) => unknown
+  return {
+    isCluster: false,
+    db: database,
+    address: `${path ?? `${host}:${port}`}/${database}`,
+    open: (link) => new ServerLink(() => duplicate.call(instance, connectionSettings(options, link.timeout)) as Client, link),
+  }
+}
+
+function sentinelTarget({
+  name,
+  sentinelRootNodes,
+  nodeClientOptions,
+  sentinelClientOptions,
+  nodeAddressMap,
+}: NodeRedisSentinelOptions): Target {
+  const { database = 0 } = (nodeClientOptions ?? {}) as ClientOptions
+  const map = nodeAddressMap as AddressMap | undefined
+  return {
+    isCluster: false,
+    db: database,
+    address: `${name} ${sentinelRootNodes
+      .map(({ host, port }) => `${host}:${port}`)
+      .sort()
+      .join(' ')}/${database}`,
+    open: (link) => {
+      const { clock, timeout } = link
+      const question = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name]
+      const asking = { clock, patience: timeout, open: (place: Place) => newClient(sentinelClientOptions, place, timeout) }
+      let turn = 0
+      const make = async (): Promise<Client> => {
+        // Each attempt begins with another one: the first may be cut off, and name a primary of old.
+        const first = turn++ % sentinelRootNodes.length
+        const sentinels = [...sentinelRootNodes.slice(first), ...sentinelRootNodes.slice(0, first)]
+        const place = await askAny(sentinels, asking, question, (reply) => primaryOf(reply, name))
+        return newClient(nodeClientOptions, reached(place, map), timeout)
+      }
+      return new ServerLink(make, link)
+    },
+  }
+}
+
+function clusterTarget({ rootNodes, defaults, nodeAddressMap }: NodeRedisClusterOptions): Target {
+  const places = (rootNodes as readonly ClientOptions[]).map(placeOf)
+  const map = nodeAddressMap as AddressMap | undefined
+  const client = (place: Place, timeout: number): Client => {
+    const root = places.findIndex(({ host, port }) => host === place.host && port === place.port)
+    const [common, own]: (ClientOptions | undefined)[] = [defaults, rootNodes[root]]
+    return newClient({ ...common, ...own, socket: { ...common?.socket, ...own?.socket } }, place, timeout)
+  }
+  return {
+    isCluster: true,
+    db: 0,
+    address: `cluster ${places
+      .map(({ host, port }) => `${host}:${port}`)
+      .sort()
+      .join(' ')}`,
+    open: (link) => {
+      return new ClusterLink({ seeds: places, client, map }, link)
+    },
+  }
+}
+
+/** What our own clients are duplicates of: a class for clients takes a tenth of a second to make, and the library remembers only the last one. */
+let pattern: { duplicate(options: ClientOptions): unknown } | undefined
+
+function newClient(options: ClientOptions | undefined, place: Place, timeout: number): Client {
+  const own = clientAt(options, place)
+  pattern ??= createClient() as unknown as { duplicate(options: ClientOptions): unknown }
+  return pattern.duplicate({ ...own, ...connectionSettings(own, timeout) }) as Client
+}
+
+/** A root node of a Cluster, by its URL or its socket. */
+function placeOf({ url, socket }: ClientOptions): Place {
+  if (url !== undefined) {
+    const { hostname, port } = new URL(url)
+    return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) }
+  }
+  return { host: socket?.host ?? 'localhost', port: socket?.port ?? 6379 }
+}

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { systemClock, WeirError } from '@weir/core'
+import type { RulesSource } from '@weir/core/rules'
+import type { Link, Target } from '../connection/link.ts'
+import { checkOptions, invalidOption, type RedisStoreOptions } from '../connection/options.ts'
+import { READ_RULES, REPLACE_RULES, RULES_HISTORY } from '../scripts/rules.ts'
+import { type Script, script } from '../scripts/script.ts'
+
+/** Options of `redisRules` beside the connection. */
+export interface RedisRulesOptions extends Pick<RedisStoreOptions, 'namespace' | 'timeout'> {
+  /** Tells several documents apart: 1 to 100 letters, digits or any of `_ . -`. Default `'default'`. */
+  readonly name?: string
+}
+
+/** Rules in a key of Redis. Its connections are made when it is first used, and keep no process alive. */
+export interface RedisRules extends RulesSource {
+  read(): Promise<string | undefined>
+  watch(changed: () => void): () => void
+  replace(before: string | undefined, text: string): Promise<boolean>
+  history(most: number): Promise<readonly string[]>
+  /** Closes its connections; it must not be used any more. */
+  close(): void
+}
+
+/** A message may be lost: so often it is looked, in milliseconds. */
+const INTERVAL = 5_000
+const READ = script(READ_RULES)
+const REPLACE = script(REPLACE_RULES)
+const HISTORY = script(RULES_HISTORY)
+
+/** Rules at a server or Cluster, whatever the client library. */
+export function rulesAt(target: Target, { name = 'default', ...options }: RedisRulesOptions): RedisRules {
+  const { namespace, timeout } = checkOptions(options)
+  if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name))
+    throw invalidOption('name', name, '1 to 100 letters, digits or any of _ . -')
+  return new RulesKey(target, `${namespace}:{rules}:${name}`, timeout)
+}
+
+class RulesKey implements RedisRules {
+  readonly name: string
+  readonly interval: number = INTERVAL
+  readonly #key: string
+  readonly #open: () => Link
+  readonly #timeout: number
+  readonly #listeners = new Set<() => void>()
+  #link: Link | undefined
+  #closed = false
+
+  constructor(target: Target, key: string, timeout: number) {
+    this.name = `Redis at ${target.address}, ${key}`
+    this.#key = key
+    this.#timeout = timeout
+    this.#open = () =>
+      target.open({
+        clock: systemClock,
+        timeout,
+        channel: key,
+        received: () => {
+          for (const changed of this.#listeners) changed()
+        },
+      })
+  }
+
+  async read(): Promise<string | undefined> {
+    return textOf(await this.#run(READ, [this.#key], ''))
+  }
+
+  watch(changed: () => void): () => void {
+    this.#listeners.add(changed)
+    return () => {
+      this.#listeners.delete(changed)
+    }
+  }
+
+  async replace(before: string | undefined, text: string): Promise<boolean> {
+    const expected = before === undefined ? undefined : createHash('sha1').update(before).digest('hex')
+    const request = JSON.stringify({ before: expected, text, channel: this.#key })
+    return (await this.#run(REPLACE, [this.#key, this.#history], request)) === 1
+  }
+
+  async history(most: number): Promise<readonly string[]> {
+    const texts = await this.#run(HISTORY, [this.#history], String(Math.max(0, Math.floor(most))))
+    return Array.isArray(texts) ? texts.filter((text) => typeof text === 'string') : []
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#listeners.clear()
+    this.#link?.close()
+  }
+
+  get #history(): string {
+    return `${this.#key}:history`
+  }
+
+  async #run(what: Script, keys: readonly string[], argument: string): Promise<unknown> {
+    if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The source of rules is closed.')
+    const link = (this.#link ??= this.#open())
+    link.hold()
+    let timer: unknown
+    const late = new Promise<never>((_, reject) => {
+      timer = systemClock.setTimeout(() => {
+        link.silent(true)
+        reject(new WeirError('WEIR_STORE_TIMEOUT', `Redis did not answer within ${this.#timeout} ms.`))
+      }, this.#timeout)
+    })
+    try {
+      return await Promise.race([this.#answer(link, what, keys, argument), late])
+    } finally {
+      systemClock.clearTimeout(timer)
+      link.release()
+    }
+  }
+
+  async #answer(link: Link, what: Script, keys: readonly string[], argument: string): Promise<unknown> {
+    if (!(await link.connected())) throw link.lastError ?? new WeirError('WEIR_STORE_UNAVAILABLE', 'There is no connection to Redis.')
+    return link.run(what, keys, argument)
+  }
+}
+
+function textOf(reply: unknown): string | undefined {
+  if (reply === null || typeof reply === 'string') return reply ?? undefined
+  throw new WeirError('WEIR_STORE_REPLY', 'What Redis holds as rules is no text.')
+}

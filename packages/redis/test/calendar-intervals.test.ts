@@ -1,0 +1,125 @@
+import { type Calendar, calendar, createThrottler, type EpochTime, type Throttler } from '@weir/core'
+import { RedisServer, until } from '@weir/tooling/redis-servers'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { freshNamespace } from './fixtures.ts'
+
+let server: RedisServer
+let client: Redis
+const open: Throttler[] = []
+beforeAll(async () => {
+  server = await RedisServer.start()
+  client = new Redis(server.url)
+}, 60_000)
+afterEach(() => Promise.all(open.splice(0).map((throttler) => throttler.close())))
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const LIMIT = 20
+/** So many times as fast as the calendar's own the time of a fast one is: a day takes two seconds. */
+const FASTER = 43_200
+
+/** Days around a change of clocks, made short, so that some of them pass while a test runs. */
+function fastDays(timeZone: string, from: string): Calendar {
+  const days = calendar('day', { timeZone })
+  const [origin, begin] = [Date.now(), Date.parse(from)]
+  const slow = (time: number) => begin + (time - origin) * FASTER
+  const fast = (time: number) => origin + (time - begin) / FASTER
+  const shortened = ({ ordinal, start, end }: ReturnType<Calendar['at']>) => ({ ordinal, start: fast(start), end: fast(end) })
+  // Numbers that are ahead of the clock.
+  const usual = days.usual / FASTER
+  const ahead = Math.ceil(origin / usual) + 2 - days.at(begin).ordinal
+  const moved = (one: ReturnType<Calendar['at']>) => ({ ...shortened(one), ordinal: (one.ordinal + ahead) as typeof one.ordinal })
+  const one: Calendar = {
+    id: `fast-${timeZone}`,
+    usual,
+    at: (time) => moved(days.at(slow(time))),
+    of: (ordinal) => moved(days.of((ordinal - ahead) as typeof ordinal)),
+    over: (time): EpochTime => ({
+      at: (monotonic) => {
+        const { ordinal, start, end } = one.at(time.at(monotonic))
+        return ordinal * usual + Math.min(((time.at(monotonic) - start) / (end - start)) * usual, usual - 1 / 64)
+      },
+      monotonicAt: (then) => {
+        const { ordinal, start, end } = one.of(Math.floor(then / usual) as ReturnType<Calendar['at']>['ordinal'])
+        return time.monotonicAt(start + ((then - ordinal * usual) / usual) * (end - start))
+      },
+      uncertainty: (monotonic) => time.uncertainty(monotonic),
+    }),
+  }
+  return one
+}
+
+async function nodes(count: number, interval: Calendar, coordination: 'background' | 'leases' | 'central', namespace = freshNamespace()) {
+  const policy = { limit: LIMIT, interval, coordination, deadline: coordination === 'background' ? undefined : '5s' } as const
+  const { deadline, ...rest } = policy
+  const made = Array.from({ length: count }, () => {
+    const policies = [deadline === undefined ? rest : { ...rest, deadline }]
+    const throttler = createThrottler({ policies, heartbeat: 200, store: redisStore(server.url, { namespace }) }).start()
+    open.push(throttler)
+    return throttler
+  })
+  for (const one of made) await until(() => one.state === 'synced', 'the store answers')
+  return { namespace, made }
+}
+
+describe.each(['background', 'leases', 'central'] as const)('intervals of a calendar in Redis, %s', (coordination) => {
+  test('what is counted lives until the interval is over, and no longer than some of them', async () => {
+    const monthly = calendar('month', { timeZone: 'Asia/Kathmandu' })
+    const { made, namespace } = await nodes(2, monthly, coordination)
+    const [a, b] = made as [Throttler, Throttler]
+    const first = await a.checkAsync('k', 12)
+    expect(first.allowed).toBe(true)
+    let admitted = 12
+    await until(async () => (await a.usage('k'))[0]?.used === 12, 'the first units are told')
+    for (let i = 0; i < 20; i++) {
+      if ((await b.checkAsync('k')).allowed) admitted++
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    if (coordination !== 'background') expect(admitted).toBe(LIMIT)
+    // As a volley it might hold more than came back.
+    expect(admitted).toBeLessThan(LIMIT + 10)
+    const { start, end } = monthly.at(Date.now())
+    const refused = await b.checkAsync('k')
+    expect(refused.allowed).toBe(false)
+    expect(Math.abs(refused.retryAfter - (end - Date.now()))).toBeLessThan(2_000)
+    await until(async () => (await a.usage('k'))[0]?.used === admitted, 'all is told')
+    const keys = await client.keys(`${namespace}:*k*`)
+    expect(keys.length).toBeGreaterThan(0)
+    for (const key of keys) {
+      const left = await client.pttl(key)
+      expect(left, key).toBeGreaterThan(end - Date.now() - 1_000)
+      expect(left, key).toBeLessThan(6 * (end - start))
+    }
+    a.refund(first, 12)
+    await until(async () => (await b.usage('k'))[0]?.used === admitted - 12, 'what came back is told')
+    await until(async () => (await a.checkAsync('k')).allowed, 'there is room again')
+  }, 30_000)
+
+  test('each has its limit, through a change of clocks', async () => {
+    const days = fastDays('Europe/Prague', '2026-03-27T12:00:00Z')
+    const { made } = await nodes(2, days, coordination)
+    const admitted = new Map<number, number>()
+    const first = days.at(Date.now()).ordinal
+    // Requests are spread, so that some come right before and after each midnight.
+    while (days.at(Date.now()).ordinal < first + 4) {
+      await Promise.all(
+        made.map(async (node) => {
+          const before = days.at(Date.now()).ordinal
+          const { allowed } = await node.checkAsync('k')
+          // Of one that was asked in one interval and answered in the next nobody knows.
+          if (allowed && days.at(Date.now()).ordinal === before) admitted.set(before, (admitted.get(before) ?? 0) + 1)
+        }),
+      )
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    for (const ordinal of [first + 1, first + 2, first + 3]) {
+      // What two nodes hold back, and of those around midnight one each.
+      expect(admitted.get(ordinal)).toBeLessThanOrEqual(coordination === 'background' ? LIMIT + 4 : LIMIT + 2)
+      expect(admitted.get(ordinal)).toBeGreaterThanOrEqual(LIMIT - 2)
+    }
+  }, 60_000)
+})

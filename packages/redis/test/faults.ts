@@ -1,0 +1,31 @@
+import type { StoreContractFixture } from '@weir/testing'
+import type { RedisServer } from '@weir/tooling/redis-servers'
+
+type Servers = () => readonly RedisServer[] | Promise<readonly RedisServer[]>
+type Fault = Required<Pick<StoreContractFixture, 'lose' | 'goAway'>>
+
+/** They forget all. */
+export function flushed(servers: Servers): Fault['lose'] {
+  return async () => {
+    for (const server of await servers()) await server.cli('flushall')
+  }
+}
+
+/** They answer nothing, and keep what they have. */
+export function hanging(servers: Servers): Fault['goAway'] {
+  return async () => {
+    const all = await servers()
+    for (const server of all) server.pause()
+    return () => {
+      for (const server of all) server.resume()
+    }
+  }
+}
+
+/** It is gone with all that it has. */
+export function killed(own: { readonly server: RedisServer }): Fault['goAway'] {
+  return async () => {
+    await own.server.kill()
+    return () => own.server.start()
+  }
+}

@@ -1,0 +1,9 @@
+import type { Theme } from 'vitepress'
+import DefaultTheme from 'vitepress/theme'
+import { Scene } from './scene.ts'
+import './scene.css'
+
+export default {
+  extends: DefaultTheme,
+  enhanceApp: ({ app }) => void app.component('Scene', Scene),
+} satisfies Theme

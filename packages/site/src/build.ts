@@ -1,0 +1,23 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildPlayground } from '@weir/playground/build'
+import { build } from 'vitepress'
+import { ROOT } from './pages.ts'
+import { relocate } from './relocatable.ts'
+import { stage } from './stage.ts'
+import { writeTwins } from './twins.ts'
+
+export const SITE = join(ROOT, 'packages/site')
+/** Where the site is written by default. */
+export const OUT = join(SITE, 'dist')
+
+/** Writes the whole site; what was in the folder is gone. */
+export async function buildSite(directory: string): Promise<void> {
+  const staged = stage()
+  rmSync(directory, { recursive: true, force: true })
+  process.env['WEIR_SITE'] = directory
+  await build(SITE, { outDir: directory })
+  await relocate(directory)
+  writeTwins(directory, staged)
+  await buildPlayground(join(directory, 'playground'))
+}

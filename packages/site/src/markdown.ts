@@ -1,0 +1,102 @@
+import MagicString from 'magic-string'
+import type { Code, Definition, Heading, Image, Link, Root, RootContent } from 'mdast'
+import { toString as textOf } from 'mdast-util-to-string'
+import remarkGfm from 'remark-gfm'
+import remarkParse from 'remark-parse'
+import { unified } from 'unified'
+import { visit } from 'unist-util-visit'
+
+const parser = unified().use(remarkParse).use(remarkGfm)
+
+/** What a page's text holds, and the text with links that lead elsewhere. */
+export class Markdown {
+  readonly #text: MagicString
+  readonly #tree: Root
+
+  constructor(text: string) {
+    this.#text = new MagicString(text)
+    this.#tree = parser.parse(text)
+  }
+
+  /** The first heading. */
+  get title(): string {
+    const heading = this.#tree.children.find((node): node is Heading => node.type === 'heading')
+    return heading === undefined ? '' : textOf(heading)
+  }
+
+  /** The first sentence of the first paragraph, as one line. */
+  get summary(): string {
+    const paragraph = this.#tree.children.find((node) => node.type === 'paragraph')
+    const text = paragraph === undefined ? '' : textOf(paragraph).replace(/\s+/g, ' ')
+    return /^.*?[.!?:](?= |$)/.exec(text)?.[0].replace(/:$/, '.') ?? text
+  }
+
+  /** Where each relative link leads, by `to`; one for which it says undefined becomes plain text. */
+  relink(to: (url: string) => string | undefined): this {
+    visit(this.#tree, ['link', 'image', 'definition'], (node) => {
+      const link = node as Link | Image | Definition
+      if (/^([a-z]+:|#|\/\/)/i.test(link.url)) return
+      const [start, end] = rangeOf(link)
+      const source = this.#text.original.slice(start, end)
+      const target = to(link.url)
+      if (target === undefined) {
+        if (link.type !== 'link') throw new Error(`The image ${link.url} is not there.`)
+        const inner = this.#text.original.slice(link.children[0]?.position?.start.offset, link.children.at(-1)?.position?.end.offset)
+        this.#text.update(start, end, inner)
+        return
+      }
+      const at = source.lastIndexOf(link.url)
+      if (at < 0) throw new Error(`The link ${source} is written in a way that is not known.`)
+      if (target !== link.url) this.#text.update(start + at, start + at + link.url.length, target)
+    })
+    return this
+  }
+
+  /** Of what follows the language of a block of code, only our own tools know the meaning. */
+  plainCode(): this {
+    visit(this.#tree, 'code', (node: Code) => {
+      if (node.lang === null || node.lang === undefined || node.meta === null || node.meta === undefined) return
+      const [start] = rangeOf(node)
+      const line = this.#text.original.indexOf('\n', start)
+      const at = this.#text.original.indexOf(` ${node.meta}`, start)
+      if (at > start && at < line) this.#text.remove(at, line)
+    })
+    return this
+  }
+
+  /** The parts below headings of a depth, with their text as it is written. */
+  sections(depth: number): { readonly title: string; readonly text: string }[] {
+    const marks = this.#tree.children.filter((node): node is Heading => node.type === 'heading' && node.depth <= depth)
+    return marks.flatMap((heading, i) => {
+      if (heading.depth !== depth) return []
+      const [, start] = rangeOf(heading)
+      const next = marks[i + 1]
+      const end = next === undefined ? this.#text.original.length : rangeOf(next)[0]
+      return [{ title: textOf(heading), text: this.#text.original.slice(start, end).trim() }]
+    })
+  }
+
+  /** Links of the first column of the tables below each heading of depth 2: `[heading, [[text, url], …]]`. */
+  tables(): [string, [string, string][]][] {
+    const found: [string, [string, string][]][] = []
+    for (const node of this.#tree.children as RootContent[]) {
+      if (node.type === 'heading' && node.depth === 2) found.push([textOf(node), []])
+      if (node.type !== 'table') continue
+      for (const row of node.children) {
+        for (const cell of row.children) {
+          const link = cell.children.find((child): child is Link => child.type === 'link')
+          if (link !== undefined) found.at(-1)?.[1].push([textOf(link), link.url])
+        }
+      }
+    }
+    return found
+  }
+
+  toString(): string {
+    return this.#text.toString()
+  }
+}
+
+function rangeOf({ position }: RootContent): [number, number] {
+  return [position?.start.offset ?? 0, position?.end.offset ?? 0]
+}

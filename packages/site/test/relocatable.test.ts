@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { BASE, relocatedPage, relocatedProgram } from '../src/relocatable.ts'
+
+/** What an expression of a program is where a page has found itself at `/a/b/`. */
+function evaluated(expression: string): unknown {
+  return new Function('__weirBase', `return ${relocatedProgram(`(${expression})`)}`)('/a/b/')
+}
+
+test.each([
+  [`"${BASE}"`, '/a/b/'],
+  [`'${BASE}'.length`, 5],
+  [`{ x: "${BASE}assets/x.js" }.x`, '/a/b/assets/x.js'],
+  [`'<a href="${BASE}x">"${BASE}"</a>'`, '<a href="/a/b/x">"/a/b/"</a>'],
+  [`\`\${1}${BASE}x\${"${BASE}"}\``, '1/a/b/x/a/b/'],
+  ['"nothing"', 'nothing'],
+])('in a program %s becomes what the page has found', (expression, value) => {
+  expect(evaluated(expression)).toEqual(value)
+})
+
+test('a page refers to what lies above it', () => {
+  const html = `<head></head><a href="${BASE}guides/x.html">x</a><img src="${BASE}y.svg">`
+  const page = relocatedPage(html, '../')
+  expect(page).toContain('<a href="../guides/x.html">x</a><img src="../y.svg">')
+  expect(page).toContain('new URL("../",location.href).pathname')
+})

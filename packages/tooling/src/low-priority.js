@@ -1,0 +1,3 @@
+import { constants, setPriority } from 'node:os'
+
+setPriority(constants.priority.PRIORITY_LOW)

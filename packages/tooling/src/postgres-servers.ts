@@ -1,0 +1,299 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { guard } from './guard.ts'
+import { findPgbouncer, findPostgres } from './postgres-server.js'
+import { freePort, until } from './redis-servers.ts'
+
+export { findPgbouncer, findPostgres, howToInstallPostgres } from './postgres-server.js'
+
+const execute = promisify(execFile)
+
+// Servers must not outlive the tests, however those end.
+const running = new Set<PostgresServer>()
+const directories = new Set<string>()
+process.on('exit', () => {
+  for (const server of running) server.killNow()
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+})
+
+interface User {
+  readonly uid: number
+  readonly gid: number
+}
+
+/** PostgreSQL does not run as root: then as the first of the usual users for such things that this system has. */
+function serverUser(): User | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const users = readFileSync('/etc/passwd', 'utf8').split('\n')
+  for (const name of ['postgres', 'nobody']) {
+    const line = users.find((one) => one.startsWith(`${name}:`))
+    if (line !== undefined) return { uid: Number(line.split(':')[2]), gid: Number(line.split(':')[3]) }
+  }
+  throw new Error('PostgreSQL does not run as root, and this system has neither a user postgres nor nobody.')
+}
+
+/** A folder that the server may write to. */
+function folderFor(user: User | undefined, prefix: string): string {
+  const directory = mkdtempSync(join(tmpdir(), prefix))
+  directories.add(directory)
+  chmodSync(directory, 0o700)
+  if (user !== undefined) chownSync(directory, user.uid, user.gid)
+  return directory
+}
+
+/** As fast as a server whose data nobody needs after a crash may be. */
+const SETTINGS = [
+  'fsync=off',
+  'full_page_writes=off',
+  'shared_buffers=32MB',
+  'max_connections=100',
+  'max_wal_size=256MB',
+  'autovacuum_naptime=10s',
+  'timezone=UTC',
+  'log_min_messages=warning',
+]
+
+export interface PostgresServerOptions {
+  /** A free one by default. */
+  readonly port?: number
+  /** More settings, e.g. `['hot_standby=on']`. */
+  readonly settings?: readonly string[]
+  /** Makes the folder with the data. Default: `initdb`. */
+  readonly data?: (directory: string, user: { readonly uid?: number; readonly gid?: number }) => Promise<void>
+}
+
+/** One PostgreSQL server on the loopback interface, in a folder of its own, ended with this process at the latest. Everybody may log in as `postgres`. */
+export class PostgresServer {
+  readonly port: number
+  readonly directory: string
+  readonly #options: PostgresServerOptions
+  readonly #user: User | undefined
+  #child: ChildProcess | undefined
+
+  private constructor(port: number, options: PostgresServerOptions) {
+    this.port = port
+    this.#options = options
+    this.#user = serverUser()
+    this.directory = folderFor(this.#user, 'weir-postgres-')
+  }
+
+  static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const server = new PostgresServer(options.port ?? (await freePort()), options)
+    if (options.data !== undefined) await options.data(server.directory, { ...server.#user })
+    else {
+      const args = ['-D', server.directory, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+      await execute(join(findPostgres() ?? '', 'initdb'), args, { cwd: '/', ...server.#user })
+    }
+    await server.start()
+    return server
+  }
+
+  get url(): string {
+    return this.urlOf('postgres')
+  }
+
+  urlOf(database: string, user: string = 'postgres'): string {
+    return `postgres://${user}@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** Process id while it runs, the parent of all others. */
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** Starts, or starts again on the same port with the same data. */
+  async start(): Promise<void> {
+    const settings = [...SETTINGS, ...(this.#options.settings ?? []), `unix_socket_directories=${this.directory}`]
+    const args = ['-D', this.directory, '-h', '127.0.0.1', '-p', String(this.port), ...settings.flatMap((one) => ['-c', one])]
+    const child = spawn(join(findPostgres() ?? '', 'postgres'), args, { cwd: '/', stdio: 'ignore', ...this.#user })
+    this.#child = child
+    running.add(this)
+    guard(child, this.directory)
+    let failure: Error | undefined
+    child.once('error', (error) => {
+      failure = error
+    })
+    await until(
+      async () => {
+        if (failure !== undefined || child.exitCode !== null) return true
+        await this.sql('SELECT 1')
+        return true
+      },
+      `PostgreSQL answers on port ${this.port}`,
+      60_000,
+    )
+    if (failure !== undefined) throw new Error('PostgreSQL can not be started; is it installed?', { cause: failure })
+    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}.`)
+  }
+
+  /** Runs statements with psql and gives their output, unaligned. */
+  async sql(text: string, database: string = 'postgres'): Promise<string> {
+    const args = ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-d', this.urlOf(database), '-c', text]
+    const { stdout } = await execute(join(findPostgres() ?? '', 'psql'), args, { timeout: 10_000, cwd: '/' })
+    return stdout.trim()
+  }
+
+  /** All processes of the server, the first one first. */
+  #processes(): number[] {
+    const parent = this.#child?.pid
+    if (parent === undefined) return []
+    return [parent, ...childrenOf(parent)]
+  }
+
+  /** Ends all processes at once (kill −9): what is not logged is lost. */
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    this.killNow()
+    await exited
+    running.delete(this)
+  }
+
+  killNow(): void {
+    this.#signal('SIGKILL')
+  }
+
+  /** Kill −9, and the same server again. */
+  async restart(): Promise<void> {
+    await this.kill()
+    await this.start()
+  }
+
+  /** Hangs: connections stay open, nothing is answered. */
+  pause(): void {
+    this.#signal('SIGSTOP')
+  }
+
+  resume(): void {
+    this.#signal('SIGCONT')
+  }
+
+  /** Copies the data of a server that does not run. */
+  async copyTo(directory: string): Promise<void> {
+    await execute('cp', ['-a', `${this.directory}/.`, directory])
+    rmSync(join(directory, 'postmaster.pid'), { force: true })
+  }
+
+  /** Makes a standby the primary. */
+  async promote(): Promise<void> {
+    await this.sql('SELECT pg_promote(true, 30)')
+  }
+
+  /** Ends the server and removes its folder. */
+  async stop(): Promise<void> {
+    await this.kill()
+    rmSync(this.directory, { recursive: true, force: true })
+    directories.delete(this.directory)
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    for (const pid of this.#processes()) {
+      try {
+        process.kill(pid, signal)
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  const all = existsSync('/proc') ? readdirSync('/proc').filter((pid) => parentOf(Number(pid)) === parent) : pgrep(parent)
+  return all.map(Number).filter((pid) => pid > 0)
+}
+
+function pgrep(parent: number): string[] {
+  return spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' }).stdout.split('\n')
+}
+
+function parentOf(pid: number): number {
+  try {
+    // The name, in brackets, may hold anything.
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1],
+    )
+  } catch {
+    return 0
+  }
+}
+
+/** The data of a standby of a server. */
+export function standbyOf(primary: PostgresServer): NonNullable<PostgresServerOptions['data']> {
+  return async (directory, user) => {
+    const source = `host=127.0.0.1 port=${primary.port} user=postgres`
+    await execute(
+      join(findPostgres() ?? '', 'pg_basebackup'),
+      ['-D', directory, '-d', source, '-R', '-X', 'stream', '-c', 'fast', '--no-sync'],
+      {
+        cwd: '/',
+        ...user,
+      },
+    )
+  }
+}
+
+/** A pgbouncer before a server. */
+export class Pgbouncer {
+  readonly port: number
+  readonly #child: ChildProcess
+  readonly #directory: string
+
+  private constructor(port: number, child: ChildProcess, directory: string) {
+    this.port = port
+    this.#child = child
+    this.#directory = directory
+  }
+
+  /** @param mode when a connection to the server is given to somebody else: after a `transaction`, or a `session` */
+  static async start(server: PostgresServer, mode: 'transaction' | 'session'): Promise<Pgbouncer> {
+    const user = serverUser()
+    const directory = folderFor(user, 'weir-pgbouncer-')
+    const port = await freePort()
+    const file = join(directory, 'pgbouncer.ini')
+    writeFileSync(
+      file,
+      `[databases]
+* = host=127.0.0.1 port=${server.port} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+auth_type = any
+pool_mode = ${mode}
+default_pool_size = 4
+unix_socket_dir =
+logfile = ${join(directory, 'log')}
+`,
+    )
+    if (user !== undefined) chownSync(file, user.uid, user.gid)
+    const child = spawn(findPgbouncer() ?? 'pgbouncer', ['-q', file], { cwd: directory, stdio: 'ignore', ...user })
+    guard(child, directory)
+    const bouncer = new Pgbouncer(port, child, directory)
+    const psql = join(findPostgres() ?? '', 'psql')
+    await until(
+      () => spawnSync(psql, ['-X', '-d', bouncer.url, '-c', 'SELECT 1'], { cwd: '/', timeout: 5_000 }).status === 0,
+      `pgbouncer answers on port ${port}`,
+    )
+    return bouncer
+  }
+
+  get url(): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`
+  }
+
+  async stop(): Promise<void> {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const exited = once(this.#child, 'exit')
+      this.#child.kill('SIGKILL')
+      await exited
+    }
+    rmSync(this.#directory, { recursive: true, force: true })
+    directories.delete(this.#directory)
+  }
+}
