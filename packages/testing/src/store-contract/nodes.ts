@@ -3,6 +3,7 @@ import { WeirError } from '@weir/core'
 import type { HeartbeatReply } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
 import { type ContractContext, type ContractNode, cell, defined, fixedPolicy, net } from './context.ts'
+import { HOSTILE_KEYS } from './counts.ts'
 
 /** Milliseconds within which a node must know that the store is away. */
 const PROMPT = 2500
@@ -182,6 +183,21 @@ export const nodeCases: readonly ContractCase[] = [
         assert.deepEqual(totals('small'), [2, 5])
       })
       assert.ok(!totals('late').includes(60), 'an interval that is over is no news')
+    },
+  },
+  {
+    title: 'however much one exchange has to announce, and whatever the keys are, others hear of all of it',
+    needs: ['announcements'],
+    async run(context) {
+      const policy = fixedPolicy({ limit: 1 })
+      const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
+      await listening(context, a, b)
+      // More than one message of most servers has room for.
+      const keys = [...HOSTILE_KEYS, ...Array.from({ length: 200 }, (_, i) => `${i} ${'é'.repeat(100)}`)]
+      const ordinal = context.ordinal(policy)
+      await a.sync({ entries: keys.map((key) => ({ policy, key, cells: [cell(ordinal, 1)] })) })
+      await context.eventually(() => assert.deepEqual(new Set(b.announcements.map(({ key }) => key)), new Set(keys)))
+      assert.equal(b.announcements.length, keys.length)
     },
   },
   {
