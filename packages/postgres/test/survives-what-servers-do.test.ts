@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { type Algorithm, fixedWindow } from '@weir/core'
 import { POLICY, TestNode } from '@weir/store-tests/test-node'
 import { PostgresServer } from '@weir/tooling/postgres-servers'
 import { until } from '@weir/tooling/redis-servers'
+import pg from 'pg'
 import { expect, test } from 'vitest'
 import { postgresStore, schemaSql } from '../src/index.ts'
 import { describe, freshSchema, sharedServer } from './server.ts'
@@ -79,6 +81,23 @@ describe('a store in PostgreSQL', () => {
     expect(await node.eventually(() => node.count('k', 4).catch(() => undefined))).toBe(4)
     await until(async () => (await here.server.sql(listeners)) === '1', 'it listens again')
     await node.close()
+  })
+
+  test('a node opens two connections, whatever it does, and none is left when it is closed', async () => {
+    const schema = freshSchema()
+    const name = `application ${schema}`
+    const store = postgresStore(new pg.Pool({ connectionString: here.server.url, application_name: name, max: 20 }), { schema, ...patient })
+    const node = new TestNode(store)
+    const step = fixedWindow().step as NonNullable<Algorithm['step']>
+    const options = { name: 'decided', id: 'decided', limit: 100, interval: 3_600_000 }
+    const decided = { id: 'decided', step, parameters: step.parameters(options as never) }
+    const used = `SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}'`
+    for (let i = 1; i <= 20; i++) {
+      await Promise.all([...Array.from({ length: 10 }, (_, k) => node.count(`k${k}`, i)), node.beat(), node.take(decided, 'k', 1, 100)])
+      expect(Number(await here.server.sql(used))).toBeLessThanOrEqual(2)
+    }
+    await node.close()
+    await until(async () => (await here.server.sql(used)) === '0', 'its connections are closed')
   })
 
   test('a server that is absent at the start is used as soon as it is there', async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { invalidOption } from './options.ts'
+import { type GuardedClient, guard } from './stream-guard.ts'
 
 /** A `Pool` of pg. */
 export interface PoolTemplate {
@@ -52,7 +53,14 @@ export function templateOf(target: PostgresTarget): Template {
   const settings = settingsOf(target)
   const make = (): Client => new pg.Client({ ...settings, ...OWN }) as unknown as Client
   const { host, port, database } = made(make)
-  return { address: `${host}:${port}/${database}`, client: make }
+  return {
+    address: `${host}:${port}/${database}`,
+    client() {
+      const client = make()
+      guard(client as unknown as GuardedClient)
+      return client
+    },
+  }
 }
 
 /** Our own deadlines decide, by the injected clock; and a connection that is seldom used must not be forgotten by what lies between. */
