@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { createThrottler, WeirError } from '@weir/core'
 import { type Document, isMap, isNode, isPair, isSeq, LineCounter, parseDocument } from 'yaml'
 import type { z } from 'zod'
@@ -41,6 +42,19 @@ export function parseConfig(text: string, file: string): Config {
   }
   checkLimits(parsed.data, file, lineOf)
   return parsed.data
+}
+
+/**
+ * How many processes are to be started; undefined: this one is all.
+ *
+ * @throws ConfigError where several would have no place to meet
+ */
+export function processesOf({ store, processes }: Config, file: string): number | undefined {
+  if (store === 'ipc') return processes ?? availableParallelism()
+  if (processes === undefined || processes === 1) return undefined
+  if (store === undefined)
+    throw new ConfigError(file, undefined, `"processes": ${processes} processes need a store to share limits: ipc, or a server`)
+  return processes
 }
 
 /** What a shape error is about, and in words. An unknown word is looked up itself, so that its own line is named. */

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { isStore } from './store.ts'
 
 const HTTP_URL = 'an http:// or https:// address such as http://127.0.0.1:3000'
 
-const STORE_URL = 'it must be an address of Redis (redis://, rediss://), of PostgreSQL (postgres://) or of etcd (http://, https://)'
+const STORE = 'it must be an address of Redis (redis://, rediss://), of PostgreSQL (postgres://) or of etcd (http://, https://), or ipc'
+const PROCESSES = 'it must be a whole number of processes from 1 to 256'
 
 const httpUrl = z.string(`it must be ${HTTP_URL}`).refine((text) => isUrl(text, ['http:', 'https:']), `it must be ${HTTP_URL}`)
 const prefix = z.string('it must be a path that begins with /').startsWith('/', 'it must be a path that begins with /')
@@ -41,10 +43,9 @@ export const schema = z.strictObject({
       .max(65_535, 'it must be a port from 0 to 65535'),
   }),
   routes: z.array(route, 'it must be a list of { prefix, upstream }').min(1, 'it must name at least one upstream'),
-  store: z
-    .string(STORE_URL)
-    .refine((text) => isUrl(text, ['redis:', 'rediss:', 'postgres:', 'postgresql:', 'http:', 'https:']), STORE_URL)
-    .optional(),
+  store: z.string(STORE).refine(isStore, STORE).optional(),
+  /** How many processes listen on the port. They need a store; with `ipc` there are as many as the machine has cores if it is not said. */
+  processes: z.int(PROCESSES).min(1, PROCESSES).max(256, PROCESSES).optional(),
   trustProxy: z.array(z.string(), 'it must be a list of addresses or networks').default([]),
   limits: z.array(limit, 'it must be a list of limits').min(1, 'it must hold at least one limit'),
   /** How long a gateway that ends still answers, so that load balancers notice by its health, in seconds. */

@@ -1,10 +1,32 @@
 import { memoryStore, type Store } from '@weir/core'
 
-/** The store at an address; none: this process alone. Only the client that is needed is loaded. */
-export async function storeAt(address: string | undefined): Promise<Store> {
-  if (address === undefined) return memoryStore()
-  const { protocol } = new URL(address)
-  if (protocol.startsWith('redis')) return (await import('@weir/redis')).redisStore(address)
-  if (protocol.startsWith('postgres')) return (await import('@weir/postgres')).postgresStore(address)
-  return (await import('@weir/etcd')).etcdStore(address)
+/** What can be asked for by its name: the variable that says where it is, and where it is as a rule. */
+const KINDS: Readonly<Record<string, readonly [variable: string, usual: string]>> = {
+  redis: ['REDIS_URL', 'redis://127.0.0.1:6379'],
+  postgres: ['POSTGRES_URL', 'postgres://127.0.0.1:5432/postgres'],
+  etcd: ['ETCD_URL', 'http://127.0.0.1:2379'],
+}
+
+const PROTOCOLS = ['redis:', 'rediss:', 'postgres:', 'postgresql:', 'http:', 'https:']
+
+/** Whether processes can meet there: `ipc`, this machine's processes in their parent; or a server's address. */
+export function isStore(text: string): boolean {
+  return text === 'ipc' || (URL.canParse(text) && PROTOCOLS.includes(new URL(text).protocol))
+}
+
+/** What `--store` asks for, as the configuration has it; undefined: nothing of the kind. */
+export function namedStore(text: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const [variable, usual] = KINDS[text] ?? []
+  const store = variable === undefined ? text : env[variable] || (usual as string)
+  return isStore(store) ? store : undefined
+}
+
+/** The store of the configuration; none: this process alone. Only the client that is needed is loaded. */
+export async function storeAt(place: string | undefined): Promise<Store> {
+  if (place === undefined) return memoryStore()
+  if (place === 'ipc') return (await import('@weir/core/ipc')).ipcStore()
+  const { protocol } = new URL(place)
+  if (protocol.startsWith('redis')) return (await import('@weir/redis')).redisStore(place)
+  if (protocol.startsWith('postgres')) return (await import('@weir/postgres')).postgresStore(place)
+  return (await import('@weir/etcd')).etcdStore(place)
 }

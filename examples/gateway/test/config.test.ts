@@ -1,6 +1,8 @@
+import { availableParallelism } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import { parseConfig, readConfig } from '../src/config.ts'
+import { parseConfig, processesOf, readConfig } from '../src/config.ts'
 import { ConfigError } from '../src/config-error.ts'
+import { namedStore } from '../src/store.ts'
 
 const SAMPLE = new URL('../gateway.yaml', import.meta.url)
 
@@ -68,6 +70,7 @@ describe('the configuration', () => {
     ['a prefix without a slash', 'prefix: /', 'prefix: api', /^g\.yaml:3: "routes\[0\]\.prefix": it must be a path that begins with \/$/],
     ['two limits of one name', 'name: client', 'name: everyone', /^g\.yaml:10: .*another limit "everyone" in line 6$/],
     ['a store that is none', 'listen:', 'store: localhost\nlisten:', /^g\.yaml:1: "store": it must be an address of Redis/],
+    ['a part of a process', 'listen:', 'processes: 1.5\nlisten:', /^g\.yaml:1: "processes": it must be a whole number of processes/],
     ['no YAML', 'routes:', 'routes: [', /^g\.yaml:\d+: it is no YAML: /],
     ['a word where a number belongs', 'limit: 1000', 'limit: many', /^g\.yaml:8: "limits\[0\]\.limit": it must be a number of requests$/],
     ['nothing at all', /^[\s\S]*$/, '', /^g\.yaml(:1)?: /],
@@ -83,6 +86,33 @@ describe('the configuration', () => {
     expect(error).toBeInstanceOf(ConfigError)
     expect((error as ConfigError).message).toMatch(message)
     expect((error as ConfigError).message).not.toContain('\n')
+  })
+
+  it.each([
+    ['', undefined],
+    ['processes: 1\n', undefined],
+    ['store: ipc\n', availableParallelism()],
+    ['store: ipc\nprocesses: 1\n', 1],
+    ['store: postgres://h/d\n', undefined],
+    ['store: http://h:2379\nprocesses: 3\n', 3],
+  ])('with %j asks for %s processes behind this one', (text, processes) => {
+    expect(processesOf(parseConfig(text + GOOD, 'g.yaml'), 'g.yaml')).toBe(processes)
+  })
+
+  it('of several processes without a place to meet is refused', () => {
+    expect(() => processesOf(parseConfig(`processes: 2\n${GOOD}`, 'g.yaml'), 'g.yaml')).toThrow(
+      /^g\.yaml: "processes": 2 processes need a store/,
+    )
+  })
+
+  it.each([
+    ['redis', 'REDIS_URL', 'redis://127.0.0.1:6379'],
+    ['postgres', 'POSTGRES_URL', 'postgres://127.0.0.1:5432/postgres'],
+    ['etcd', 'ETCD_URL', 'http://127.0.0.1:2379'],
+  ])('takes --store %s from %s, or that of this machine', (name, variable, usual) => {
+    expect(namedStore(name, {})).toBe(usual)
+    expect(namedStore(name, { [variable]: `${usual}1` })).toBe(`${usual}1`)
+    expect(namedStore(name, { [variable]: 'nonsense' })).toBeUndefined()
   })
 
   it('that cannot be read says so', () => {

@@ -4,9 +4,11 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
+import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Program, runProgram, startProgram } from '../src/program.ts'
-import { type PrivateRedis, startRedis } from '../src/redis.ts'
+import { startRedis } from '../src/redis.ts'
 
 const TIMEOUT = { timeout: 60_000 }
 let folder: string
@@ -51,18 +53,25 @@ ${more}`,
   return file
 }
 
-async function start(file: string): Promise<Program> {
-  const program = await startProgram('gateway', [file])
+async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Program> {
+  const program = await startProgram('gateway', args, env)
   programs.push(program)
   return program
 }
 
+/** On a connection of its own: of several processes that one is asked whose turn it is. */
 const get = (program: Program, path: string, key: string): Promise<Response> =>
-  fetch(`${program.url}${path}`, { headers: { 'x-api-key': key } })
+  fetch(`${program.url}${path}`, { headers: { 'x-api-key': key, connection: 'close' } })
+
+async function meet(program: Program, gateways: number): Promise<void> {
+  await expect
+    .poll(async () => (await get(program, '/-/health', 'a')).json(), { timeout: 10_000 })
+    .toMatchObject({ throttle: 'synced', gateways })
+}
 
 describe('the gateway', () => {
   it('hands requests on by the longest prefix, and says who asked', TIMEOUT, async () => {
-    const gateway = await start(configure('routes.yaml'))
+    const gateway = await start([configure('routes.yaml')])
     expect(await (await get(gateway, '/api/users?x=1', 'a')).json()).toEqual({ method: 'GET', url: '/v1/users?x=1', from: '127.0.0.1' })
     expect(await (await get(gateway, '/other', 'a')).json()).toMatchObject({ url: '/other' })
     const posted = await fetch(`${gateway.url}/orders`, {
@@ -74,7 +83,7 @@ describe('the gateway', () => {
   })
 
   it('refuses by the limit that is used up; such a request costs nothing at the others', TIMEOUT, async () => {
-    const gateway = await start(configure('levels.yaml'))
+    const gateway = await start([configure('levels.yaml')])
     for (let i = 0; i < 2; i++) expect((await get(gateway, '/search', 'a')).status).toBe(200)
     for (let i = 0; i < 3; i++) {
       const refused = await get(gateway, '/search', 'a')
@@ -88,7 +97,7 @@ describe('the gateway', () => {
   })
 
   it('tells its health, uncounted', TIMEOUT, async () => {
-    const gateway = await start(configure('health.yaml'))
+    const gateway = await start([configure('health.yaml')])
     for (let i = 0; i < 20; i++) {
       const response = await get(gateway, '/-/health', 'a')
       expect(response.status).toBe(200)
@@ -98,7 +107,7 @@ describe('the gateway', () => {
   })
 
   it('says that it ends, answers what is under way, and ends', TIMEOUT, async () => {
-    const gateway = await start(configure('shutdown.yaml', 'drainSeconds: 0.5\n'))
+    const gateway = await start([configure('shutdown.yaml', 'drainSeconds: 0.5\n')])
     await get(gateway, '/', 'a')
     const slow = get(gateway, '/slow', 'a')
     await new Promise((resolve) => setTimeout(resolve, 200))
@@ -117,23 +126,48 @@ describe('the gateway', () => {
   })
 })
 
-describe('two gateways behind one Redis', () => {
-  let redis: PrivateRedis | undefined
-  beforeAll(async () => {
-    redis = await startRedis()
-  })
-  afterAll(() => redis?.stop())
+interface Meeting {
+  readonly url: string
+  stop(): Promise<void>
+}
 
-  it('share the limits', TIMEOUT, async (context) => {
-    if (redis === undefined) return context.skip('redis-server is not installed')
-    const file = configure('shared.yaml', `store: ${redis.url}\n`)
-    const both = [await start(file), await start(file)] as const
-    for (const gateway of both) {
-      await expect
-        .poll(async () => (await fetch(`${gateway.url}/-/health`)).json(), { timeout: 10_000 })
-        .toMatchObject({ throttle: 'synced', gateways: 2 })
+describe('two gateways', () => {
+  it.for<[string, string, () => Promise<Meeting | undefined>]>([
+    ['redis', 'REDIS_URL', startRedis],
+    ['postgres', 'POSTGRES_URL', async () => (findPostgres() === undefined ? undefined : PostgresServer.start())],
+    ['etcd', 'ETCD_URL', async () => (NO_ETCD === undefined ? EtcdServer.start() : undefined)],
+  ])('behind one %s share the limits', TIMEOUT, async ([kind, variable, startServer], context) => {
+    const server = await startServer()
+    if (server === undefined) return context.skip(`there is no ${kind} on this machine`)
+    try {
+      const file = configure(`${kind}.yaml`)
+      const args = [file, '--store', kind]
+      const both = await Promise.all([start(args, { [variable]: server.url }), start(args, { [variable]: server.url })])
+      for (const gateway of both) await meet(gateway, 2)
+      for (let i = 0; i < 6; i++) expect((await get(both[0], '/', 'shared')).status).toBe(200)
+      await expect.poll(async () => (await get(both[1], '/', 'shared')).status, { timeout: 5_000 }).toBe(429)
+    } finally {
+      await Promise.all(programs.splice(0).map((program) => program.stop('SIGKILL')))
+      await server.stop()
     }
-    for (let i = 0; i < 6; i++) expect((await get(both[0], '/', 'shared')).status).toBe(200)
-    await expect.poll(async () => (await get(both[1], '/', 'shared')).status, { timeout: 5_000 }).toBe(429)
+  })
+})
+
+describe('a gateway of two processes', () => {
+  it('shares the limits without a server, and ends as a whole', TIMEOUT, async () => {
+    const gateway = await start([configure('processes.yaml', 'processes: 2\n'), '--store', 'ipc'])
+    expect(gateway.output()).toContain('in 2 processes')
+    await meet(gateway, 2)
+    for (let i = 0; i < 6; i++) expect((await get(gateway, '/', 'shared')).status).toBe(200)
+    // Whichever of them is asked.
+    let refused = 0
+    await expect
+      .poll(async () => (refused = (await get(gateway, '/', 'shared')).status === 429 ? refused + 1 : 0), { timeout: 10_000 })
+      .toBe(4)
+    expect(await gateway.stop('SIGTERM')).toBe(0)
+  })
+
+  it('does not start with a store that is none', TIMEOUT, async () => {
+    expect(await runProgram('gateway', ['--store', 'mysql'])).toMatchObject({ code: 2, output: expect.stringContaining('Usage: gateway') })
   })
 })
