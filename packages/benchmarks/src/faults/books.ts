@@ -1,5 +1,17 @@
 import type { RedisServer } from '@weir/tooling/redis-servers'
 import { BOOKS } from './protocol.ts'
+import type { Books, Stage } from './servers.ts'
+
+/** What is kept in the store of a stage. */
+export function booksOf(stage: Stage): Books {
+  const { servers } = stage
+  return (
+    stage.books ?? {
+      booked: (namespace) => bookedOf(servers, namespace),
+      immortals: (namespace) => immortalsOf(servers, namespace),
+    }
+  )
+}
 
 /** The caller's key in a counter's name; the policy's name has no colon there. */
 const COUNTER = new RegExp(`:c:[^:]*${BOOKS}:(.+):\\d+$`)

@@ -1,7 +1,9 @@
 import type { RedisServer } from '@weir/tooling/redis-servers'
 import { until } from '@weir/tooling/redis-servers'
+import { revokeAll } from './etcd-stage.ts'
 import type { RemoteNode } from './fleet.ts'
 import { beginMove, endMove } from './moving-slot.ts'
+import { TRUNCATE_ALL } from './postgres-stage.ts'
 import type { Rule } from './protocol.ts'
 import type { Stage } from './servers.ts'
 import { type StageName, writable } from './stage.ts'
@@ -23,6 +25,7 @@ export interface Fault {
 }
 
 const first = (stage: Stage): RedisServer => stage.servers[0] as RedisServer
+const primary = (stage: Stage): Promise<RedisServer> => stage.primary?.() as Promise<RedisServer>
 const answers = (stage: Stage): Promise<void> => writable(first(stage).port)
 const config = async (stage: Stage, name: string, value: string): Promise<string> => first(stage).cli('config', 'set', name, value)
 const UNRESOLVED = 'redis.weir.invalid'
@@ -215,13 +218,13 @@ const TOPOLOGIES: readonly Fault[] = [
     lasts: 0,
     noticed: true,
     begin: async (stage) => {
-      const old = await stage.primary()
+      const old = await primary(stage)
       old.pause()
-      await until(async () => (await stage.primary()) !== old, 'Sentinels have chosen another primary', 60_000)
+      await until(async () => (await primary(stage)) !== old, 'Sentinels have chosen another primary', 60_000)
       await old.kill()
     },
     end: async (stage) => {
-      await writable((await stage.primary()).port)
+      await writable((await primary(stage)).port)
     },
   },
   {
@@ -230,12 +233,12 @@ const TOPOLOGIES: readonly Fault[] = [
     lasts: 0,
     noticed: true,
     begin: async (stage) => {
-      const old = await stage.primary()
+      const old = await primary(stage)
       await old.kill()
-      await until(async () => (await stage.primary()) !== old, 'Sentinels have chosen another primary', 60_000)
+      await until(async () => (await primary(stage)) !== old, 'Sentinels have chosen another primary', 60_000)
     },
     end: async (stage) => {
-      await writable((await stage.primary()).port)
+      await writable((await primary(stage)).port)
     },
   },
   {
@@ -306,4 +309,108 @@ async function promoted(observer: RedisServer, port: number): Promise<number> {
   return /master,fail/.test(old) && old.trim().split(' ').length === 8 ? 1 : 0
 }
 
-export const FAULTS: readonly Fault[] = [...SERVER, ...NETWORK, ...TOPOLOGIES]
+const NAMES = { postgres: 'PostgreSQL', etcd: 'etcd' } as const
+type Other = keyof typeof NAMES
+
+/** Faults that every store can have. */
+const common = (stage: Other): readonly Fault[] => [
+  {
+    name: `${NAMES[stage]} hangs (SIGSTOP)`,
+    stage,
+    lasts: 5_000,
+    noticed: true,
+    begin: (at) => at[stage]?.pause(),
+    end: (at) => at[stage]?.resume(),
+  },
+  {
+    name: `${NAMES[stage]}: replies are lost, although the server did its work`,
+    stage,
+    lasts: 3_000,
+    noticed: true,
+    begin: ({ proxy }) => proxy?.set({ loseReplies: true }),
+    end: ({ proxy }) => proxy?.heal(),
+  },
+  {
+    name: `${NAMES[stage]}: every request arrives again, half a second later, on another connection`,
+    stage,
+    lasts: 4_000,
+    begin: ({ proxy }) => {
+      proxy?.set({ duplicate: 500 })
+      proxy?.reset()
+    },
+    end: ({ proxy }) => proxy?.heal(),
+  },
+]
+
+const END_CONNECTIONS = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'weir'`
+
+const POSTGRES: readonly Fault[] = [
+  {
+    name: 'PostgreSQL killed (−9) and restarted, its UNLOGGED tables empty',
+    stage: 'postgres',
+    lasts: 2_000,
+    noticed: true,
+    begin: ({ postgres }) => postgres?.kill(),
+    end: ({ postgres }) => postgres?.start(),
+  },
+  {
+    name: 'PostgreSQL: TRUNCATE of all tables',
+    stage: 'postgres',
+    lasts: 0,
+    noticed: false,
+    begin: ({ postgres }) => postgres?.sql(TRUNCATE_ALL),
+    end: () => {},
+  },
+  {
+    name: 'PostgreSQL: all connections are ended by an administrator',
+    stage: 'postgres',
+    lasts: 0,
+    begin: ({ postgres }) => postgres?.sql(END_CONNECTIONS),
+    end: () => {},
+  },
+  {
+    name: 'PostgreSQL has become read-only',
+    stage: 'postgres',
+    lasts: 2_000,
+    noticed: true,
+    begin: ({ postgres }) => readOnly(postgres, 'on'),
+    end: ({ postgres }) => readOnly(postgres, 'off'),
+  },
+  ...common('postgres'),
+]
+
+/** Sessions take it over as they begin; those of another database don't. */
+async function readOnly(server: Stage['postgres'], value: 'on' | 'off'): Promise<void> {
+  await server?.sql(`ALTER DATABASE postgres SET default_transaction_read_only = ${value}`, 'template1')
+  await server?.sql(END_CONNECTIONS)
+}
+
+const ETCD: readonly Fault[] = [
+  {
+    name: 'etcd killed (−9) and restarted with its data',
+    stage: 'etcd',
+    lasts: 2_000,
+    noticed: true,
+    begin: ({ etcd }) => etcd?.kill(),
+    end: ({ etcd }) => etcd?.start(),
+  },
+  {
+    name: 'etcd killed (−9) and restarted empty',
+    stage: 'etcd',
+    lasts: 2_000,
+    noticed: true,
+    begin: ({ etcd }) => etcd?.kill(),
+    end: ({ etcd }) => etcd?.restartEmpty(),
+  },
+  {
+    name: 'etcd: all leases are revoked by hand',
+    stage: 'etcd',
+    lasts: 0,
+    noticed: false,
+    begin: ({ etcd }) => etcd && revokeAll(etcd),
+    end: () => {},
+  },
+  ...common('etcd'),
+]
+
+export const FAULTS: readonly Fault[] = [...SERVER, ...NETWORK, ...TOPOLOGIES, ...POSTGRES, ...ETCD]

@@ -24,7 +24,7 @@ export function booksInterval(now: number = Date.now()): number {
   for (let interval = 600_000; ; interval += 30_000) if (interval - (now % interval) > 240_000) return interval
 }
 
-/** How a node reaches Redis: what `redisStore` takes, as JSON. */
+/** How a node reaches its store: what `redisStore` takes, as JSON, or the address of another store. */
 export type Target =
   | string
   | { readonly port: number; readonly [option: string]: unknown }

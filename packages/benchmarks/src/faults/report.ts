@@ -46,9 +46,9 @@ export function page(results: readonly FaultResult[]): string {
   const rows = [HEAD, HEAD.map(() => '---'), ...results.map(cells)]
   return `# What faults of the store do
 
-Three processes, one each with ${ADAPTERS.join(', ')}, share a real Redis. Clients send 25 requests a second with one key, half of
-its limit of ${LIMIT} per ${INTERVAL / 1000} s, and 150 with another, three times as much as it may. Then something breaks. \`pnpm faults --write\` makes
-it happen again and writes this page.
+Three processes, one each with ${ADAPTERS.join(', ')}, share a real Redis, or another store where the fault names it. Clients send 25 requests a
+second with one key, half of its limit of ${LIMIT} per ${INTERVAL / 1000} s, and 150 with another, three times as much as it may. Then something breaks.
+\`pnpm faults --write\` makes it happen again and writes this page.
 
 - **answered**: requests from the begin of the fault on, of those that were sent.
 - **p50 / p99**: what clients waited from the begin of the fault on, and in the same run without it.

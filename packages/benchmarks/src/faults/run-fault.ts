@@ -1,5 +1,5 @@
 import { until } from '@weir/tooling/redis-servers'
-import { bookedOf, differenceOf, immortalsOf } from './books.ts'
+import { booksOf, differenceOf } from './books.ts'
 import type { Fault } from './catalog.ts'
 import { Clients, type Rates } from './clients.ts'
 import { type RemoteNode, renewAll } from './fleet.ts'
@@ -83,10 +83,9 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
   const states = nodes.flatMap(({ states }) => states)
   const recovered = states.filter(({ state, at }) => state === 'recovered' && at > struck)
   const admitted = admittedOf(clients.seen)
-  await until(async () => sum(await bookedOf(stage.servers, namespace)) >= sum(admitted), 'all counts are in the store', 2_000).catch(
-    () => {},
-  )
-  const difference = differenceOf(admitted, await bookedOf(stage.servers, namespace))
+  const books = booksOf(stage)
+  await until(async () => sum(await books.booked(namespace)) >= sum(admitted), 'all counts are in the store', 2_000).catch(() => {})
+  const difference = differenceOf(admitted, await books.booked(namespace))
   const offset = Date.now() - monotonic()
   const judge = rule.bucket ? debtOf : rule.coordination === 'leases' ? certainOvershootOf : overshootOf
   const calm = clients.seen.filter(({ sent }) => sent >= calmFrom && sent < calmTo)
@@ -100,7 +99,7 @@ export async function runFault(fault: Fault, stage: Stage, nodes: readonly Remot
     degradations: states.filter(({ state }) => state === 'degraded').length,
     causes: [...new Set(states.flatMap(({ cause }) => (cause === undefined ? [] : [cause])))],
     ...difference,
-    immortals: await immortalsOf(stage.servers, namespace),
+    immortals: await books.immortals(namespace),
     closing: Math.max(...closed.map(({ took }) => took ?? 0)),
   }
 }

@@ -61,7 +61,6 @@ export async function startSecured(): Promise<Stage> {
   return {
     target: { port, host: 'localhost', username: 'weir', password: 'secret', tls: { ca: certificate.ca } },
     servers: [server],
-    primary: async () => server,
     stop: async () => {
       await server.stop()
       certificate.remove()
@@ -84,7 +83,6 @@ export async function startSecuredCluster(): Promise<Stage> {
   return {
     target: { cluster: setup.servers.map(({ port }) => ({ host: '127.0.0.1', port })), options: { redisOptions } },
     servers: setup.servers,
-    primary: async () => setup.servers[0] as RedisServer,
     stop: async () => {
       await setup.stop()
       certificate.remove()

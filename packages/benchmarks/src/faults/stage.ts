@@ -2,16 +2,18 @@ import { connect } from 'node:net'
 import { faultProxy } from '@weir/testing'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { startCluster, startSentinels } from '@weir/tooling/redis-topologies'
+import { startEtcd } from './etcd-stage.ts'
+import { startPostgres } from './postgres-stage.ts'
 import { sleep } from './protocol.ts'
 import { startSecured, startSecuredCluster } from './secured.ts'
 import type { Stage } from './servers.ts'
 
-export type StageName = 'server' | 'proxy' | 'sentinels' | 'cluster' | 'secured' | 'secured-cluster'
+export type StageName = 'server' | 'proxy' | 'sentinels' | 'cluster' | 'secured' | 'secured-cluster' | 'postgres' | 'etcd'
 
 const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
   server: async () => {
     const server = await RedisServer.start()
-    return { target: { port: server.port }, servers: [server], primary: async () => server, stop: () => server.stop() }
+    return { target: { port: server.port }, servers: [server], stop: () => server.stop() }
   },
   proxy: async () => {
     const server = await RedisServer.start()
@@ -20,7 +22,6 @@ const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
       target: { port: proxy.port },
       servers: [server],
       proxy,
-      primary: async () => server,
       stop: async () => {
         await proxy.close()
         await server.stop()
@@ -36,15 +37,12 @@ const MAKERS: Readonly<Record<StageName, () => Promise<Stage>>> = {
     // Short enough for a failover within seconds.
     const setup = await startCluster(2_000)
     const cluster = setup.servers.map(({ port }) => ({ host: '127.0.0.1', port }))
-    return {
-      target: { cluster },
-      servers: setup.servers,
-      primary: async () => setup.servers[0] as RedisServer,
-      stop: () => setup.stop(),
-    }
+    return { target: { cluster }, servers: setup.servers, stop: () => setup.stop() }
   },
   secured: startSecured,
   'secured-cluster': startSecuredCluster,
+  postgres: startPostgres,
+  etcd: startEtcd,
 }
 
 export function openStage(name: StageName): Promise<Stage> {

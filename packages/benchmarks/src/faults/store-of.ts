@@ -1,4 +1,6 @@
 import type { Store } from '@weir/core'
+import { etcdStore } from '@weir/etcd'
+import { postgresStore } from '@weir/postgres'
 import { redisStore } from '@weir/redis'
 import { redisStore as nodeRedisStore } from '@weir/redis/node-redis'
 import { createClient, createCluster } from 'redis'
@@ -7,8 +9,15 @@ import type { Target } from './protocol.ts'
 /** The client library of nodes, in their environment. */
 export const CLIENT = 'WEIR_FAULTS_CLIENT'
 
-/** The store of a node, by the client library that its environment names; default: ioredis. */
+/** The schema that belongs to a namespace. */
+export function schemaOf(namespace: string): string {
+  return namespace.replaceAll('-', '_')
+}
+
+/** The store of a node; of Redis by the client library that its environment names; default: ioredis. */
 export function storeOf(target: Target, namespace: string): Store {
+  if (typeof target === 'string' && target.startsWith('http:')) return etcdStore(target, { namespace })
+  if (typeof target === 'string' && target.startsWith('postgres:')) return postgresStore(target, { schema: schemaOf(namespace) })
   return process.env[CLIENT] === 'node-redis'
     ? nodeRedisStore(clientOf(target), { namespace })
     : redisStore(target as Parameters<typeof redisStore>[0], { namespace })
