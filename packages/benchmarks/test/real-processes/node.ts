@@ -1,10 +1,12 @@
-// A process of its own with a throttler for each load; tells its parent what it admitted and refused in each interval.
+// A process of its own with a throttler for each store; tells its parent what it admitted and refused in each interval.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createThrottler } from '@weir/core'
-import { redisStore } from '@weir/redis'
+import { createThrottler, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
+import { type Place, storeAt } from '../../src/stores/place.ts'
 
 export interface Task {
-  readonly url: string
+  /** Where the processes meet, by the name of the store. */
+  readonly places: Readonly<Record<string, Place>>
   readonly limit: number
   readonly interval: number
   /** Requests per interval at this node, by the name of the load. */
@@ -15,46 +17,59 @@ export interface Task {
 }
 
 export interface Count {
+  readonly store: string
   readonly load: string
   /** Number of the interval, since the epoch. */
   readonly interval: number
   admitted: number
   refused: number
+  /** Milliseconds that the slowest exchange took of those that were looked at. */
+  slowest: number
 }
 
 /** Requests are sent in batches so far apart: timers of a busy machine come late, and what is due is then sent at once. */
 const BATCH = 5
+/** So many batches lie between two looks at how long exchanges take. */
+const LOOK = 4
 /**
  * Of what a machine that stood still would have had to send, only the last part: it comes in one turn of the event loop, in
  * which no node can hear of the others.
  */
 const MOST_LATE = 25
 
-async function send(task: Task, load: string, perInterval: number): Promise<readonly Count[]> {
-  const { limit, interval, from, until } = task
-  const store = redisStore(task.url, { namespace: load })
-  const throttler = createThrottler({ policies: [{ limit, interval }], store })
-  throttler.start()
+async function send(task: Task, store: string, throttler: Throttler, load: string, perInterval: number): Promise<readonly Count[]> {
+  const { interval, from, until } = task
   const counts = new Map<number, Count>()
   const gap = interval / perInterval
+  let batches = 0
   let next = from + Math.random() * gap
   for (let now = Date.now(); now < until; now = Date.now()) {
     next = Math.max(next, Math.min(now, until) - MOST_LATE)
     for (; next <= now; next += gap) {
       const number = Math.floor(Date.now() / interval)
       let count = counts.get(number)
-      if (count === undefined) counts.set(number, (count = { load, interval: number, admitted: 0, refused: 0 }))
-      if (throttler.check('everybody').allowed) count.admitted++
+      if (count === undefined) counts.set(number, (count = { store, load, interval: number, admitted: 0, refused: 0, slowest: 0 }))
+      if (throttler.check(load).allowed) count.admitted++
       else count.refused++
     }
+    const running = counts.get(Math.floor(now / interval))
+    if (running !== undefined && ++batches % LOOK === 0) running.slowest = Math.max(running.slowest, snapshot(throttler).sync.lastDuration)
     await sleep(BATCH)
   }
-  await throttler.close()
   return [...counts.values()]
 }
 
+async function meetAt(task: Task, name: string, place: Place): Promise<readonly Count[]> {
+  const { limit, interval, loads } = task
+  const throttler = createThrottler({ policies: [{ limit, interval }], store: await storeAt(place) }).start()
+  const sent = Object.entries(loads).map(([load, perInterval]) => send(task, name, throttler, load, perInterval))
+  const counts = await Promise.all(sent)
+  await throttler.close()
+  return counts.flat()
+}
+
 process.once('message', (task: Task) => {
-  Promise.all(Object.entries(task.loads).map(([load, perInterval]) => send(task, load, perInterval))).then((counts) => {
+  Promise.all(Object.entries(task.places).map(([name, place]) => meetAt(task, name, place))).then((counts) => {
     process.send?.(counts.flat(), () => process.disconnect())
   })
 })
