@@ -1,3 +1,5 @@
+import { findEtcdServer } from '@weir/tooling/etcd-server'
+import { findPostgres } from '@weir/tooling/postgres-server'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { bookedOf, differenceOf } from '../src/faults/books.ts'
 import { FAULTS, type Fault } from '../src/faults/catalog.ts'
@@ -68,6 +70,23 @@ describe('behind three adapters and a real Redis', () => {
       expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
     }
     if (fault.noticed === false) expect(result.degradations).toBe(0)
+  })
+})
+
+describe('behind three adapters and another store', () => {
+  test.for([
+    ['PostgreSQL killed', findPostgres()],
+    ['etcd killed (−9) and restarted empty', findEtcdServer()],
+  ] as const)('%s: every request is answered, no count is lost or doubled, and all are synced again', async ([part, program], context) => {
+    if (program === undefined) return context.skip('it is not installed')
+    const fault = faultNamed(part)
+    const result = await runFault(fault, await stageOf(fault.stage), nodes, { seed: 1, before: 500, after: 700, scale: 0.5 })
+    const { faulty, calm } = result
+    expect(faulty).toMatchObject({ answered: faulty.sent, serverErrors: 0, strange: 0 })
+    expect(calm).toMatchObject({ answered: calm.sent, serverErrors: 0, strange: 0 })
+    expect(faulty.p99).toBeLessThan(900 + calm.slowest)
+    expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [], degradations: nodes.length })
+    expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
   })
 })
 

@@ -98,15 +98,15 @@ async function use(number: number): Promise<void> {
   await node.close()
 }
 
-test.each([
-  ...PLACES.map((one) => [one, Number.POSITIVE_INFINITY] as const),
-  ['answer', 1] as const,
-])('whatever a server says, it ends no more than its connection: %s, in pieces of %s bytes', async (where, bytes) => {
-  place = where
-  piece = bytes
-  uncaught.length = 0
-  sent.clear()
-  await Promise.all([...GARBLED.keys()].map(use))
-  expect(sent.size).toBe(GARBLED.length)
-  expect(uncaught).toEqual([])
-})
+test.each([...PLACES.map((one) => [one, Number.POSITIVE_INFINITY] as const), ['answer', 1] as const])(
+  'whatever a server says, it ends no more than its connection: %s, in pieces of %s bytes',
+  async (where, bytes) => {
+    place = where
+    piece = bytes
+    uncaught.length = 0
+    sent.clear()
+    await Promise.all([...GARBLED.keys()].map(use))
+    expect(sent.size).toBe(GARBLED.length)
+    expect(uncaught).toEqual([])
+  },
+)
