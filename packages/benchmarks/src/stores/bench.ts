@@ -74,7 +74,7 @@ async function costsOf(name: string, { place, server }: Meeting, rounds: number,
 
 async function accuracyOf(name: string, meeting: Meeting, intervals: number): Promise<Row> {
   const row: Record<string, string | number> = { store: name }
-  for (const times of [1.1, 100]) {
+  for (const times of [0.9, 1.1, 100]) {
     const nodes = await run(meeting, PROCESSES, times, intervals)
     // The first interval begins with nodes that know nothing.
     const beyond = Array.from({ length: intervals - 1 }, (_, i) => {
