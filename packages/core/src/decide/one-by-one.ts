@@ -9,7 +9,7 @@ import type { Limiter } from './limiter.ts'
 import { ALL_KEY } from './policy.ts'
 
 /** What such decisions need of the throttler that they are made for. */
-export interface OneByOneHost {
+interface OneByOneHost {
   readonly closed: boolean
   /** Brings a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void

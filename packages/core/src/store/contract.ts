@@ -9,7 +9,18 @@ export type { BlockChange, BlockState } from './blocks.ts'
 export type { Decide, DecidedPolicy, Decider, Question } from './decider.ts'
 export type { SyncEntry, SyncReply, SyncRequest, SyncResult } from './exchange.ts'
 export type { HeartbeatReply, HeartbeatRequest, RulesReport, StatusReport } from './heartbeat.ts'
-export { BUCKET_GROUPS, BUCKET_PARTS, type Cell, FINE_PARTS, LATEST, lastCellOf, RESET_CELLS, type Shape, type StorePolicy, shapeOf } from './policy.ts'
+export {
+  BUCKET_GROUPS,
+  BUCKET_PARTS,
+  type Cell,
+  FINE_PARTS,
+  LATEST,
+  lastCellOf,
+  RESET_CELLS,
+  type Shape,
+  type StorePolicy,
+  shapeOf,
+} from './policy.ts'
 export type { AtomicStep, Verdict } from './step.ts'
 
 /**
