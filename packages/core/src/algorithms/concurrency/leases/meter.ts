@@ -126,7 +126,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   // Requests that wait.
 
-  mustAsk(slot: number, cost: number, now: number): boolean {
+  needsStore(slot: number, cost: number, now: number): boolean {
     if (this.storeAway || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     if (now < key.emptyUntil || this.fits(slot, cost, now)) return false
@@ -450,7 +450,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   override announced(): void {}
   override exceeded(): void {}
-  protected override reconsider(): boolean {
+  protected override admitsSlowly(): boolean {
     return false
   }
   protected override sentAt(): number {
