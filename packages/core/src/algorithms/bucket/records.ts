@@ -2,7 +2,7 @@ import { baseOf, GATE, type KeyTable, KNOWN, TAG } from '../../keys/key-table.ts
 import { SlotMap } from '../../keys/slot-map.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { Cell, StorePolicy } from '../../store/contract.ts'
-import { startOf } from '../../time/intervals.ts'
+import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import type { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
