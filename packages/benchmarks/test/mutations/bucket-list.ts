@@ -4,7 +4,6 @@ const TELLING = 'algorithms/bucket/telling.ts'
 const METER = 'algorithms/bucket/background.ts'
 const PACE = 'algorithms/bucket/pace.ts'
 const ALONE = 'algorithms/bucket/alone.ts'
-const RECORDS = 'algorithms/bucket/records.ts'
 const OWN = 'algorithms/bucket/own-cells.ts'
 const SOFT = 'algorithms/bucket/soft-drop.ts'
 const PLACES = 'algorithms/bucket/places.ts'
@@ -98,20 +97,6 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: operations below a small burst',
   },
   {
-    name: 'an answer that is overdue is waited for',
-    file: METER,
-    find: 'if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)',
-    replace: 'if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)',
-    check: 'bucket: lost answers',
-  },
-  {
-    name: 'an answer that is late is waited for',
-    file: 'algorithms/bucket/key.ts',
-    find: 'const LATE_ROUND_TRIPS = 3',
-    replace: 'const LATE_ROUND_TRIPS = 300',
-    check: 'bucket: lost answers in a flood',
-  },
-  {
     name: 'a store that has lost its data is not told what is known',
     file: HUB,
     find: 'raise(bucket, cells, running, policy)\n',
@@ -123,27 +108,6 @@ export const BUCKETS: readonly Mutation[] = [
     file: HUB,
     find: 'bucket.floor = { ordinal, level }',
     replace: 'groupAt(bucket, running, policy).taken += level',
-    check: 'bucket: lost data',
-  },
-  {
-    name: 'a lost store is noticed by own units alone',
-    file: RECORDS,
-    find: 'ordinal > key.heardIn ? key.heard : 0',
-    replace: 'ordinal > key.heardIn ? 0 * key.heard : 0',
-    check: 'bucket: lost data',
-  },
-  {
-    name: 'what is known of lost data is told again when a heartbeat tells of the loss',
-    file: METER,
-    find: 'if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)',
-    replace: 'if (resend) this.lost(slot)',
-    check: 'bucket: lost data',
-  },
-  {
-    name: 'units are sent as of before what is told of lost data',
-    file: RECORDS,
-    find: 'key.cells.cut((level >= drain ? ordinal : ordinal - 1) as Ordinal)',
-    replace: 'key.cells.cut((ordinal - 1) as Ordinal)',
     check: 'bucket: lost data',
   },
   {

@@ -78,13 +78,6 @@ export const LEASES: readonly Mutation[] = [
     check: atItsEnd,
   },
   {
-    name: 'a store that has lost what nodes hold grants as ever',
-    file: 'store/leases/grant.ts',
-    find: 'if (lost) record.quietUntil = now + ask.lifetime',
-    replace: 'if (lost) record.quietUntil = now + 0 * ask.lifetime',
-    check: afterLoss,
-  },
-  {
     name: 'a store that has lost what a node holds does not believe it',
     file: 'store/leases/grant.ts',
     find: 'granted: Math.max(mine.granted, ask.granted),',
