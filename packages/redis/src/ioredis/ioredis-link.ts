@@ -1,5 +1,6 @@
 import { type Link, type LinkOptions, warnUnsubscribed } from '../connection/link.ts'
 import { run, type Script } from '../scripts/script.ts'
+import { callsOver, type SendCall } from './call.ts'
 import { Keeper } from './keeper.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
 import type { Client, ClusterClient, Template } from './template.ts'
@@ -14,6 +15,7 @@ const PATIENCE = 0.5
 export class IoredisLink implements Link {
   heardAt: number = Number.NEGATIVE_INFINITY
   readonly #commands: Client
+  readonly #call: SendCall
   readonly #cluster: ClusterClient | undefined
   readonly #keepers: Keeper[]
   readonly #sockets: Sockets
@@ -22,6 +24,7 @@ export class IoredisLink implements Link {
 
   constructor(template: Template, { clock, timeout, channel, received }: LinkOptions) {
     this.#commands = template.client(timeout)
+    this.#call = template.isCluster ? ({ sha }, keys, args) => this.#commands.evalsha(sha, keys, ...args) : callsOver(this.#commands)
     this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
     this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
     // A client for a Cluster has a connection of its own for subscriptions.
@@ -65,8 +68,8 @@ export class IoredisLink implements Link {
     return run(this.#commands, script, keys, argument)
   }
 
-  call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
-    const reply = this.#commands.evalsha(sha, keys, ...args)
+  call(script: Script, keys: number, args: readonly string[]): Promise<unknown> {
+    const reply = this.#call(script, keys, args)
     // What comes alone goes at once.
     this.#sockets.gather()
     return reply
