@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { errorPages } from '@weir/tooling/error-pages'
 import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
 import { type Packed, packPublicPackages } from '@weir/tooling/pack'
 import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
@@ -85,7 +86,9 @@ describe('the pages that errors and warnings name', () => {
     const { files, tarball } = find('@weir/core')
     expect(files).toEqual(expect.arrayContaining(['docs/reference/errors.md', 'docs/guides/windows.md', 'docs/guides/small-limits.md']))
     const shipped = await mustRun('tar', ['-xOzf', tarball, 'package/docs/reference/errors.md'])
-    expect(shipped).toBe(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8'))
+    const all = readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')
+    expect(shipped).toBe(all)
+    expect(files).toEqual(expect.arrayContaining(errorPages(all).map(({ path }) => `docs/${path}`)))
   })
 })
 

@@ -7,6 +7,7 @@ import { BASE } from '../src/relocatable.ts'
 import { scenes } from '../src/scenes.ts'
 import { sidebar } from '../src/sidebar.ts'
 import { STAGE } from '../src/stage.ts'
+import { menuOf } from '../src/versions.ts'
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'packages/core/package.json'), 'utf8')) as { version: string }
 
@@ -40,7 +41,7 @@ export default defineConfig({
       { text: 'Reference', link: '/reference/options' },
       // A page of its own, which VitePress does not know.
       { text: 'Playground', link: '/playground/index.html', target: '_self' },
-      { text: version, items: [{ text: `This is version ${version}`, link: '/overview' }] },
+      menuOf(version, (process.env['WEIR_SITE_VERSIONS'] ?? '').split(',').filter(Boolean)),
     ],
     sidebar: sidebar(),
     search: { provider: 'local', options: { detailedView: true } },

@@ -11,11 +11,16 @@ export const SITE = join(ROOT, 'packages/site')
 /** Where the site is written by default. */
 export const OUT = join(SITE, 'dist')
 
-/** Writes the whole site; what was in the folder is gone. */
-export async function buildSite(directory: string): Promise<void> {
+/**
+ * Writes the whole site; what was in the folder is gone.
+ *
+ * @param versions - whose sites lie beside it, newest first
+ */
+export async function buildSite(directory: string, versions: readonly string[] = []): Promise<void> {
   const staged = stage()
   rmSync(directory, { recursive: true, force: true })
   process.env['WEIR_SITE'] = directory
+  process.env['WEIR_SITE_VERSIONS'] = versions.join()
   await build(SITE, { outDir: directory })
   await relocate(directory)
   writeTwins(directory, staged)

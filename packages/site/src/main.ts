@@ -3,8 +3,12 @@ import { buildPlayground } from '@weir/playground/build'
 import { Command } from 'commander'
 import { createServer } from 'vitepress'
 import { buildSite, OUT, SITE } from './build.ts'
+import { buildReleases } from './releases.ts'
 import { STAGE, stage } from './stage.ts'
 import { faultsOf } from './validate.ts'
+
+/** As the user has written it, wherever the script runs. */
+const folderOf = (out: string): string => resolve(process.env['INIT_CWD'] ?? '.', out)
 
 const program = new Command('site').description('The documentation as a web site.')
 
@@ -24,10 +28,20 @@ program
   .command('build')
   .description('writes static files that work from any folder of any server, without requests to others')
   .option('--out <folder>', 'where to', OUT)
-  .action(async ({ out }: { out: string }) => {
-    const directory = resolve(process.env['INIT_CWD'] ?? '.', out)
-    await buildSite(directory)
+  .option('--versions <list>', 'whose sites lie in folders beside it, newest first: 1.1.0,1.0.0')
+  .action(async ({ out, versions }: { out: string; versions?: string }) => {
+    const directory = folderOf(out)
+    await buildSite(directory, versions?.split(','))
     console.log(`written to ${directory}`)
+  })
+
+program
+  .command('releases')
+  .description('writes the sites of what has been released, a folder for each version, for the tags of the repository')
+  .requiredOption('--out <folder>', 'where to')
+  .action(async ({ out }: { out: string }) => {
+    await buildReleases(folderOf(out))
+    console.log(`written to ${folderOf(out)}`)
   })
 
 program

@@ -64,18 +64,6 @@ export class Markdown {
     return this
   }
 
-  /** The parts below headings of a depth, with their text as it is written. */
-  sections(depth: number): { readonly title: string; readonly text: string }[] {
-    const marks = this.#tree.children.filter((node): node is Heading => node.type === 'heading' && node.depth <= depth)
-    return marks.flatMap((heading, i) => {
-      if (heading.depth !== depth) return []
-      const [, start] = rangeOf(heading)
-      const next = marks[i + 1]
-      const end = next === undefined ? this.#text.original.length : rangeOf(next)[0]
-      return [{ title: textOf(heading), text: this.#text.original.slice(start, end).trim() }]
-    })
-  }
-
   /** Links of the first column of the tables below each heading of depth 2: `[heading, [[text, url], …]]`. */
   tables(): [string, [string, string][]][] {
     const found: [string, [string, string][]][] = []

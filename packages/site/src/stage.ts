@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
+import { errorPages } from '@weir/tooling/error-pages'
 import { Markdown } from './markdown.ts'
 import { images, type Page, pages, ROOT } from './pages.ts'
 
@@ -23,7 +24,7 @@ export function stage(): Staged[] {
     ...images().map((file): [string, string] => [file, file.slice('docs/'.length)]),
   ])
   const staged = all.map((page) => stagedOf(page, places))
-  staged.push(...errorPages())
+  staged.push(...codePages())
   staged.push(homeOf(readFileSync(join(ROOT, 'packages/site/home.md'), 'utf8')))
   rmSync(STAGE, { recursive: true, force: true })
   for (const { path, text } of staged) write(path, text)
@@ -47,21 +48,12 @@ function stagedOf({ source, path }: Page, places: ReadonlyMap<string, string>): 
   return { path, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
 }
 
-/** A page for each code, so that whoever looks for one finds just that. */
-function errorPages(): Staged[] {
-  const source = 'docs/reference/errors.md'
-  const text = readFileSync(join(ROOT, source), 'utf8')
-  return new Markdown(text)
-    .sections(3)
-    .filter(({ title }) => /^WEIR_\w+$/.test(title))
-    .map(({ title, text }) => {
-      const path = `errors/${title.toLowerCase()}.md`
-      const markdown = new Markdown(`# ${title}\n\n${text}\n\n[All errors and warnings](errors.md#${title.toLowerCase()})\n`)
-      const { summary } = markdown
-      markdown.plainCode().relink((url) => `../reference/${url}`)
-      // Other codes have sections in the one page, and pages here.
-      return { path, title, summary, text: markdown.toString().replace(/\]\(#(weir_\w+)\)/g, '](./$1.md)') }
-    })
+/** The pages that errors and warnings name. */
+function codePages(): Staged[] {
+  return errorPages(readFileSync(join(ROOT, 'docs/reference/errors.md'), 'utf8')).map(({ path, text }) => {
+    const markdown = new Markdown(text).plainCode()
+    return { path, title: markdown.title, summary: markdown.summary, text: markdown.toString() }
+  })
 }
 
 function homeOf(text: string): Staged {

@@ -30,12 +30,8 @@ describe('a page of the repository', () => {
     expect(new Markdown('# T\n\nIt takes 1.5 s, or\nmore. Then it ends.\n').summary).toBe('It takes 1.5 s, or more.')
   })
 
-  test('gives its sections, and the links of its tables', () => {
+  test('gives the links of its tables', () => {
     const markdown = new Markdown('# T\n\n## A\n\n| | |\n|-|-|\n| [b](b.md) | c |\n\n### B\n\nb *b*\n\n### C\n\n## D\n\nd\n')
-    expect(markdown.sections(3)).toEqual([
-      { title: 'B', text: 'b *b*' },
-      { title: 'C', text: '' },
-    ])
     expect(markdown.tables()).toEqual([
       ['A', [['b', 'b.md']]],
       ['D', []],

@@ -30,10 +30,14 @@ beforeAll(async () => {
   if (!built) {
     // As somebody would: VitePress behaves otherwise within vitest.
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(VITE|NODE_ENV|TEST)/.test(name)))
-    const { status, output } = await run(process.execPath, ['--import', 'tsx', 'src/main.ts', 'build', '--out', directory], {
-      cwd: PACKAGE,
-      env,
-    })
+    const { status, output } = await run(
+      process.execPath,
+      ['--conditions=@weir/source', '--import', 'tsx', 'src/main.ts', 'build', '--out', directory],
+      {
+        cwd: PACKAGE,
+        env,
+      },
+    )
     expect(status, output).toBe(0)
   }
   server = createServer((request, response) => {

@@ -55,7 +55,7 @@ export class WeirError extends Error {
 }
 
 function pageOf(code: string): string {
-  return `@weir/core/docs/reference/errors.md#${code.toLowerCase()}`
+  return `@weir/core/docs/errors/${code.toLowerCase()}.md`
 }
 
 /** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */

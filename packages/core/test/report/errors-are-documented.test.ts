@@ -1,11 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorPages } from '@weir/tooling/error-pages'
 import { describe, expect, test } from 'vitest'
 import { show, WeirError, type WeirErrorCode } from '../../src/report/errors.ts'
 
 const packages = fileURLToPath(new URL('../../..', import.meta.url))
 const page = readFileSync(join(packages, '../docs/reference/errors.md'), 'utf8')
+const pages = errorPages(page).map(({ path }) => `@weir/core/docs/${path}`)
 const listed = [...page.matchAll(/^### (WEIR_\w+)$/gm)].map(([, code]) => code as string)
 
 function isPublished(manifest: string): boolean {
@@ -54,10 +56,10 @@ describe('the page of errors', () => {
       expect(section.split('\n').slice(1).join(' ').trim().length).toBeGreaterThan(60)
   })
 
-  test.each(codesOfType())('is named by errors of %s, at the section of the code', (code) => {
+  test.each(codesOfType())('has a page of its own, which errors name: %s', (code) => {
     const { page: named } = new WeirError(code as WeirErrorCode, 'x')
-    expect(named).toBe(`@weir/core/docs/reference/errors.md#${code.toLowerCase()}`)
-    expect(listed).toContain(code)
+    expect(named).toBe(`@weir/core/docs/errors/${code.toLowerCase()}.md`)
+    expect(pages).toContain(named)
   })
 
   test('and all others that sources of published packages name come with the package of the core', () => {

@@ -1,0 +1,54 @@
+interface Link {
+  readonly text: string
+  readonly link: string
+  readonly target?: '_self'
+}
+
+/** Versions of the site that are kept. */
+const MOST = 8
+
+/** Of the tags of releases the versions whose sites are published, newest first: the last release of each minor version. */
+export function publishedOf(tags: readonly string[]): string[] {
+  const releases = tags
+    .flatMap((tag) => {
+      const found = /^v(\d+)\.(\d+)\.(\d+)$/.exec(tag)
+      return found === null ? [] : [{ version: tag.slice(1), numbers: found.slice(1).map(Number) as [number, number, number] }]
+    })
+    .sort(({ numbers: [a, b, c] }, { numbers: [d, e, f] }) => d - a || e - b || f - c)
+  const minors = new Set<string>()
+  return releases
+    .filter(({ numbers: [major, minor] }) => {
+      const name = `${major}.${minor}`
+      return !minors.has(name) && minors.add(name)
+    })
+    .map(({ version }) => version)
+    .slice(0, MOST)
+}
+
+/** A menu of the versions whose sites lie beside this one, in folders of their names. */
+export function menuOf(version: string, versions: readonly string[]): { readonly text: string; readonly items: readonly Link[] } {
+  const others = versions.filter((other) => other !== version)
+  return {
+    text: version,
+    items: [
+      { text: `This is version ${version}`, link: '/overview' },
+      // Above the top of this site, which VitePress does not know.
+      ...others.map((other) => ({ text: other, link: `/../${other}/index.html`, target: '_self' as const })),
+    ],
+  }
+}
+
+/** The page above all versions: it leads to one of them. */
+export function forwardTo(version: string): string {
+  const to = `${version}/index.html`
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Weir</title>
+<meta http-equiv="refresh" content="0; url=${to}">
+</head>
+<body><p><a href="${to}">Weir ${version}</a></p></body>
+</html>
+`
+}
