@@ -205,7 +205,9 @@ const several: fc.Arbitrary<Several> = fc.record({
   twice: fc.boolean(),
 })
 
-test.each(places.filter(([place]) => place !== 'a Cluster'))('takes of all algorithms in one call: all count, or none: %s', async (_, target, runs) => {
+const servers = places.filter(([place]) => place !== 'a Cluster')
+
+test.each(servers)('takes of all algorithms in one call: all count, or none: %s', async (_, target, runs) => {
   const namespace = freshNamespace()
   await server.cli('acl', 'setuser', ...documentedUser(namespace))
   const { connection, decider } = await connected(target(), namespace)
