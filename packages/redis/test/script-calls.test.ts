@@ -37,6 +37,7 @@ test('a call is sent as ioredis would send it', () => {
       expect(Buffer.from(sent.toWritable({}))).toEqual(Buffer.from(new Command('evalsha', args).toWritable({})))
       expect([sent.name, sent.args]).toEqual(['evalsha', args])
     }),
+    { numRuns: 50 },
   )
 })
 
