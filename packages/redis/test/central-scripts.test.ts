@@ -98,7 +98,7 @@ for (const [place, target, runs] of places) {
             fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
               await new Both(algorithm, node.decider, `run${++run}`, by === 'ttl' ? new Lives(place, namespace) : undefined).run(acts)
             }),
-            { seed: SEED, numRuns: runs },
+            { seed: SEED, numRuns: 60 },
           )
         } finally {
           await node.connection.close()
@@ -209,7 +209,7 @@ const servers = places.filter(([place]) => place !== 'a Cluster')
 
 test.each(servers)(
   'takes of all algorithms in one call: all count, or none: %s',
-  async (_, target, runs) => {
+  async (_, target) => {
     const namespace = freshNamespace()
     await server.cli('acl', 'setuser', ...documentedUser(namespace))
     const { connection, decider } = await connected(target(), namespace)
@@ -253,7 +253,7 @@ test.each(servers)(
             }
           }
         }),
-        { seed: SEED, numRuns: runs },
+        { seed: SEED, numRuns: 60 },
       )
     } finally {
       await connection.close()
