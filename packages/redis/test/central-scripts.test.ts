@@ -98,7 +98,7 @@ for (const [place, target, runs] of places) {
             fc.asyncProperty(fc.array(act, { minLength: 1, maxLength: 25 }), async (acts) => {
               await new Both(algorithm, node.decider, `run${++run}`, by === 'ttl' ? new Lives(place, namespace) : undefined).run(acts)
             }),
-            { seed: SEED, numRuns: 60 },
+            { seed: SEED, numRuns: runs },
           )
         } finally {
           await node.connection.close()
