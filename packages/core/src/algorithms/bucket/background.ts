@@ -114,7 +114,7 @@ export class BackgroundBucket extends GatedMeter {
       const goes = this.booking.mayGo(slot, cost, now)
       if (goes !== undefined) return goes
     }
-    return this.fits(slot, cost, now) || this.reconsider(slot, cost, now, count)
+    return this.fits(slot, cost, now) || this.admitsSlowly(slot, cost, now, count)
   }
 
   /** Buckets open at any time, not only at the ends of cells. */
@@ -144,7 +144,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.restore(slot)
   }
 
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const key = this.#records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
