@@ -1,6 +1,5 @@
 import { type Link, type LinkOptions, warnUnsubscribed } from '../connection/link.ts'
 import { run, type Script } from '../scripts/script.ts'
-import type { SendCall } from './call.ts'
 import { Keeper } from './keeper.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
 import type { Client, ClusterClient, Template } from './template.ts'
@@ -15,7 +14,6 @@ const PATIENCE = 0.5
 export class IoredisLink implements Link {
   heardAt: number = Number.NEGATIVE_INFINITY
   readonly #commands: Client
-  #call: SendCall | undefined
   readonly #cluster: ClusterClient | undefined
   readonly #keepers: Keeper[]
   readonly #sockets: Sockets
@@ -67,22 +65,11 @@ export class IoredisLink implements Link {
     return run(this.#commands, script, keys, argument)
   }
 
-  call(script: Script, keys: number, args: readonly string[]): Promise<unknown> {
-    this.#call ??= this.#evalsha()
-    const reply = this.#call(script, keys, args)
+  call({ sha }: Script, keys: number, args: readonly string[]): Promise<unknown> {
+    const reply = this.#commands.evalsha(sha, keys, ...args)
     // What comes alone goes at once.
     this.#sockets.gather()
     return reply
-  }
-
-  /** As `call`, by ioredis's own method: of a client of one server until what is quicker is loaded. */
-  #evalsha(): SendCall {
-    if (this.#cluster === undefined) {
-      import('./call.ts').then(({ callsOver }) => {
-        this.#call = callsOver(this.#commands)
-      }, ignore)
-    }
-    return ({ sha }, keys, args) => this.#commands.evalsha(sha, keys, ...args)
   }
 
   send({ source }: Script, keys: number, args: readonly string[]): Promise<unknown> {
@@ -114,8 +101,6 @@ export class IoredisLink implements Link {
     return this.#keepers[0] as Keeper
   }
 }
-
-const ignore = (): void => {}
 
 /** ioredis connects to a primary at its first command, and refuses the next ones until that is done. */
 async function connectPrimaries(cluster: ClusterClient): Promise<void> {
