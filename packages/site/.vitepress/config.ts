@@ -34,6 +34,10 @@ export default defineConfig({
     // The stage is written before the program runs, not by it.
     server: { host: '127.0.0.1' },
   },
+  // What a code means has no page after it.
+  transformPageData: ({ relativePath, frontmatter }) => {
+    if (relativePath.startsWith('errors/')) Object.assign(frontmatter, { prev: false, next: false })
+  },
   themeConfig: {
     nav: [
       { text: 'Start', link: '/start' },
