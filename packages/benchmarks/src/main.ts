@@ -12,7 +12,9 @@ import { http } from './http/bench.ts'
 import { instructions } from './http/instructions.ts'
 import { local } from './local/bench.ts'
 import { memory } from './memory/bench.ts'
+import { plan } from './plan/bench.ts'
 import { redis } from './redis/bench.ts'
+import { rules } from './rules/bench.ts'
 import { scale } from './scale/bench.ts'
 import { snapshot } from './snapshot/bench.ts'
 import { stores } from './stores/bench.ts'
@@ -38,6 +40,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   windows,
   worst,
   waiting,
+  rules,
+  plan,
   bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))

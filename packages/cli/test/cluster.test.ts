@@ -6,7 +6,7 @@ import { redisStore } from '@weir/redis'
 import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
 import { findPostgres, PostgresServer } from '@weir/tooling/postgres-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ClusterView } from '../src/cluster/store-watch.ts'
 import { file, weir } from './weir.ts'
 
@@ -132,6 +132,30 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
         (left) => left.every((one) => one === 50),
       )
     })
+  })
+})
+
+describe('weir top in a terminal', () => {
+  it('goes on where the store goes away, and says so', { timeout: 60_000 }, async () => {
+    const server = await RedisServer.start()
+    onTestFinished(() => server.stop())
+    const { code, out } = await weir(['top', '--store', server.url], {
+      tty: true,
+      async *stdin(written) {
+        const shown = (text: string) =>
+          until(
+            () => written.out,
+            (all) => all.includes(text),
+          )
+        await shown('0 nodes')
+        await server.kill()
+        await shown('The store does not answer')
+        await server.start()
+        yield 'q'
+      },
+    })
+    expect(code).toBe(0)
+    expect(out.endsWith('\x1b[?1049l')).toBe(true)
   })
 })
 

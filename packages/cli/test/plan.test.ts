@@ -264,11 +264,16 @@ describe('what is shown', () => {
   it('holds no control characters of a log', async () => {
     const key = '\x1b]0;owned\x07\x9b31m\u202eevil'
     const hostile = Buffer.from(`${line(0, 'x').replace('x', key).repeat(30)}\x1b[2Jno record\x07\n`)
-    const { out } = await weir(['plan', file('hostile.log', hostile), '--rules', limited])
+    const args = ['plan', file('hostile.log', hostile), '--rules', limited]
+    const { out } = await weir(args)
     expect(out).toContain('\\x1b]0;owned\\x07')
     expect(out).toContain('\\x1b[2Jno record')
+    const data = await weir([...args, '--json'])
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
-    expect(out).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/)
+    for (const text of [out, data.out]) expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]/)
+    // As data it is whole.
+    const { plan }: PlanReport = JSON.parse(data.out)
+    expect(plan.policies[0]?.top[0]?.key).toBe(Buffer.from(key).toString('latin1'))
   })
 })
 

@@ -1,17 +1,23 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { pathToFileURL } from 'node:url'
+import { EtcdServer, NO_ETCD } from '@weir/tooling/etcd-servers'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { asVersion, documentOf } from '../src/rules/document.ts'
 import { file, weir } from './weir.ts'
 
 let redis: RedisServer
+let etcd: EtcdServer | undefined
 let documents = 0
 
 beforeAll(async () => {
   redis = await RedisServer.start()
-})
+  if (NO_ETCD === undefined) etcd = await EtcdServer.start()
+}, 60_000)
 afterAll(async () => {
   await redis?.stop()
+  await etcd?.stop()
 })
 
 const yaml = (version: number, limit: number, rest = ''): string =>
@@ -24,6 +30,15 @@ const rules = (version: number, limit: number, rest?: string): string => file(`r
 function inRedis(): readonly string[] {
   return ['--source', redis.url, '--name', `test-${documents++}`]
 }
+
+function inEtcd(): readonly string[] {
+  return ['--source', (etcd as EtcdServer).url, '--name', `test-${documents++}`]
+}
+
+type Place = readonly [name: string, source: () => readonly string[]]
+
+/** Those that keep what they have held. */
+const STORES: readonly Place[] = [['Redis', inRedis], ...(NO_ETCD === undefined ? [['etcd', inEtcd] as const] : [])]
 
 describe('weir check', () => {
   it('says that rules hold, and what they would change', async () => {
@@ -50,10 +65,9 @@ describe('weir check', () => {
   })
 })
 
-describe.each([
-  ['Redis', inRedis],
-  ['a file', () => ['--source', `${file(`source-${documents++}`, '')}.yaml`]],
-])('weir push and diff at %s', (_, source) => {
+const FILE: Place = ['a file', () => ['--source', `${file(`source-${documents++}`, '')}.yaml`]]
+
+describe.each<Place>([...STORES, FILE])('weir push and diff at %s', (_, source) => {
   it('put the next version, and no other', async () => {
     const at = source()
     expect(await weir(['diff', rules(1, 100), ...at])).toMatchObject({ code: 1, out: expect.stringContaining('nothing → version 1') })
@@ -89,9 +103,9 @@ describe.each([
   })
 })
 
-describe('weir log and rollback', () => {
+describe.each<Place>(STORES)('weir log and rollback at %s', (_, source) => {
   it('list the versions, and put an older one back as a new one', async () => {
-    const at = inRedis()
+    const at = source()
     expect(await weir(['log', ...at])).toMatchObject({ code: 0, out: '', err: 'It holds no rules yet.\n' })
     for (const [version, limit] of [
       [1, 100],
@@ -116,6 +130,19 @@ describe('weir log and rollback', () => {
     expect(await weir(['rollback', '77', ...at])).toMatchObject({ code: 2, err: expect.stringContaining('holds no version 77') })
   })
 
+  it('put the last good ones back where something else has written what nobody can follow', async () => {
+    const at = source()
+    const name = at.at(-1) as string
+    for (const version of [1, 2]) await weir(['push', rules(version, version), ...at])
+    if (at[1] === redis.url) await redis.cli('set', `weir:{rules}:${name}`, 'version: 9')
+    else await etcd?.ask('/v3/kv/put', { key: btoa(`weir/rules/${name}`), value: btoa('version: 9') })
+    expect(await weir(['diff', rules(2, 2), ...at])).toMatchObject({ code: 2, err: expect.stringContaining('can not be followed') })
+    expect(await weir(['rollback', ...at])).toMatchObject({ code: 0, out: expect.stringMatching(/version 3 .*back to version 2/) })
+    expect((await weir(['diff', rules(3, 2), ...at])).code).toBe(0)
+  })
+})
+
+describe('weir log and rollback', () => {
   it('are for sources that keep versions', async () => {
     const source = rules(1, 100)
     expect(await weir(['rollback', '--source', source])).toMatchObject({ code: 2, err: expect.stringContaining('keeps no older versions') })
@@ -135,8 +162,12 @@ describe('a document as another version', () => {
 
 describe('a source', () => {
   it.each([
-    [['--source', 'https://example.com/rules'], '"https" is no source of rules'],
-    [['--source', 'redis://127.0.0.1:1'], ''],
+    [['--source', 'ftp://example.com/rules'], '"ftp" is no source of rules'],
+    [['--source', 'redis://127.0.0.1:1'], "Can't use Redis at"],
+    [['--source', 'http://127.0.0.1:1'], "Can't use etcd at 127.0.0.1:1, weir/rules/default"],
+    [['--source', 'http://127.0.0.1:1,http://127.0.0.1:2/'], "Can't use etcd at 127.0.0.1:1,127.0.0.1:2"],
+    [['--source', 'http://127.0.0.1:1/rules.yaml'], "Can't use http://127.0.0.1:1/rules.yaml"],
+    [['--source', 'http://a%zz:b@127.0.0.1:1'], 'The address of etcd can not be read'],
     [[], "required option '--source <address>'"],
   ])('that can not be used ends with 2: %j', async (at, said) => {
     const { code, err, out } = await weir(['log', ...at])
@@ -145,8 +176,27 @@ describe('a source', () => {
     expect(err).not.toBe('')
   })
 
-  it('shows no password', async () => {
-    const { err } = await weir(['log', '--source', 'redis://user:secret@127.0.0.1:1'])
-    expect(err).not.toContain('secret')
+  it.each(['redis://user:secret@127.0.0.1:1', 'http://user:secret@127.0.0.1:1', 'http://user:secret@127.0.0.1:1/rules?key=secret'])(
+    'shows no password: %s',
+    async (address) => {
+      const { code, err } = await weir(['log', '--source', address])
+      expect(code).toBe(2)
+      expect(err).not.toContain('secret')
+    },
+  )
+
+  it('at an address is only read', async () => {
+    const server = createServer((_, response) => response.end(yaml(4, 100, 'change: { by: alice }\n'))).listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    await new Promise((resolve) => server.once('listening', resolve))
+    const at = ['--source', `http://127.0.0.1:${(server.address() as AddressInfo).port}/rules.yaml`]
+    expect(await weir(['log', ...at])).toMatchObject({ code: 0, out: 'version 4 (alice)\n' })
+    expect((await weir(['diff', rules(5, 100), ...at])).code).toBe(0)
+    expect(await weir(['diff', rules(5, 50), ...at])).toMatchObject({ code: 1, out: expect.stringContaining('limit: 100 → 50') })
+    expect(await weir(['push', rules(5, 50), ...at])).toMatchObject({ code: 2, err: expect.stringContaining("can't be written") })
+    expect(await weir(['rollback', ...at])).toMatchObject({ code: 2, err: expect.stringContaining('keeps no older versions') })
   })
 })

@@ -11,10 +11,12 @@ export interface Ended {
   readonly err: string
 }
 
-/** Runs the command in this process, as in a pipe; or on a terminal. */
+type Input = Iterable<string | Buffer> | AsyncIterable<string>
+
+/** Runs the command in this process, as in a pipe; or on a terminal. What comes in may depend on what was written so far. */
 export async function weir(
   args: readonly string[],
-  { stdin = [] as readonly (string | Buffer)[], tty = false, env = {} } = {},
+  { stdin = [] as Input | ((written: { readonly out: string }) => Input), tty = false, env = {} } = {},
 ): Promise<Ended> {
   const written = { out: '', err: '' }
   const stream = (name: 'out' | 'err') =>
@@ -27,7 +29,8 @@ export async function weir(
       }),
       { isTTY: tty, columns: 120 },
     )
-  const surroundings = { stdin: Readable.from(stdin, { objectMode: false }), stdout: stream('out'), stderr: stream('err'), env }
+  const input = Readable.from(typeof stdin === 'function' ? stdin(written) : stdin, { objectMode: false })
+  const surroundings = { stdin: input, stdout: stream('out'), stderr: stream('err'), env }
   const code = await run(args, surroundings, '1.2.3')
   return { code, ...written }
 }

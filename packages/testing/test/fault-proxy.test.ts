@@ -104,7 +104,8 @@ describe('a fault proxy', () => {
     proxy.set({ resetAfter: 4 })
     socket.write('abcdef')
     await until(() => ended() !== undefined)
-    expect(ended()).toBe('ECONNRESET')
+    // Where the last bytes and the reset are read in one turn, Node.js tells of an end.
+    expect(ended()).toMatch(/^(ECONNRESET|end)$/)
     expect(text()).toBe('<abc')
     expect(proxy.lostBytes).toBe(4)
   })

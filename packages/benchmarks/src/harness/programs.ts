@@ -23,6 +23,8 @@ const NAMES = [
   'etcd',
   'away',
   'snapshot',
+  'plan',
+  'rules',
   'flood',
   'windows',
   'worst',

@@ -110,6 +110,7 @@ export const checks = {
   'expensive requests, x100': goal('N1', 'fixed, costs 1 to 50, x100, 12 nodes, 100 per 60 s', 20),
   'the store hangs, x100': goal('N2', 'fixed, it hangs, x100, 1000 per 10 s', 40),
   'killed every hour': goal('N3', 'fixed, 3 nodes, x2, 1000 per day', 2),
+  'moved twice': goal('N8', 'x1.1, 1000 per 10 s', 20),
   charged: goal('N7', 'fixed, one charge in three intervals, x2 besides, 100 per 60 s', 6),
   'sliding: expensive requests': goal('N1', 'sliding, costs 1 to 50, x1.1, 12 nodes, 100 per 60 s', 40),
   'sliding: room': goal('S1', 'uniform', 2),

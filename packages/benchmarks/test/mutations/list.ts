@@ -22,6 +22,18 @@ export const FIXED: readonly Mutation[] = [
     check: 'flood',
   },
   {
+    name: '2: no early exchanges, and a client that moves on',
+    file: 'algorithms/fixed-window/background.ts',
+    find: 'if (unsent + cost >= due || active?.hello === true) {',
+    replace: 'if (active?.hello === true) {',
+    also: {
+      file: 'algorithms/fixed-window/background.ts',
+      find: 'if (unsent >= 1 && this.#meter.ordinalOf(base) === this.#meter.ordinal && unsent >= this.#dueAt(base, active, now)) {',
+      replace: 'if (false) {',
+    },
+    check: 'moved twice',
+  },
+  {
     name: '2: trusts the share alone, so that the first node to exchange believes that it is alone',
     file: 'algorithms/fixed-window/background.ts',
     find: 'const nodes = nodesOf(active, exchange.nodes)\n    const told',

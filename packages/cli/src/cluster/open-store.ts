@@ -1,5 +1,6 @@
 import type { Store } from '@weir/core/sync'
 import { UsageError } from '../terminal/usage-error.ts'
+import { etcdTarget } from './etcd-target.ts'
 
 /** Addresses of stores, as they are told in help and errors. */
 export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or of etcd http://host:2379 or https://…'
@@ -32,20 +33,4 @@ export async function openStore(address: string, namespace: string): Promise<Sto
     default:
       throw new UsageError(`${JSON.stringify(address.replace(/:.*/s, ''))} is no address of a store; it must be ${ADDRESSES}.`)
   }
-}
-
-/** Members stand beside each other, separated by commas; a user is given with the first. */
-function etcdTarget(address: string): { endpoints: readonly string[]; username?: string; password?: string } {
-  let user: { username: string; password: string } | undefined
-  const endpoints = address.split(',').map((one) => {
-    let url: URL
-    try {
-      url = new URL(one)
-    } catch {
-      throw new UsageError('The address of etcd can not be read; it must be such as http://host:2379 or http://one:2379,http://two:2379.')
-    }
-    if (url.username !== '') user ??= { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
-    return `${url.protocol}//${url.host}`
-  })
-  return { endpoints, ...user }
 }

@@ -96,7 +96,7 @@ async function change(
     failure = error instanceof Error ? error.message : String(error)
   })
   throttler.on('degraded', () => {})
-  throttler.on('warning', ({ error }) => out.note(`weir: ${error.message}`))
+  throttler.on('warning', ({ error }) => out.note(`weir: ${safeText(error.message, 1_000)}`))
   try {
     throttler.start()
     const end = performance.now() + PATIENCE

@@ -2,7 +2,7 @@ import { RulesError } from '@weir/core/rules'
 import { type Command, Option } from 'commander'
 import { differencesOf } from '../rules/differences.ts'
 import { asVersion, type Document, documentIn, documentOf } from '../rules/document.ts'
-import { type OpenSource, openSource, type SourceOptions } from '../rules/sources.ts'
+import { type OpenSource, openSource, SOURCES, type SourceOptions } from '../rules/sources.ts'
 import { REFUSED } from '../terminal/exit-codes.ts'
 import type { Output } from '../terminal/output.ts'
 import { UsageError } from '../terminal/usage-error.ts'
@@ -94,13 +94,9 @@ export function addRules(program: Command, out: Output, end: End): void {
 
 function withSource(command: Command): Command {
   return command
-    .addOption(
-      new Option('--source <address>', 'where rules are kept: redis://host:6379, rediss://… or a file')
-        .env('WEIR_SOURCE')
-        .makeOptionMandatory(),
-    )
-    .option('--namespace <text>', 'begins the keys in Redis', 'weir')
-    .option('--name <text>', 'tells several documents in Redis apart', 'default')
+    .addOption(new Option('--source <address>', `where rules are kept: ${SOURCES}`).env('WEIR_SOURCE').makeOptionMandatory())
+    .option('--namespace <text>', 'begins the keys in Redis and etcd', 'weir')
+    .option('--name <text>', 'tells several documents in Redis or etcd apart', 'default')
 }
 
 function told(refusal: string | undefined, report: VersionReport, { json }: Shown, out: Output, end: End): void {
@@ -111,7 +107,7 @@ function told(refusal: string | undefined, report: VersionReport, { json }: Show
 }
 
 async function using<T>(options: SourceOptions, run: (source: OpenSource) => Promise<T>): Promise<T> {
-  const source = openSource(options)
+  const source = await openSource(options)
   try {
     return await run(source)
   } finally {
@@ -119,10 +115,19 @@ async function using<T>(options: SourceOptions, run: (source: OpenSource) => Pro
   }
 }
 
-/** What a source holds; undefined for nothing. */
+/**
+ * What a source holds; undefined for nothing.
+ *
+ * @throws (rejects) UsageError where nobody can follow it
+ */
 async function documentAt(source: OpenSource): Promise<Document | undefined> {
   const text = await source.read()
-  return text === undefined ? undefined : documentOf(text)
+  try {
+    return text === undefined ? undefined : documentOf(text)
+  } catch (error) {
+    if (error instanceof RulesError) throw new UsageError(`What ${source.name} holds can not be followed: ${error.message}`)
+    throw error
+  }
 }
 
 /** @returns why it was not done; undefined where it was, or is there already */
@@ -177,8 +182,10 @@ async function rollBack(
   if (source.history === undefined) throw new UsageError(`${source.name} keeps no older versions.`)
   const before = await source.read()
   const versions = await versionsAt(source, MOST_VERSIONS)
-  const old = version === undefined ? versions[1] : versions.find(({ rules }) => rules.version === version)
   const [newest] = versions
+  // Where it holds what nobody can follow, the newest that can be followed is the one before.
+  const previous = newest?.text === before ? versions[1] : newest
+  const old = version === undefined ? previous : versions.find(({ rules }) => rules.version === version)
   if (before === undefined || newest === undefined || old === undefined)
     throw new UsageError(
       `${source.name} holds no ${version === undefined ? 'older version' : `version ${version}`}; weir log lists what there is.`,
@@ -188,6 +195,7 @@ async function rollBack(
     ...(by !== undefined && { by }),
     why: why ?? `back to version ${old.rules.version}`,
   }
-  const document = documentOf(asVersion(old.text, newest.rules.version + 1, change))
+  const next = Math.max(newest.rules.version, heldVersion(before) ?? 0) + 1
+  const document = documentOf(asVersion(old.text, next, change))
   return { refusal: await replace(source, before, document.text), document }
 }

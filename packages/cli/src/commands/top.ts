@@ -4,6 +4,7 @@ import { openStore } from '../cluster/open-store.ts'
 import { type ClusterView, StoreWatch } from '../cluster/store-watch.ts'
 import type { Output } from '../terminal/output.ts'
 import { Screen } from '../terminal/screen.ts'
+import { safeText } from '../terminal/text.ts'
 import { wholeNumber } from './options.ts'
 import { type StoreOptions, withStore } from './store-options.ts'
 import { topText } from './top-text.ts'
@@ -29,7 +30,7 @@ export function addTop(program: Command, out: Output): void {
         const { stdout, stdin } = out.surroundings
         if (json !== true && once !== true && stdout.isTTY === true) {
           const screen = new Screen(stdout, stdin)
-          await screen.live(EVERY, async () => topText(await watch.look(), most, out))
+          await screen.live(EVERY, frames(watch, most, out))
           return
         }
         const view = await settledView(watch)
@@ -39,6 +40,24 @@ export function addTop(program: Command, out: Output): void {
         await watch.close()
       }
     })
+}
+
+/** What is shown now. A store that goes away later is told of, beside what was there last: it may come back. */
+function frames(watch: StoreWatch, most: number, out: Output): () => Promise<readonly string[]> {
+  let last: readonly string[] | undefined
+  return async () => {
+    try {
+      last = topText(await watch.look(), most, out)
+      return last
+    } catch (error) {
+      if (last === undefined) throw error
+      return [out.colors.red(`The store does not answer: ${safeText(reasonOf(error), out.width - 28)}`), ...last]
+    }
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** A look at a time when all nodes have told of themselves: they do so only while somebody looks. */

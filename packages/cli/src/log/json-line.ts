@@ -116,12 +116,15 @@ function timeOf(value: unknown): Time | undefined {
   return { milliseconds: number * unit[1], coarse: unit[1] === 1000 && Number.isInteger(number) }
 }
 
+/** No log is of a later one, and ever later ones no date can be. */
+const YEAR_10000 = 253_402_300_800_000
+
 /** ISO 8601, or nginx's `$time_local`. */
 function dateOf(value: string): Time | undefined {
   if (value.length > 64) return undefined
   const local = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})$/.exec(value)
   const milliseconds = Date.parse(local === null ? value : `${local[1]} ${local[2]} ${local[3]} ${local[4]} ${local[5]}`)
-  return milliseconds > 0 ? { milliseconds, coarse: !/:\d\d[.,]\d/.test(value) } : undefined
+  return milliseconds > 0 && milliseconds < YEAR_10000 ? { milliseconds, coarse: !/:\d\d[.,]\d/.test(value) } : undefined
 }
 
 /** Not negative. */

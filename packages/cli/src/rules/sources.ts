@@ -1,5 +1,4 @@
-import { fileRules, type RulesSource } from '@weir/core/rules'
-import { redisRules } from '@weir/redis'
+import { fileRules, httpRules, type RulesSource } from '@weir/core/rules'
 import { UsageError } from '../terminal/usage-error.ts'
 import { pathOf } from './read-rules.ts'
 
@@ -12,44 +11,66 @@ export interface OpenSource extends Pick<RulesSource, 'name' | 'replace' | 'hist
 
 /** Where rules are, as the options say. */
 export interface SourceOptions {
-  /** `redis:` or `rediss:` URL, the path of a file, or its `file:` URL. */
+  /** What `SOURCES` says, the path of a file, or its `file:` URL. */
   readonly source: string
   readonly namespace: string
   readonly name: string
 }
 
+/** Addresses of sources, as they are told in help and errors. */
+export const SOURCES = 'redis://host:6379, rediss://…, of etcd http://host:2379 or https://…, an address with a path, or a file'
+
 /** Milliseconds. */
 const TIMEOUT = 5_000
 
-/** @throws UsageError for what is no source; WeirError for options that can't be used */
-export function openSource({ source: address, namespace, name }: SourceOptions): OpenSource {
-  if (/^rediss?:\/\//.test(address)) {
-    const rules = redisRules(address, { namespace, name, timeout: TIMEOUT })
-    return {
-      name: rules.name,
-      read: () => reached(rules.name, rules.read()),
-      replace: (before, text) => reached(rules.name, rules.replace(before, text)),
-      history: (most) => reached(rules.name, rules.history(most)),
-      close: () => rules.close(),
-    }
-  }
+/**
+ * The source at an address. Only the code of that one is loaded.
+ *
+ * @throws (rejects) UsageError for what is no source; WeirError for options that can't be used
+ */
+export async function openSource({ source: address, namespace, name }: SourceOptions): Promise<OpenSource> {
   // A drive of Windows has one letter.
-  if (/^[a-z][a-z0-9+.-]+:/i.test(address) && !address.startsWith('file:'))
-    throw new UsageError(`${JSON.stringify(address.split(':', 1)[0])} is no source of rules; it must be redis://…, rediss://… or a file.`)
-  const file = fileRules(pathOf(address))
-  const { replace } = file
+  const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(address) ?? []
+  switch (scheme.toLowerCase()) {
+    case 'redis':
+    case 'rediss': {
+      const { redisRules } = await import('@weir/redis')
+      return sourceOf(redisRules(address, { namespace, name, timeout: TIMEOUT }))
+    }
+    case 'http':
+    case 'https': {
+      if (hasPath(address)) return sourceOf(httpRules(address))
+      const [{ etcdRules }, { etcdTarget }] = await Promise.all([import('@weir/etcd'), import('../cluster/etcd-target.ts')])
+      return sourceOf(etcdRules(etcdTarget(address), { namespace, name, timeout: TIMEOUT }))
+    }
+    case 'file':
+      return sourceOf(fileRules(pathOf(address)))
+    default:
+      throw new UsageError(`${JSON.stringify(scheme)} is no source of rules; it must be ${SOURCES}.`)
+  }
+}
+
+/** Members of etcd have no path; what is at an address has one. */
+function hasPath(address: string): boolean {
+  return !address.split(',').every((one) => /^https?:\/\/[^/?#]+\/?$/i.test(one))
+}
+
+function sourceOf(source: RulesSource & { close?(): void }): OpenSource {
+  const { name, replace, history } = source
   return {
-    name: file.name,
+    name,
     read: () =>
       reached(
-        file.name,
-        file.read(AbortSignal.timeout(TIMEOUT)).catch((error: NodeJS.ErrnoException) => {
+        name,
+        source.read(AbortSignal.timeout(TIMEOUT)).catch((error: NodeJS.ErrnoException) => {
+          // A file that is not there yet.
           if (error.code === 'ENOENT') return undefined
           throw error
         }),
       ),
-    ...(replace !== undefined && { replace: (before, text) => reached(file.name, replace(before, text)) }),
-    close: () => {},
+    ...(replace !== undefined && { replace: (before, text) => reached(name, replace.call(source, before, text)) }),
+    ...(history !== undefined && { history: (most) => reached(name, history.call(source, most)) }),
+    close: () => source.close?.(),
   }
 }
 

@@ -15,6 +15,13 @@ export interface Surroundings {
 
 export type Colors = ReturnType<typeof pc.createColors>
 
+/** Control characters beyond those of ASCII, what has no width, and what turns the direction of writing. */
+const UNSEEN = /[\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
+
+function hex(character: string): string {
+  return character.charCodeAt(0).toString(16).padStart(4, '0')
+}
+
 /** Where the command writes: what was asked for to the standard output, all else to the standard error. */
 export class Output {
   readonly surroundings: Surroundings
@@ -35,9 +42,9 @@ export class Output {
     this.surroundings.stdout.write(`${text}\n`)
   }
 
-  /** The result as data. */
+  /** The result as data. What JSON need not escape, and a terminal would obey or hide, is escaped too. */
   json(value: unknown): void {
-    this.line(JSON.stringify(value, undefined, 2))
+    this.line(JSON.stringify(value, undefined, 2).replace(UNSEEN, (character) => `\\u${hex(character)}`))
   }
 
   /** Something beside the result. */

@@ -92,6 +92,7 @@ describe('a JSON line', () => {
     '{"time":1772884801}',
     '{"time":-1,"ip":"x"}',
     '{"time":1e300,"ip":"x"}',
+    '{"time":"+275760-09-13T00:00:00Z","ip":"x"}',
   ])('is none: %s', (line) => {
     expect(parseJsonLine(line)).toBeUndefined()
   })

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
@@ -14,7 +13,7 @@ import { type ParsedRules, type ParseOptions, parseRules } from './parse.ts'
 import { described, RulesError } from './problems.ts'
 import { Reading } from './reading.ts'
 import type { RulesSource } from './source.ts'
-import { writeWhole } from './sources/file.ts'
+import { readWhole, writeWhole } from './sources/file.ts'
 import { digestOf, Versions } from './versions.ts'
 
 /** How rules are followed. */
@@ -137,7 +136,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     const { lastGood } = this.#options
     if (this.#status.version !== undefined || lastGood === undefined) return
     try {
-      const text = await readFile(lastGood, 'utf8')
+      const text = await readWhole(lastGood)
       // The source may have come back meanwhile.
       if (this.#status.version === undefined) await this.#look(text, 'file')
     } catch (error) {

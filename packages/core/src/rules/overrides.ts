@@ -35,16 +35,17 @@ export function checkOverrides(given: unknown, policies: ReadonlySet<string>, pa
     problems.add(path, `It must be a list of at most ${MOST_OVERRIDES} overrides.`)
     return []
   }
-  const seen = new Set<string>()
+  /** Keys that were there before, by policy. */
+  const seen = new Map([...policies].map((policy) => [policy, new Set<string>()]))
   const overrides: Override[] = []
   for (const [place, one] of (given as readonly unknown[]).entries()) {
     if (problems.full) break
     const override = checkOverride(one, policies, [...path, place], problems)
     if (override === undefined) continue
-    const id = JSON.stringify([override.policy, override.key])
-    if (seen.has(id))
+    const keys = seen.get(override.policy) as Set<string>
+    if (keys.has(override.key))
       problems.add([...path, place], `The policy ${show(override.policy)} has two overrides for the key ${show(override.key)}.`)
-    seen.add(id)
+    keys.add(override.key)
     overrides.push(override)
   }
   return overrides

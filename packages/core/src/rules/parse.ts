@@ -8,7 +8,7 @@ export const LONGEST_DOCUMENT = 8_000_000
 
 /** What is used of the library `yaml` (version 2). */
 export interface YamlLibrary {
-  parseDocument(text: string, options: { readonly lineCounter: never; readonly version: '1.2' }): YamlText
+  parseDocument(text: string, options: { readonly lineCounter: never; readonly version: '1.2'; readonly logLevel: 'error' }): YamlText
   readonly LineCounter: new () => YamlLines
 }
 
@@ -70,7 +70,8 @@ function parseYaml(text: string, { parseDocument, LineCounter }: YamlLibrary): P
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
   try {
-    const document = parseDocument(text, { lineCounter: lines as never, version: '1.2' })
+    // It would have the process warn of what it turns into text.
+    const document = parseDocument(text, { lineCounter: lines as never, version: '1.2', logLevel: 'error' })
     const [wrong] = document.errors
     if (wrong !== undefined) throw problem(`it is no YAML: ${wrong.message.split('\n')[0]}`, at(wrong.pos[0]))
     return { value: document.toJS(), placeOf: (path) => placeInYaml(document, path, at) }

@@ -24,6 +24,7 @@ export const ALGORITHM_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 /** Plans of one policy, path patterns of one `match`, parts of one `key`: each costs time with each request, or when rules change. */
 const MOST_PARTS = 1_000
 
+const DRY_RUN = 'It is "next"; it must be true or false: policies to come stand in "next" of the document.'
 const BUILT_IN_KEYS: readonly unknown[] = ['route', 'ip', 'all']
 
 /** A policy of a document as one in code. */
@@ -46,6 +47,8 @@ export class PolicyMaker<Req> {
       const parts = countOf(given[option])
       if (parts > MOST_PARTS) this.#problems.add([...path, option], `It has ${parts} entries; it must have at most ${MOST_PARTS}.`)
     }
+    // In code it makes a policy one of rules to come, which a document has in a place of their own.
+    if (given['dryRun'] === 'next') this.#problems.add([...path, 'dryRun'], DRY_RUN)
     if (this.#problems.list.length > before) return undefined
     const made: Record<string, unknown> = { ...given }
     const turn = (option: string, into: (value: unknown) => unknown, base: Path = []): void => {

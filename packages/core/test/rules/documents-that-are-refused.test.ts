@@ -80,6 +80,7 @@ describe('a document that can not be used is refused with the place and what is 
       'overrides[1]',
       'two overrides',
     ],
+    ['a policy to come among those that hold', of({ dryRun: 'next' }), 'policies[1].dryRun', 'stand in "next" of the document'],
     ['rules to come that are bad', of({}, { next: { policies: [{ ...GOOD, limit: 0 }] } }), 'next.policies[0].limit', 'a number from 1'],
     ['rules to come with a version', of({}, { next: { version: 8, policies: [GOOD] } }), 'next.version', 'Rules to come has'],
     ['an object of another kind', '[]', '', 'an object such as'],

@@ -72,7 +72,7 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   match: ['outside', '/a', ['POST /a', '/b'], [], 'a b', 5],
   cost: [1, 0.5, 0, -1, 'bytes', '1'],
   delay: ['5s', 5, 'slower', -1],
-  dryRun: [true, false, 'yes'],
+  dryRun: [true, false, 'yes', 'next'],
   limits: [{ free: 1 }, { free: { limit: 2, interval: '1s' } }, {}, { free: 0 }, { free: { interval: '1s' } }, 5],
   plan: ['planOf', 5, '/'],
 }

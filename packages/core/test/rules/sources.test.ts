@@ -225,6 +225,15 @@ describe('the file of the last good rules', () => {
     expect(node.warned).toEqual(['WEIR_RULES_SOURCE', 'WEIR_RULES_REFUSED'])
   })
 
+  test('is not read where it is no file: a pipe would never answer', async () => {
+    const root = folder()
+    const lastGood = join(root, 'pipe')
+    execFileSync('mkfifo', [lastGood])
+    const node = await started(fileRules(join(root, 'none.yaml')), { lastGood })
+    expect(node.limit()).toBe(99)
+    expect(node.warned).toEqual(['WEIR_RULES_SOURCE', 'WEIR_RULES_SOURCE'])
+  })
+
   test('that several processes keep at once is whole, and nothing is left beside it', async () => {
     const root = folder()
     const [file, lastGood] = [join(root, 'rules.yaml'), join(root, 'last.yaml')]

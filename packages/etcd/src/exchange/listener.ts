@@ -1,45 +1,31 @@
-import type { Clock, TimerHandle } from '@weir/core'
 import type { Announcement } from '@weir/core/sync'
 import type { Link } from '../gateway/link.ts'
 import { watchOf } from '../gateway/operations.ts'
-import { readWatch } from '../gateway/replies.ts'
-
-/** Milliseconds until a watch that ended is begun again. */
-const RETRY = 200
+import type { WatchReply } from '../gateway/replies.ts'
+import { Watch } from '../gateway/watch.ts'
 
 /** Hears what other nodes announce: a watch that is begun again where it ended, so that nothing is missed that etcd still has. */
 export class Listener {
-  readonly #link: Link
-  readonly #prefix: string
+  readonly #watch: Watch
   readonly #own: string
   readonly #announced: (announcement: Announcement) => void
-  readonly #clock: Clock
-  #stop: (() => void) | undefined
-  #timer: TimerHandle
   #closed = false
   /** The next revision to hear of. */
   #next: number | undefined
 
   /** @param own name of what this node announces itself */
   constructor(link: Link, prefix: string, own: string, announced: (announcement: Announcement) => void) {
-    this.#link = link
-    this.#prefix = prefix
+    this.#watch = new Watch(
+      link,
+      () => watchOf(prefix, this.#next),
+      (reply) => this.#hear(reply),
+    )
     this.#own = own
     this.#announced = announced
-    this.#clock = link.clock
   }
 
   start(): void {
-    if (this.#closed) return
-    this.#stop?.()
-    this.#clock.clearTimeout(this.#timer)
-    const body = watchOf(this.#prefix, this.#next)
-    this.#stop = this.#link.stream(
-      '/v3/watch',
-      body,
-      (line) => this.#hear(line),
-      (why) => this.#again(why),
-    )
+    this.#watch.start()
   }
 
   /** From now on, as the revision to go on from may lie far in the future: etcd has lost data, and counts anew. */
@@ -50,18 +36,10 @@ export class Listener {
 
   close(): void {
     this.#closed = true
-    this.#stop?.()
-    this.#clock.clearTimeout(this.#timer)
+    this.#watch.close()
   }
 
-  #again(why: Error): void {
-    if (/auth token|permission|Unauthenticated/i.test(why.message)) this.#link.forgetToken()
-    this.#clock.clearTimeout(this.#timer)
-    this.#timer = this.#clock.setTimeout(() => this.start(), RETRY)
-  }
-
-  #hear(line: unknown): void {
-    const { revision, held, canceled, compacted, reason } = readWatch(line)
+  #hear({ revision, held, canceled, compacted, reason }: WatchReply): void {
     if (canceled) {
       // What it would go on from was compacted away: what was announced meanwhile is lost, as announcements may be.
       if (compacted > 0) this.#next = compacted

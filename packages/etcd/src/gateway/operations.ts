@@ -22,9 +22,9 @@ function bytes(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64')
 }
 
-/** @param lease the id of the lease that it lives as long as */
-export function put(name: string, value: string, lease: string): Operation {
-  return { request_put: { key: bytes(name), value: bytes(value), lease } }
+/** @param lease the id of the lease that it lives as long as; without one it stays */
+export function put(name: string, value: string, lease?: string): Operation {
+  return { request_put: { key: bytes(name), value: bytes(value), ...(lease !== undefined && { lease }) } }
 }
 
 export function get(name: string): Operation {
@@ -33,6 +33,19 @@ export function get(name: string): Operation {
 
 export function remove(name: string): Operation {
   return { request_delete_range: { key: bytes(name) } }
+}
+
+/** Removes all names from one on, up to another one, which stays. */
+export function removeFrom(name: string, end: string): Operation {
+  return { request_delete_range: { key: bytes(name), range_end: bytes(end) } }
+}
+
+/** The last names with a prefix, the last one first; with their values, or without. */
+export function last(prefix: string, limit: number, values: boolean): Operation {
+  const keys = { key: bytes(prefix), range_end: bytes(endOfPrefix(prefix)) }
+  return {
+    request_range: { ...keys, limit: String(limit), sort_order: 'DESCEND', sort_target: 'KEY', ...(!values && { keys_only: true }) },
+  }
 }
 
 export interface RangeOptions {
@@ -70,6 +83,11 @@ export function unchanged(name: string, revision: number): Compare {
 
 export function changedAfter(name: string, revision: number): Compare {
   return { key: bytes(name), target: 'MOD', result: 'GREATER', mod_revision: String(revision) }
+}
+
+/** What a watch of one name is begun with. */
+export function watchOfOne(name: string): string {
+  return JSON.stringify({ create_request: { key: bytes(name) } })
 }
 
 /** What a watch of all names with a prefix is begun with. */

@@ -111,7 +111,7 @@ function isObject(value: unknown): value is object {
 }
 
 /** An address or a text may hold a password: of these only the kind is shown. */
-function invalidOption(option: string, given: unknown, allowed: string): WeirError {
+export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
   const shown = typeof given === 'number' || typeof given === 'boolean' ? String(given) : given === null ? 'null' : typeof given
   return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${shown}; it must be ${allowed}.`)
 }

@@ -173,12 +173,12 @@ export const leaseCases: readonly ContractCase[] = [
     async run(context) {
       const nodes = await context.nodes(4)
       const [silent, lasting, renewed, late] = nodes.map((node) => new Holder(node, 'k', HELD)) as [Holder, Holder, Holder, Holder]
-      await silent.get({ waiting: 30, lifetime: 300 })
+      await silent.get({ waiting: 30, lifetime: 1_500 })
       await lasting.get({ waiting: 20, lifetime: 60_000 })
-      await renewed.get({ waiting: 10, lifetime: 300 })
+      await renewed.get({ waiting: 10, lifetime: 1_500 })
       renewed.taken = 10
       assert.deepEqual(await renewed.get({ lifetime: 60_000 }).then(({ granted, free, used }) => [granted, free, used]), [10, 40, 10])
-      await context.pass(400)
+      await context.pass(1_600)
       const { granted, free, used } = await late.get({ waiting: 100, least: 1 })
       assert.deepEqual([granted, free, used], [70, 0, 10])
       const anew = await silent.send({ ...silent.ask(), incarnation: 1, granted: 0, least: 0, waiting: 0, upTo: 0, taken: 25 })

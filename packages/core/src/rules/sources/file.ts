@@ -43,7 +43,8 @@ export function fileRules(path: string | URL): RulesSource {
   })
 }
 
-async function readWhole(file: string): Promise<string> {
+/** The text of a file, if it is one, and no longer than a document may be. */
+export async function readWhole(file: string): Promise<string> {
   const found = await stat(file)
   // A pipe or a device may never answer, or never end.
   if (!found.isFile()) throw new Error('it is no regular file')

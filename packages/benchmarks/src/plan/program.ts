@@ -1,0 +1,36 @@
+import { PassThrough, Writable } from 'node:stream'
+import { run } from '@weir/cli'
+import { input, report } from '../harness/child.ts'
+import { timedAsync } from '../harness/measure.ts'
+
+export interface PlanInput {
+  readonly log: string
+  readonly rules: string
+}
+
+export interface PlanResult {
+  /** Milliseconds. */
+  readonly cpu: number
+  readonly wall: number
+  /** Bytes of the whole process, at most. */
+  readonly memory: number
+  readonly requests: number
+  readonly refused: number
+}
+
+const { log, rules } = input<PlanInput>()
+let text = ''
+const stdout = new Writable({
+  write(piece, _encoding, done) {
+    text += String(piece)
+    done()
+  },
+})
+let code = -1
+const { cpu, wall } = await timedAsync(async () => {
+  code = await run(['plan', log, '--rules', rules, '--json'], { stdin: new PassThrough(), stdout, stderr: process.stderr, env: {} }, '0')
+})
+if (code !== 0) throw new Error(`weir plan ended with ${code}`)
+const { plan } = JSON.parse(text) as { readonly plan: { readonly requests: number; readonly refused: number } }
+const result: PlanResult = { cpu, wall, memory: process.resourceUsage().maxRSS * 1024, requests: plan.requests, refused: plan.refused }
+report(result)

@@ -1,0 +1,21 @@
+import { UsageError } from '../terminal/usage-error.ts'
+
+/**
+ * Members of etcd stand beside each other, separated by commas; a user is given with the first.
+ *
+ * @throws UsageError for what can't be read
+ */
+export function etcdTarget(address: string): { endpoints: readonly string[]; username?: string; password?: string } {
+  let user: { username: string; password: string } | undefined
+  const endpoints = address.split(',').map((one) => {
+    try {
+      const { protocol, host, username, password } = new URL(one)
+      if (username !== '') user ??= { username: decodeURIComponent(username), password: decodeURIComponent(password) }
+      return `${protocol}//${host}`
+    } catch {
+      // What is wrong is not shown: it may hold a password.
+      throw new UsageError('The address of etcd can not be read; it must be such as http://host:2379 or http://one:2379,http://two:2379.')
+    }
+  })
+  return { endpoints, ...user }
+}

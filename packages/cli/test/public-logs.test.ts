@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { PlanReport } from '../src/commands/plan-report.ts'
+import { rules, weir } from './weir.ts'
+
+/** A folder of recorded traffic, which is not part of the repository; logs as they were found are in its folder `raw`. */
+const FOLDER = join(process.env['WEIR_TRACES'] ?? '', 'raw')
+const missing = !existsSync(join(FOLDER, 'vps-2025.log.gz'))
+const why = missing ? ' (the environment variable WEIR_TRACES names no folder of recorded traffic)' : ''
+
+/** Two public logs, and what is known of them from elsewhere: at 30 a minute for each client, an exact limiter refuses so much. */
+const LOGS = [
+  // A fresh server that is scanned: TLS bytes and probes in place of requests, a shell command in the user field.
+  {
+    name: 'vps-2025',
+    read: { lines: 20_429, records: 20_429, withoutRequest: 290, broken: 0, unreadable: 0, late: 0, torn: [] },
+    refused: 9_033,
+    clients: 22,
+  },
+  // A data API. More than half of its lines are ends of records that were broken in two.
+  {
+    name: 'erddap-2024',
+    read: { lines: 16_275, records: 10_479, withoutRequest: 0, broken: 5_796, unreadable: 0, late: 0, torn: [] },
+    refused: 709,
+    clients: 3,
+  },
+]
+
+describe.skipIf(missing).each(LOGS)(`the public log $name${why}`, ({ name, read, refused, clients }) => {
+  it('is read whole, and refused as by an exact limiter', { timeout: 120_000 }, async () => {
+    const limited = rules(`${name}.json`, { limit: 30 })
+    const { code, out } = await weir(['plan', join(FOLDER, `${name}.log.gz`), '--rules', limited, '--nodes', '1', '--json'])
+    const { log, plan }: PlanReport = JSON.parse(out)
+    expect(code).toBe(0)
+    expect(log).toMatchObject(read)
+    expect(plan).toMatchObject({ requests: read.records, refused, exactRefused: refused, admittedBeyond: 0, refusedEarly: 0 })
+    expect(plan.policies[0]?.refusedKeys).toBe(clients)
+  })
+})

@@ -1,0 +1,184 @@
+import { promisify } from 'node:util'
+import { gunzip, gzip } from 'node:zlib'
+import { systemClock, WeirError } from '@weir/core'
+import type { RulesSource } from '@weir/core/rules'
+import { asWeirError, Link } from '../gateway/link.ts'
+import { get, last, put, removeFrom, unchanged, watchOfOne } from '../gateway/operations.ts'
+import { type CheckedTarget, checkOptions, checkTarget, type EtcdStoreOptions, type EtcdTarget, invalidOption } from '../gateway/options.ts'
+import { type Held, partOf } from '../gateway/replies.ts'
+import { Watch } from '../gateway/watch.ts'
+
+/** Options of `etcdRules` beside the connection. */
+export interface EtcdRulesOptions extends EtcdStoreOptions {
+  /** Tells several documents apart: 1 to 100 letters, digits or any of `_ . -`. Default `'default'`. */
+  readonly name?: string
+}
+
+/** Rules in a key of etcd. Its connections are made when it is first used, and keep no process alive. */
+export interface EtcdRules extends RulesSource {
+  read(): Promise<string | undefined>
+  watch(changed: () => void): () => void
+  replace(before: string | undefined, text: string): Promise<boolean>
+  history(most: number): Promise<readonly string[]>
+  /** Ends its connections; it must not be used any more. */
+  close(): void
+}
+
+/** A watch may have ended without a word: so often it is looked, in milliseconds. */
+const INTERVAL = 5_000
+/** Documents that are kept. */
+const MOST_KEPT = 100
+/** Documents that are read at once. */
+const PAGE = 10
+/** Bytes of a document that was kept. */
+const LONGEST = 16_000_000
+
+/**
+ * Rules in a key of etcd 3.4 or newer, such as `weir/rules/default`, which holds the document as it is. etcd takes 1.5 MB in a request by
+ * default (`--max-request-bytes`).
+ *
+ * @param target - the addresses of members of one cluster, or `{ endpoints, username, password, tls }`
+ * @throws {WeirError} `WEIR_INVALID_OPTION` or `WEIR_UNKNOWN_OPTION`
+ *
+ * @example
+ * ```ts
+ * import { etcdRules } from '@weir/etcd'
+ *
+ * follow(throttler, etcdRules('http://10.0.0.1:2379'), { algorithms: { tokenBucket } })
+ * ```
+ */
+export function etcdRules(target: EtcdTarget, { name = 'default', ...options }: EtcdRulesOptions = {}): EtcdRules {
+  const { namespace, timeout } = checkOptions(options)
+  if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name))
+    throw invalidOption('name', name, '1 to 100 letters, digits or any of _ . -')
+  return new RulesKey(checkTarget(target), `${namespace}/rules/${name}`, timeout)
+}
+
+class RulesKey implements EtcdRules {
+  readonly name: string
+  readonly interval: number = INTERVAL
+  readonly #key: string
+  readonly #link: Link
+  readonly #listeners = new Set<() => void>()
+  #watch: Watch | undefined
+  #closed = false
+
+  constructor(target: CheckedTarget, key: string, timeout: number) {
+    this.name = `etcd at ${target.endpoints.map(({ host }) => host).join(',')}, ${key}`
+    this.#key = key
+    this.#link = new Link(target, systemClock, timeout)
+  }
+
+  read(): Promise<string | undefined> {
+    return this.#asked(async () => (await this.#document()).held?.value)
+  }
+
+  watch(changed: () => void): () => void {
+    // Of its own, so that it ends for itself if it is given twice.
+    const listener = (): void => changed()
+    this.#listeners.add(listener)
+    if (this.#watch === undefined && !this.#closed) {
+      this.#watch = new Watch(
+        this.#link,
+        () => watchOfOne(this.#key),
+        ({ canceled, reason }) => this.#hear(canceled, reason),
+      )
+      this.#watch.start()
+    }
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size > 0) return
+      this.#watch?.close()
+      this.#watch = undefined
+    }
+  }
+
+  replace(before: string | undefined, text: string): Promise<boolean> {
+    return this.#asked(async () => {
+      const { held, revision, kept } = await this.#document(MOST_KEPT)
+      if (held?.value !== before) return false
+      const puts = [put(this.#key, text), put(this.#placeOf(revision + 1), await packed(text))]
+      // What was written by something else than this is kept as well.
+      if (held !== undefined && kept[0]?.revision !== held.revision) puts.push(put(this.#placeOf(held.revision), await packed(held.value)))
+      const oldest = kept[MOST_KEPT - puts.length + 1]
+      if (oldest !== undefined) puts.push(removeFrom(this.#history, `${oldest.name}\0`))
+      const done = await this.#link.transact(puts, [unchanged(this.#key, held?.revision ?? 0)], [get(this.#key)])
+      // It may have been asked twice, where the first answer was lost.
+      return done.succeeded || partOf(done, 0).held[0]?.value === text
+    })
+  }
+
+  history(most: number): Promise<readonly string[]> {
+    return this.#asked(async () => {
+      const { held, kept } = await this.#document(Math.max(1, Math.min(MOST_KEPT, Math.floor(most))))
+      const texts = held !== undefined && kept[0]?.revision !== held.revision ? [held.value] : []
+      for (let at = 0; at < kept.length; at += PAGE) {
+        const page = kept.slice(at, at + PAGE)
+        const { parts } = await this.#link.transact(page.map(({ name }) => get(name)))
+        for (const { held: one } of parts) {
+          const text = one[0] === undefined ? undefined : await unpacked(one[0].value)
+          if (text !== undefined) texts.push(text)
+        }
+      }
+      return texts.slice(0, Math.max(0, Math.floor(most)))
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#listeners.clear()
+    this.#watch?.close()
+    this.#link.close()
+  }
+
+  /** Texts stand under what is more than all revisions before, and no more than the one that wrote them. */
+  #placeOf(revision: number): string {
+    return `${this.#history}${String(revision).padStart(16, '0')}`
+  }
+
+  get #history(): string {
+    return `${this.#key}/history/`
+  }
+
+  /**
+   * The document, the revision of all of etcd, and the last places of the history, the newest first, without what they hold.
+   *
+   * @param most places of the history
+   */
+  async #document(most = 0): Promise<{ readonly held: Held | undefined; readonly revision: number; readonly kept: readonly Held[] }> {
+    const reply = await this.#link.transact([get(this.#key), ...(most > 0 ? [last(this.#history, most, false)] : [])])
+    return { held: partOf(reply, 0).held[0], revision: reply.revision, kept: partOf(reply, 1).held }
+  }
+
+  async #asked<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The source of rules is closed.')
+    try {
+      return await run()
+    } catch (error) {
+      throw asWeirError(error)
+    }
+  }
+
+  /** Also when the watch has begun, as something may have been written before. */
+  #hear(canceled: boolean, reason: string): void {
+    if (canceled) throw new Error(reason)
+    for (const changed of this.#listeners) changed()
+  }
+}
+
+const compressed = promisify(gzip)
+const uncompressed = promisify(gunzip)
+
+/** As `base64 -d | gunzip` reads it. */
+async function packed(text: string): Promise<string> {
+  return (await compressed(text)).toString('base64')
+}
+
+/** Undefined for what is none, which somebody else has put there. */
+async function unpacked(value: string): Promise<string | undefined> {
+  try {
+    return (await uncompressed(Buffer.from(value, 'base64'), { maxOutputLength: LONGEST })).toString('utf8')
+  } catch {
+    return undefined
+  }
+}
