@@ -142,8 +142,8 @@ describe.skipIf(CHROMIUM === undefined)(
         const moment = page.getByRole('slider', { name: 'Moment' })
         await moment.fill(String(Number(await moment.getAttribute('max')) - 1000))
         await page.getByRole('button', { name: 'Play' }).click()
-        await page.getByRole('button', { name: 'Play' }).waitFor({ timeout: 30_000 })
-        expect(await seen()).toBeGreaterThanOrEqual(1)
+        await expect.poll(seen, { timeout: 30_000 }).toBeGreaterThanOrEqual(1)
+        await page.getByRole('button', { name: 'Play' }).waitFor()
       },
     )
 
@@ -188,11 +188,13 @@ describe.skipIf(CHROMIUM === undefined)(
     })
 
     test('is dark or light as the reader has chosen in the documentation, at once', async () => {
-      const { page } = await open(`?scene=stream${QUICK}`, { colorScheme: 'light' })
+      const context = await browser.newContext({ colorScheme: 'light' })
+      onTestFinished(() => context.close())
+      const [page, other] = [await context.newPage(), await context.newPage()]
+      await page.goto(`${root}?scene=stream${QUICK}`)
+      await page.locator('[data-digest]').waitFor()
       const background = (of: Page) => of.evaluate('getComputedStyle(document.body).backgroundColor')
       const light = await background(page)
-      const other = await page.context().newPage()
-      onTestFinished(() => other.close())
       await other.goto(`${root}guides/playground.html`)
       await other.evaluate("localStorage.setItem('vitepress-theme-appearance', 'dark')")
       await expect.poll(() => background(page)).not.toBe(light)
