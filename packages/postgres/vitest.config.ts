@@ -1,4 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
 // Real servers. All files run one after the other in one process, so that they share one: to make one takes seconds.
-export default weirTests({ test: { testTimeout: 30_000, hookTimeout: 90_000, fileParallelism: false, isolate: false } })
+export default weirTests({ test: { hookTimeout: 90_000, fileParallelism: false, isolate: false } })

@@ -1,16 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import { WeirError } from '@weir/core'
-import type { HeartbeatReply, HeartbeatRequest, StorePolicy, SyncEntry, SyncReply, SyncRequest, SyncResult } from '@weir/core/sync'
-import {
-  type BlockChange,
-  backgroundStore,
-  lastCellOf,
-  type MeetingPoint,
-  ordinalAt,
-  type Store,
-  type StoreConnection,
-} from '@weir/core/sync'
+import type { BlockChange, HeartbeatReply, HeartbeatRequest, MeetingPoint, Store, StoreConnection, StorePolicy } from '@weir/core/sync'
+import { backgroundStore, lastCellOf, ordinalAt, type SyncEntry, type SyncReply, type SyncRequest, type SyncResult } from '@weir/core/sync'
 import { type Counts, count, levelAt, newCounts, totals, without } from './counts.ts'
 
 /** The processes of one machine meet in a file. It announces nothing, so limits are less accurate than with a store that does. */

@@ -1,13 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { storeContract } from '@weir/testing'
 import { describe, test } from 'vitest'
 
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-const hasSqlite = major > 22 || (major === 22 && minor >= 5)
-
-if (hasSqlite) {
+// From Node.js 22.13 on, and from 22.5 on with --experimental-sqlite.
+if (isBuiltin('node:sqlite')) {
   const { DatabaseSync } = await import('node:sqlite')
   const { sqliteStore } = await import('../src/sqlite-store.ts')
   storeContract(

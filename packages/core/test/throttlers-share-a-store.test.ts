@@ -96,6 +96,19 @@ test('one that starts later learns what is blocked', async () => {
   await close(other)
 })
 
+test('one that starts when all others were closed is a node that is heard of', async () => {
+  const { world, store, make, close, opened } = shop()
+  const [first, second] = [make('a').start(), make('b')]
+  await world.run(2_500)
+  await close(first)
+  const before = beats(store.requests)
+  second.start()
+  await world.run(5_500)
+  expect(opened()).toBe(2)
+  expect(beats(store.requests) - before).toBeGreaterThanOrEqual(5)
+  await close(second)
+})
+
 test('two with the same policy do not share what only one node may count: each is a node of its own', async () => {
   const { world, make, close, opened } = shop()
   const [one, two] = [make('same').start(), make('same').start()]

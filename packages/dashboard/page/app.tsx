@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { View } from '../src/protocol.ts'
 import { usePlace } from './address.ts'
 import { Chart } from './chart.tsx'
-import { count, percent, rate, span } from './format.ts'
+import { count, latency, percent, rate, span } from './format.ts'
 import { Header } from './header.tsx'
 import { KeyPage } from './key-page.tsx'
 import { Keys } from './keys.tsx'
@@ -70,7 +70,7 @@ function Overview({ view, live }: { view: View; live: Live }) {
             ))}
           </fieldset>
         </Chart>
-        <Chart title="Exchange of counts" unit="slowest node" points={points} series={ROUND_TRIP} format={span} />
+        <Chart title="Exchange of counts" unit="slowest node" points={points} series={ROUND_TRIP} format={latency} />
       </section>
       <div class="pair">
         <Reasons view={view} />

@@ -20,13 +20,18 @@ interface ChartProps {
   readonly points: readonly Moment[]
   readonly series: readonly Series[]
   readonly format: (value: number) => string
+  /** Whether there is nothing between two whole numbers. */
+  readonly whole?: boolean
   /** Controls, beside the title. */
   readonly children?: ComponentChildren
 }
 
 const HEIGHT = 200
+/** Seconds that are shown at least: of a single moment an axis would be days. */
+const SHORTEST = 10
+const WHOLE_STEPS = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12].flatMap((step) => [step, 2 * step, 5 * step])
 
-export function Chart({ title, unit, points, series, format, children }: ChartProps) {
+export function Chart({ title, unit, points, series, format, whole = false, children }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot>()
   useScheme(() => plot.current?.redraw())
@@ -34,7 +39,7 @@ export function Chart({ title, unit, points, series, format, children }: ChartPr
   useEffect(() => {
     const element = box.current
     if (element === null) return undefined
-    const made = new uPlot(options(element.clientWidth, series, format), dataOf(points, series), element)
+    const made = new uPlot(options(element.clientWidth, series, format, whole), dataOf(points, series), element)
     plot.current = made
     const resized = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }))
     resized.observe(element)
@@ -85,7 +90,7 @@ function color(name: string): () => string {
   return () => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }
 
-function options(width: number, series: readonly Series[], format: (value: number) => string): uPlot.Options {
+function options(width: number, series: readonly Series[], format: (value: number) => string, whole: boolean): uPlot.Options {
   const axis = {
     stroke: color('--soft'),
     grid: { stroke: color('--line'), width: 1 },
@@ -99,10 +104,13 @@ function options(width: number, series: readonly Series[], format: (value: numbe
     padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 7 } },
-    scales: { y: { range: (_plot, _low, high) => [0, Math.max(high * 1.15, 1)] } },
+    scales: {
+      x: { range: (_plot, low, high) => (low === null ? [low, high] : [Math.min(low, high - SHORTEST), high]) },
+      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.15, 1)] },
+    },
     axes: [
       { ...axis, space: 80, size: 30, values: (_plot, ticks) => ticks.map((second) => clock(second * 1_000)) },
-      { ...axis, size: 56, values: (_plot, ticks) => ticks.map(format) },
+      { ...axis, size: 56, ...(whole && { incrs: WHOLE_STEPS }), values: (_plot, ticks) => ticks.map(format) },
     ],
     series: [
       {},

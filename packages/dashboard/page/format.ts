@@ -1,4 +1,7 @@
+import { span } from '../src/span.ts'
 import { visible } from '../src/visible.ts'
+
+export { span }
 
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -15,18 +18,9 @@ export function percent(part: number): string {
   return `${part > 0 && part < 0.1 ? (part * 100).toFixed(1) : number.format(part * 100)} %`
 }
 
-/** Milliseconds, with one or two units; a figure and its unit stay on one line. */
-export function span(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)}\u00a0ms`
-  const seconds = Math.round(ms / 1_000)
-  if (seconds < 60) return `${seconds}\u00a0s`
-  if (seconds < 3_600) return two(Math.floor(seconds / 60), 'min', seconds % 60, 's')
-  if (seconds < 86_400) return two(Math.floor(seconds / 3_600), 'h', Math.floor((seconds % 3_600) / 60), 'min')
-  return two(Math.floor(seconds / 86_400), 'd', Math.floor((seconds % 86_400) / 3_600), 'h')
-}
-
-function two(large: number, unit: string, small: number, smallUnit: string): string {
-  return small === 0 ? `${large}\u00a0${unit}` : `${large}\u00a0${unit} ${small}\u00a0${smallUnit}`
+/** Milliseconds of an axis, where 1 s and 1.25 s are two marks. */
+export function latency(ms: number): string {
+  return ms < 1_000 ? span(ms) : `${Number((ms / 1_000).toFixed(2))}\u00a0s`
 }
 
 /** A limit as people say it: 100 per minute, or 100 in flight. */

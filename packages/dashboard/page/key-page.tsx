@@ -5,7 +5,7 @@ import { Bar } from './bar.tsx'
 import { DURATIONS } from './block-form.tsx'
 import { Chart } from './chart.tsx'
 import { clock, count, keyName, span } from './format.ts'
-import { standing } from './standing.ts'
+import { standing, usedOf } from './standing.ts'
 import { useFound } from './use-found.ts'
 
 const USED = [{ label: 'Used', index: 1, color: '--accent', fill: true }] as const
@@ -42,7 +42,7 @@ export function KeyPage({ name, view }: { name: string; view: View }) {
         <div class="pair">
           {found.parts.map(
             ({ policy, samples, limit }) =>
-              samples.length > 0 && (
+              samples.length > 1 && (
                 <Chart
                   key={policy}
                   title={`Used in ${policy}`}
@@ -50,6 +50,7 @@ export function KeyPage({ name, view }: { name: string; view: View }) {
                   points={samples}
                   series={USED}
                   format={count}
+                  whole
                 />
               ),
           )}
@@ -78,7 +79,7 @@ function Parts({ found, view, act }: { found: Found; view: View; act: Act }) {
       </thead>
       <tbody>
         {found.parts.map((part) => {
-          const { policy, limit, remaining } = part
+          const { policy, limit } = part
           const block = found.blocked.find((one) => one.policy === policy && one.key === found.key)
           const { text, tone } = standing(part)
           return (
@@ -88,7 +89,7 @@ function Parts({ found, view, act }: { found: Found; view: View; act: Act }) {
               </th>
               <td data-label="Used of the limit">
                 {block === undefined ? (
-                  <Bar used={Math.max(0, limit - remaining)} limit={limit} />
+                  <Bar used={usedOf(part, view)} limit={limit} />
                 ) : (
                   <span class="soft">{part.dryRun ? 'would be blocked' : 'blocked'}</span>
                 )}

@@ -6,7 +6,7 @@ import { addressOf } from './address.ts'
 import { Bar } from './bar.tsx'
 import { BlockForm } from './block-form.tsx'
 import { keyName, span } from './format.ts'
-import { standing } from './standing.ts'
+import { standing, usedOf } from './standing.ts'
 import { useFound } from './use-found.ts'
 
 const SHOWN = 12
@@ -41,7 +41,7 @@ export function Keys({ view }: { view: View }) {
         </p>
       </div>
       {search !== '' && found !== undefined && (
-        <Answer search={search} found={found} actions={view.actions} reset={(policy) => act('reset', { key: search, policy })} />
+        <Answer search={search} found={found} view={view} reset={(policy) => act('reset', { key: search, policy })} />
       )}
       <div class="pair">
         <section class={away ? 'panel stale' : 'panel'} aria-labelledby="hot">
@@ -168,12 +168,12 @@ function BlockedRow({ one, note, dryRun, actions, unblock }: BlockedRowProps) {
 interface AnswerOptions {
   search: string
   found: Found
-  actions: boolean
+  view: View
   reset: (policy: string) => Promise<void>
 }
 
 /** What the server knows of exactly this key. */
-function Answer({ search, found, actions, reset }: AnswerOptions) {
+function Answer({ search, found, view, reset }: AnswerOptions) {
   return (
     <div class="panel answer">
       <h3>
@@ -184,12 +184,12 @@ function Answer({ search, found, actions, reset }: AnswerOptions) {
       {found.parts.length === 0 && <p class="soft">No policy counts by keys.</p>}
       <ul>
         {found.parts.map((part) => {
-          const { policy, limit, remaining } = part
+          const { policy, limit } = part
           const { text, tone } = standing(part)
           return (
             <li key={policy}>
-              <b>{policy}</b> <Bar used={Math.max(0, limit - remaining)} limit={limit} /> <span class={tone}>{text}</span>
-              {actions && (
+              <b>{policy}</b> <Bar used={usedOf(part, view)} limit={limit} /> <span class={tone}>{text}</span>
+              {view.actions && (
                 <button type="button" class="quiet" onClick={() => reset(policy)} aria-label={`Reset ${keyName(search)} in ${policy}`}>
                   Reset
                 </button>

@@ -89,6 +89,7 @@ function Row({ policy, view }: { policy: PolicyView; view: View }) {
       </td>
       <td class={`number ${policy.overshoot > 0.1 ? 'no' : ''}`} data-label="Overshoot">
         {percent(policy.overshoot)}
+        {policy.debt >= 1 && <span class="rule">{count(Math.round(policy.debt))} owed</span>}
       </td>
     </tr>
   )

@@ -1,4 +1,4 @@
-import type { Found } from '../src/protocol.ts'
+import type { Found, View } from '../src/protocol.ts'
 import { span } from './format.ts'
 
 const TEXTS: Readonly<Record<string, string>> = {
@@ -16,4 +16,10 @@ export function standing({ reason, retryAfter, dryRun }: Found['parts'][number])
   const text = (TEXTS[reason] ?? reason) + left
   if (reason === 'ok') return { text, tone: 'ok' }
   return dryRun ? { text: `${text}; admitted, as this is a dry run`, tone: 'warn' } : { text, tone: 'no' }
+}
+
+/** What a key has used: what nodes have told together is more than the limit after an overshoot, where this node sees no more than nothing left. */
+export function usedOf({ policy, key, limit, remaining }: Found['parts'][number], { top }: View): number {
+  const told = top.find((one) => one.policy === policy && one.key === key)
+  return Math.max(0, limit - remaining, told?.used ?? 0)
 }

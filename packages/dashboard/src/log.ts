@@ -1,5 +1,6 @@
 import type { LogEntry } from './protocol.ts'
 import type { DashboardThrottler } from './source.ts'
+import { span } from './span.ts'
 import { visible } from './visible.ts'
 
 /** Newest entries that are kept, of blocks and of all else: a wave of blocks must not push out that the store went away. */
@@ -24,7 +25,7 @@ export class Log {
     this.#offs = [
       throttler.on('blocked', ({ policy, key, cause, for: ms }) => {
         const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'over its limit'
-        add('blocked', `${short(key)} in ${policy} for ${Math.ceil(ms / 1_000)} s, ${why}`)
+        add('blocked', `${short(key)} in ${policy} for ${span(ms)}, ${why}`)
       }),
       throttler.on('unblocked', ({ policy, key, cause }) => {
         const why = cause === 'manual' ? 'by hand' : cause === 'remote' ? 'told by the store' : 'its time was over'

@@ -31,6 +31,8 @@ export interface PolicyView extends Partial<Omit<PolicySnapshot, 'admitted' | 'r
   /** Units that nodes hold ahead of requests, all together. */
   readonly held: number
   readonly overshoot: number
+  /** Units beyond what a bucket holds, of the key that owes most, by the node that knows of most. */
+  readonly debt: number
   /** Units and refusals per second, of all nodes. */
   readonly admittedRate: number
   readonly refusedRate: number

@@ -65,7 +65,8 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
   const views = new Map<string, PolicyView>()
   for (const { policies, self } of nodes) {
     for (const policy of policies) {
-      const { name, limit, interval, algorithm, capacity, blocked, inFlight, waiting, longestWait, unsynced, held, overshoot } = policy
+      const { name, limit, interval, algorithm, capacity, blocked, inFlight, waiting, longestWait, unsynced, held, overshoot, debt } =
+        policy
       const before = views.get(name)
       const { admitted, refused } = rates.ofPolicy(name)
       views.set(name, {
@@ -82,6 +83,7 @@ function policyViews(snapshot: Snapshot, nodes: readonly ClusterNode[], rates: R
         unsynced: (before?.unsynced ?? 0) + unsynced,
         held: (before?.held ?? 0) + held,
         overshoot: Math.max(before?.overshoot ?? 0, overshoot),
+        debt: Math.max(before?.debt ?? 0, debt),
         admittedRate: admitted,
         refusedRate: refused,
       })

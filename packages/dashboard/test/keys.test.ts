@@ -1,9 +1,12 @@
 import { createThrottler } from '@weir/core'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
+import { latency } from '../page/format.ts'
+import { usedOf } from '../page/standing.ts'
 import { dashboard, password } from '../src/index.ts'
 import { KeyMemory } from '../src/key-memory.ts'
-import type { Found } from '../src/protocol.ts'
+import { Log } from '../src/log.ts'
+import type { Found, View } from '../src/protocol.ts'
 import { visible } from '../src/visible.ts'
 import { seed } from './random.ts'
 import { cookieOf, PASSWORD, post, serve, signIn, throttlerFor } from './servers.ts'
@@ -32,6 +35,25 @@ test('a key has its blocks, what it used, and a note', async () => {
   expect(found.note).toBe('asked them on Monday')
   await post(`${url}/note`, { key: 'a', note: '' })
   expect((await find(url, 'a')).note).toBe('')
+})
+
+test('what a key has used is what nodes have told together, where that is more than this one sees', () => {
+  const part = { policy: 'user', key: 'a', limit: 20, remaining: 0, reason: 'limit', retryAfter: 1, dryRun: false, samples: [] }
+  const top = [
+    { policy: 'tenant', key: 'a', used: 500, limit: 1_000 },
+    { policy: 'user', key: 'a', used: 60, limit: 20 },
+  ]
+  expect(usedOf(part, { top } as unknown as View)).toBe(60)
+  expect(usedOf({ ...part, remaining: 17 }, { top: [] } as unknown as View)).toBe(3)
+})
+
+test('times are said as people say them, and two marks of an axis differ', () => {
+  const throttler = throttlerFor()
+  const log = new Log(throttler, () => {})
+  throttler.block('a', '90m', { policy: 'user' })
+  expect(log.entries[0]?.text.replaceAll('\u00a0', ' ')).toMatch(/ in user for 1 h 30 min, by hand$/)
+  log.close()
+  expect([750, 1_000, 1_250, 12_500].map((ms) => latency(ms).replaceAll('\u00a0', ' '))).toEqual(['750 ms', '1 s', '1.25 s', '12.5 s'])
 })
 
 test('a note is an action: not without the right to act, not from another site, and not too long', async () => {

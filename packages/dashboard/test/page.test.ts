@@ -300,6 +300,20 @@ describe.skipIf(CHROMIUM === undefined)(
       expect(heard).toEqual([])
     })
 
+    test('the longest name of a policy fits on a phone', async () => {
+      const name = 'a-policy-whose-name-is-as-long-as-any-may-be-'.padEnd(64, 'x')
+      const throttler = createThrottler({ policies: [{ name, limit: 5, interval: '1h', coordination: 'local' }] })
+      onTestFinished(() => throttler.close())
+      for (let i = 0; i < 7; i++) throttler.check('alice')
+      const { page } = await show(throttler, { authorize: () => true, actions: true })
+      await page.setViewportSize({ width: 390, height: 800 })
+      await page.getByRole('row', { name: /alice/ }).first().waitFor()
+      expect(await width(page)).toBeLessThanOrEqual(390)
+      await page.getByRole('link', { name: 'alice' }).first().click()
+      await page.getByRole('form', { name: 'Block this key' }).waitFor()
+      expect(await width(page)).toBeLessThanOrEqual(390)
+    })
+
     test('says why requests are refused, and greys what it can no longer know', async () => {
       const hub = new FailingHub(systemClock)
       const throttler = throttlerFor(hub)

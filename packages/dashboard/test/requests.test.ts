@@ -1,4 +1,4 @@
-import { createThrottler, memoryStore, systemClock } from '@weir/core'
+import { createThrottler, memoryStore, systemClock, tokenBucket } from '@weir/core'
 import { cluster, snapshot } from '@weir/core/inspect'
 import { Hub } from '@weir/core/memory'
 import { expect, onTestFinished, test } from 'vitest'
@@ -31,6 +31,25 @@ test('requests are requests: neither units nor refusals of all policies added up
   expect(view.reasons).toEqual([{ reason: 'blocked', rate: expect.any(Number), total: expect.any(Number) }])
   expect(view.reasons[0]?.rate).toBeCloseTo(refused as number)
   expect(view.policies[0]?.admittedRate).toBeCloseTo(3 * (admitted as number))
+})
+
+test('the table of limits tells what nodes hold ahead of requests, and what the fullest bucket owes', { timeout: 20_000 }, async () => {
+  const throttler = createThrottler({
+    store: memoryStore(new Hub(systemClock)),
+    policies: [
+      { name: 'quota', limit: 100, interval: '1h', coordination: 'leases' },
+      { name: 'bucket', limit: 10, interval: '1h', algorithm: tokenBucket() },
+    ],
+  }).start()
+  onTestFinished(() => throttler.close())
+  throttler.charge(await throttler.checkAsync('a'), 29)
+  const { url } = await serve(dashboard(throttler, { authorize: () => true }))
+  const { view } = await waitFor(`${url}/events`, ({ policies }) => (policies[1]?.debt ?? 0) > 15)
+  const [quota, bucket] = view.policies
+  expect(quota?.held).toBeGreaterThan(0)
+  expect(bucket?.held).toBe(0)
+  expect(quota?.debt).toBe(0)
+  expect(bucket?.debt).toBeCloseTo(20, 0)
 })
 
 test('who looks sees what was before, also in a process without a store', async () => {

@@ -225,6 +225,13 @@ test('tokens', async () => {
   // More than estimated is charged: 1050 of 1000 are gone.
   await expect(read(ask('ann', 100, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
   expect(await read(ask('bob', 100, answer(1)))).toBe(1)
+  // What a stream holds that is never settled leaves the bucket as time passes.
+  vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
+  const later = metered(1000)
+  await later('eve', 900, answer(5)).next()
+  await expect(read(later('eve', 900, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
+  vi.advanceTimersByTime(60_000)
+  expect(await read(later('eve', 900, answer(1)))).toBe(1)
 })
 
 test('shutdown', async () => {

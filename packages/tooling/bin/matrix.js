@@ -3,6 +3,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { ensureEtcdServer } from '../src/etcd-server.js'
+import { ensurePostgres } from '../src/postgres-server.js'
 import { ensureRedisServer } from '../src/redis-server.js'
 import { mustRun, run } from '../src/run.js'
 import { ROOT } from '../src/workspace.js'
@@ -19,8 +20,7 @@ if (missing !== undefined) {
   console.error(missing)
   process.exit(1)
 }
-const skipped = await ensureEtcdServer()
-if (skipped !== undefined) console.warn(skipped)
+for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (skipped !== undefined) console.warn(skipped)
 
 const logs = join(ROOT, 'node_modules', '.weir-matrix')
 mkdirSync(logs, { recursive: true })

@@ -26,7 +26,7 @@ const ALGORITHMS = [
 ]
 /** A log written as plainly as the floor: what the algorithm itself takes. And buckets of others. */
 const BESIDE = ['plain log', 'limiter', 'rate-limiter-flexible, burst']
-const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible']
+const PEERS = ['express-rate-limit', '@fastify/rate-limit', 'koa-ratelimit', 'rate-limiter-flexible', '@nestjs/throttler']
 
 /** Nanoseconds for a decision, and how many times the plain window in the same process that is. */
 export const decision: Bench = async ({ rounds, quick }) => {

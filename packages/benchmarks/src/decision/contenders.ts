@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import LocalStore from '@fastify/rate-limit/store/LocalStore.js'
+import type { ThrottlerStorageService } from '@nestjs/throttler'
 import {
   type Algorithm,
   createThrottler,
@@ -337,6 +338,43 @@ class KoaRatelimit implements Contender {
   }
 }
 
+/** The storage of @nestjs/throttler, which keeps the time of each request of a window, and reads all of them at each further one. */
+class NestThrottler implements Contender {
+  readonly #storage: ThrottlerStorageService
+  readonly #limit: number
+  readonly #window: number
+
+  /** It is loaded by those alone that measure it: Nest is large. */
+  static async of(limit: number): Promise<Contender> {
+    await import('reflect-metadata')
+    const { ThrottlerStorageService } = await import('@nestjs/throttler')
+    return new NestThrottler(new ThrottlerStorageService(), limit)
+  }
+
+  constructor(storage: ThrottlerStorageService, limit: number) {
+    this.#storage = storage
+    this.#limit = limit
+    // In a window of an hour a key would have more and more of them: what a request takes grows with the limit.
+    this.#window = limit === 1 ? HOUR : 1
+  }
+
+  async #check(key: string): Promise<boolean> {
+    return !(await this.#storage.increment(key, this.#window, this.#limit, 0, 'default')).isBlocked
+  }
+
+  async cached(keys: readonly string[], ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (await this.#check(keys[ids[i] as number] as string)) allowed++
+    return allowed
+  }
+
+  async fresh(ids: Uint32Array, from: number, to: number): Promise<number> {
+    let allowed = 0
+    for (let i = from; i < to; i++) if (await this.#check(keyOf(ids[i] as number))) allowed++
+    return allowed
+  }
+}
+
 const by = (algorithm: Algorithm, limit: number): Weir => new Weir([{ limit, interval: '1h', algorithm }], false)
 
 const hourly = (limit: number, heard: Heard = {}, cooldown: Duration = 0): Weir =>
@@ -348,7 +386,7 @@ function memoryOf(limit: number): RateLimiterMemory {
 
 /** All contenders by name, made with a limit per hour. */
 /** `counted`: under a tool that counts instructions, where all takes fifty times as long. */
-export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolean) => Contender>> = {
+export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolean) => Contender | Promise<Contender>>> = {
   'plain window': (limit) => new Floor(limit),
   'plain log': (limit, counted) => new PlainLog(limit, counted ? 1000 : 30),
   weir: (limit) => new Weir([{ limit, interval: '1h' }], false),
@@ -387,5 +425,6 @@ export const CONTENDERS: Readonly<Record<string, (limit: number, counted: boolea
   'koa-ratelimit': (limit) => new KoaRatelimit(limit),
   'rate-limiter-flexible': (limit) => new Flexible(memoryOf(limit)),
   'rate-limiter-flexible, burst': (limit) => new Flexible(new BurstyRateLimiter(memoryOf(limit), memoryOf(limit))),
+  '@nestjs/throttler': (limit) => NestThrottler.of(limit),
   limiter: (limit) => new Limiter(limit),
 }

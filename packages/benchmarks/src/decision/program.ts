@@ -33,7 +33,7 @@ const { contender, keys, strings, outcome, slice, slices, floor: floorName = 'pl
 /** Under a tool that counts instructions to draw takes long. */
 const DRAWS = alone === undefined ? 1 << 20 : 1 << 14
 const limit = outcome === 'allow' ? 1e12 : 1
-const named = (name: string): Contender => {
+const named = (name: string): Contender | Promise<Contender> => {
   const make = CONTENDERS[name]
   if (make === undefined) throw new Error(`There is no contender ${name}`)
   return make(limit, alone !== undefined)
@@ -42,8 +42,8 @@ const names = Array.from({ length: keys }, (_, id) => keyOf(id))
 const ids = zipf(keys, 1.1, DRAWS)
 const everyId = Uint32Array.from({ length: keys }, (_, id) => id)
 
-const measured = named(contender)
-const floor = named(floorName)
+const measured = await named(contender)
+const floor = await named(floorName)
 // Everybody knows every key: when refusing, its only unit is used up.
 for (const one of [floor, measured]) {
   const allowed = await one.cached(names, everyId, 0, keys)

@@ -4,7 +4,7 @@ import { LONG, SHORT } from './searches.ts'
 
 const { short } = new Command('pnpm model')
   .description(
-    'Searches all that may happen to leases: every order of messages that are lost, late or doubled, crashes, intervals that end. It runs ' +
+    'Searches all that may happen to leases: every order of messages that are lost, late or doubled, crashes, intervals that end, stores that lose what they knew. It runs ' +
       "the very code of the nodes and the store, and looks at each state: never more than the limit, no unit lost but a crashed node's.",
   )
   .option('--short', 'small searches of some seconds', false)

@@ -23,7 +23,7 @@ function search<World extends { readonly path: Path }>(name: string, options: ob
   return { name, about: about.join(', '), model: model as unknown as Search['model'] }
 }
 
-const STILL = { crashes: 0, refunds: 0, intervals: 1, ticks: 3 } as const
+const STILL = { crashes: 0, refunds: 0, intervals: 1, ticks: 3, losses: 0, returns: Number.POSITIVE_INFINITY } as const
 const HELD = { crashes: 0, lifetime: 2 } as const
 
 /** Seconds each: in the tests, and for mutations. */
@@ -31,6 +31,7 @@ export const SHORT: readonly Search[] = [
   quota('two nodes', { ...STILL, nodes: 2, limit: 2, messages: 2, refunds: 1 }),
   quota('a crash', { ...STILL, nodes: 2, limit: 2, messages: 2, crashes: 1 }),
   quota('a change of the interval', { ...STILL, nodes: 1, limit: 1, messages: 2, intervals: 2, ticks: 2 }),
+  quota('a loss of data', { ...STILL, nodes: 2, limit: 1, messages: 1, losses: 1, returns: 0 }),
   slots('two nodes', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 2, moments: 1 }),
   slots('silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3, lifetime: 1 }),
   slots('silence of a busy node', { ...HELD, nodes: 2, limit: 1, messages: 1, starts: 1, moments: 4 }),
@@ -62,6 +63,9 @@ export const LONG: readonly Search[] = [
     intervals: 2,
     ticks: 2,
   }),
+  quota('two nodes, a loss of data', { ...STILL, nodes: 2, limit: 2, messages: 1, losses: 1, returns: 1 }),
+  quota('two nodes, a loss of data and a crash', { ...STILL, nodes: 2, limit: 1, messages: 1, crashes: 1, losses: 1, returns: 0 }),
+  quota('three nodes, a loss of data', { ...STILL, nodes: 3, limit: 1, messages: 1, losses: 1, returns: 0 }),
   slots('three nodes', { ...HELD, nodes: 3, limit: 2, messages: 1, starts: 2, moments: 1 }),
   slots('a longer silence', { ...HELD, nodes: 2, limit: 1, messages: 2, starts: 0, moments: 3 }),
 ]

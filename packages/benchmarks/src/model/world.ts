@@ -27,8 +27,12 @@ export interface ModelOptions {
   readonly refunds: number
   /** Intervals that pass; 1 for none. */
   readonly intervals: number
-  /** Moments in an interval; the last one is its last span. */
+  /** Moments in an interval; the last one is its last span. Where the store loses nothing and one interval is all, no time passes. */
   readonly ticks: number
+  /** Times that the store loses what it knew: all of it, or what came after a replica heard of it last. */
+  readonly losses: number
+  /** Times that a node gives back; as often as they like where the store loses nothing. */
+  readonly returns: number
 }
 
 /** Quota of intervals, taken ahead. */
@@ -37,14 +41,15 @@ export function leaseModel(options: ModelOptions): Model<World> {
     first: firstWorld(options),
     successors: (world) => successorsOf(world, options),
     fault: (world) => faultOf(world, options),
-    key: (world) => keyOf(world, options.ticks),
+    key: (world) => keyOf(world, options),
   }
 }
 
 /** Nodes' clocks show anything: the store's time is never compared with them. They run a little fast, so that moments which the allowance for that moves are the same ones. */
 const OFFSET = 1000
 const PACE = 1.0002
-const LIFETIME = 4
+/** Moments for which nothing is granted after a loss. */
+const LIFETIME = 1
 
 function termsOf(limit: number): Pick<LeaseAsk, 'limit' | 'nodes' | 'early' | 'lifetime'> {
   return { limit, nodes: 1, early: 1, lifetime: LIFETIME }
@@ -71,27 +76,37 @@ interface Party {
 export interface World {
   readonly parties: Party[]
   readonly records: LeaseRecord[]
+  /** What a replica has heard of, once it has; nothing of it is lost while the store can still lose something. */
+  copies: readonly LeaseRecord[] | undefined
+  /** Units that were out when the store forgot them, by interval. */
+  readonly forgotten: number[]
   /** Units that crashed nodes have used, by interval. */
   readonly spent: number[]
   time: number
   crashes: number
   refunds: number
+  losses: number
+  returns: number
   made: number
-  /** A unit was admitted outside of its interval. */
-  outside: boolean
+  /** What has happened that must not. */
+  wrong: string | undefined
   readonly path: Path
 }
 
-function firstWorld({ nodes, limit, crashes, refunds, intervals }: ModelOptions): World {
+function firstWorld({ nodes, limit, crashes, refunds, intervals, losses, returns }: ModelOptions): World {
   const world: World = {
     parties: [],
     records: Array.from({ length: intervals }, newLeaseRecord),
+    copies: undefined,
+    forgotten: Array.from({ length: intervals }, () => 0),
     spent: Array.from({ length: intervals }, () => 0),
     time: 0,
     crashes,
     refunds,
+    losses,
+    returns,
     made: 0,
-    outside: false,
+    wrong: undefined,
     path: { before: undefined, step: 'start' },
   }
   for (let node = 0; node < nodes; node++) join(world, limit)
@@ -109,12 +124,16 @@ function copyOf(world: World, step: string): World {
   return {
     parties: [...world.parties],
     records: [...world.records],
+    copies: world.copies,
+    forgotten: [...world.forgotten],
     spent: [...world.spent],
     time: world.time,
     crashes: world.crashes,
     refunds: world.refunds,
+    losses: world.losses,
+    returns: world.returns,
     made: world.made,
-    outside: world.outside,
+    wrong: world.wrong,
     path: { before: world.path, step },
   }
 }
@@ -149,10 +168,15 @@ function successorsOf(world: World, options: ModelOptions): World[] {
       if (takeLease({ ...lease }, 1, clock)) {
         change('takes a unit', (copy, mine) => {
           takeLease(mine.leases[ordinal] as Lease, 1, clock)
-          if (intervals > 1 && ordinalAt(world.time, ticks) !== ordinal) copy.outside = true
+          if (intervals > 1 && ordinalAt(world.time, ticks) !== ordinal) copy.wrong = 'a unit was admitted outside of its interval'
         })
       }
-      if (heldOf(lease) > 0) change('gives back', (_, mine) => surrender(mine.leases[ordinal] as Lease, 0))
+      if (world.returns > 0 && heldOf(lease) > 0) {
+        change('gives back', (copy, mine) => {
+          copy.returns--
+          surrender(mine.leases[ordinal] as Lease, 0)
+        })
+      }
       if (world.refunds > 0 && lease.taken > lease.given) {
         change('refunds', (copy, mine) => {
           ;(mine.leases[ordinal] as Lease).given++
@@ -204,15 +228,47 @@ function successorsOf(world: World, options: ModelOptions): World[] {
       })
     }
   }
-  if (intervals > 1 && world.time < intervals * ticks - 1) {
+  if (world.losses > 0) {
+    if (world.copies === undefined) {
+      const copy = copyOf(world, 'a replica hears of all')
+      copy.copies = copy.records.map(copyOfRecord)
+      next.push(copy)
+    } else {
+      next.push(lossOf(world, 'the replica takes over', world.copies.map(copyOfRecord)))
+    }
+    next.push(lossOf(world, 'the store begins empty', world.records.map(newLeaseRecord)))
+  }
+  if (passes(options) && world.time < intervals * ticks - 1) {
     const copy = copyOf(world, 'a moment passes')
     copy.time++
     // The store forgets intervals that are over.
-    for (let ordinal = 0; (ordinal + 1) * ticks <= copy.time; ordinal++) copy.records[ordinal] = newLeaseRecord()
+    for (let ordinal = 0; (ordinal + 1) * ticks <= copy.time; ordinal++) {
+      copy.records[ordinal] = newLeaseRecord()
+      copy.copies = copy.copies?.with(ordinal, newLeaseRecord())
+      copy.forgotten[ordinal] = 0
+    }
     for (const [at, party] of copy.parties.entries()) copy.parties[at] = withoutOver(party, copy, limit, ticks)
     next.push(copy)
   }
   return next
+}
+
+function passes({ intervals, losses }: ModelOptions): boolean {
+  return intervals > 1 || losses > 0
+}
+
+/** The store goes on with what it knew once. What it does not know any more may be granted again, until it is told. */
+function lossOf(world: World, step: string, records: readonly LeaseRecord[]): World {
+  const copy = copyOf(world, step)
+  copy.losses--
+  if (copy.losses === 0) copy.copies = undefined
+  for (const [ordinal, record] of records.entries()) {
+    for (const [name, row] of (world.records[ordinal] as LeaseRecord).rows) {
+      copy.forgotten[ordinal] = (copy.forgotten[ordinal] as number) + Math.max(0, outOf(row) - outOf(record.rows.get(name) ?? NO_ROW))
+    }
+    copy.records[ordinal] = record
+  }
+  return copy
 }
 
 /**
@@ -242,14 +298,23 @@ function answer(world: World, party: Party, { ask, sent }: Ask, ticks: number): 
   if (!servesLease(ask, now, ticks)) return
   const record = copyOfRecord(world.records[ask.ordinal] as LeaseRecord)
   world.records[ask.ordinal] = record
+  const known = record.rows.get(String(party.id))?.granted ?? 0
+  const quiet = now < record.quietUntil || ask.granted > known
   const { reply } = grantLease(record, String(party.id), ask, now)
+  if (reply.granted > Math.max(known, ask.granted)) {
+    if (quiet) world.wrong = 'the store grants though it has noticed that it lost something'
+    if (sumOfRows(record) > ask.limit) world.wrong = 'the store grants more than it knows to be left'
+  }
   if (party.leases.length > 0) party.answers = [...party.answers, { ask, reply, sent }]
 }
 
 /** What is wrong with a state; undefined when nothing is. */
-function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): string | undefined {
-  if (world.outside) return 'a unit was admitted outside of its interval'
+function faultOf(world: World, options: ModelOptions): string | undefined {
+  const { intervals, ticks } = options
+  if (world.wrong !== undefined) return world.wrong
+  const whole = world.losses === options.losses
   for (const [ordinal, record] of world.records.entries()) {
+    const limit = options.limit + (world.forgotten[ordinal] as number)
     let used = world.spent[ordinal] as number
     let held = 0
     for (const { leases } of world.parties) {
@@ -264,9 +329,10 @@ function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): strin
     if (world.time >= (ordinal + 1) * ticks && intervals > 1) continue
     if (used + held > limit) return `${used} used and ${held} held of ${limit} units in interval ${ordinal}`
     const known = sumOfRows(record)
-    if (known < used + held) return `the store knows of ${known} units in interval ${ordinal}, the nodes of ${used + held}`
-    if (known > limit) return `the store granted ${known} of ${limit} units of interval ${ordinal}`
-    const lost = lostUnits(world, ordinal, limit, ticks)
+    // What it has forgotten it does not know until it is told, and what is told late may have come back since.
+    if (whole && known < used + held) return `the store knows of ${known} units in interval ${ordinal}, the nodes of ${used + held}`
+    if (whole && known > limit) return `the store granted ${known} of ${limit} units of interval ${ordinal}`
+    const lost = lostUnits(world, ordinal, whole ? limit : Number.POSITIVE_INFINITY, options)
     if (lost !== undefined) return lost
   }
   return undefined
@@ -274,12 +340,16 @@ function faultOf(world: World, { limit, intervals, ticks }: ModelOptions): strin
 
 function sumOfRows({ rows }: LeaseRecord): number {
   let sum = 0
-  for (const { granted, returned, taken, given, cleared } of rows.values()) sum += Math.max(granted - returned, taken - given) - cleared
+  for (const row of rows.values()) sum += outOf(row)
   return sum
 }
 
+function outOf({ granted, returned, taken, given, cleared }: LeaseRow): number {
+  return Math.max(granted - returned, taken - given) - cleared
+}
+
 /** Once all that is on its way is lost and each node has told what it has, only what crashed nodes held is gone. */
-function lostUnits(world: World, ordinal: number, limit: number, ticks: number): string | undefined {
+function lostUnits(world: World, ordinal: number, most: number, { limit, ticks }: ModelOptions): string | undefined {
   const record = copyOfRecord(world.records[ordinal] as LeaseRecord)
   const now = Math.max(world.time, ordinal * ticks)
   let mine = 0
@@ -296,9 +366,9 @@ function lostUnits(world: World, ordinal: number, limit: number, ticks: number):
     alive.add(String(id))
   }
   let gone = 0
-  for (const [name, row] of record.rows) if (!alive.has(name)) gone += Math.max(row.granted - row.returned, row.taken - row.given)
+  for (const [name, row] of record.rows) if (!alive.has(name)) gone += outOf(row)
   if (record.out !== mine + gone) return `${record.out} units are out in interval ${ordinal}, but nodes have ${mine} and ${gone} are gone`
-  if (mine + gone > limit) return `${mine} units are at nodes and ${gone} are gone, of ${limit}`
+  if (mine + gone > most) return `${mine} units are at nodes and ${gone} are gone, of ${most}`
   return undefined
 }
 
@@ -306,26 +376,32 @@ function lostUnits(world: World, ordinal: number, limit: number, ticks: number):
  * A state as text, the same for states of which the same can come: nodes are interchangeable, what only ever grows is counted from
  * where all have got to, and of messages stands what they can still change.
  */
-function keyOf(world: World, ticks: number): string {
-  const { time, crashes, refunds, records, spent } = world
-  const parties = world.parties.map((party) => partKey(party, world, ticks)).sort()
-  return `${time},${crashes},${refunds},${spent},${records.map(({ tail, quietUntil }) => `${tail ? 1 : 0}${quietUntil}`)}|${parties.join('|')}`
+function keyOf(world: World, options: ModelOptions): string {
+  const { time, crashes, refunds, losses, records, copies = [], spent, forgotten } = world
+  const parties = world.parties.map((party) => partKey(party, world, options)).sort()
+  // How often nodes may still give back matters only where it is counted.
+  const returns = world.returns < Number.POSITIVE_INFINITY ? world.returns : ''
+  const heads = [...records, ...copies].map(({ tail, quietUntil }) => `${tail ? 1 : 0}${Math.max(quietUntil, time)}`)
+  return `${time},${crashes},${refunds},${losses},${returns},${spent},${forgotten},${heads}|${parties.join('|')}`
 }
 
 const NO_ROW: LeaseRow = { granted: 0, returned: 0, taken: 0, given: 0, cleared: 0, seq: 0, until: Number.POSITIVE_INFINITY }
 
-function partKey({ id, leases, asks, answers }: Party, { records, time }: World, ticks: number): string {
+function partKey({ id, leases, asks, answers }: Party, { records, copies, time, losses }: World, { ticks }: ModelOptions): string {
   const clock = time * PACE + OFFSET
   let text = leases.length === 0 ? 'x' : ''
   for (const [ordinal, record] of records.entries()) {
     const lease = leases[ordinal]
     const row = record.rows.get(String(id)) ?? NO_ROW
-    const base = lease === undefined ? row.returned : Math.min(row.returned, lease.returned)
+    // What the store can still forget counts from the begin.
+    const base = losses > 0 ? 0 : lease === undefined ? row.returned : Math.min(row.returned, lease.returned)
     text += `;${row.granted - base},${row.returned - base},${row.taken},${row.given}`
     if (lease !== undefined) {
       const { granted, returned, taken, given, from, until } = lease
       text += `L${granted - base},${returned - base},${taken},${given},${Math.max(from, clock)},${Math.max(until, clock)}`
     }
+    const copy = copies?.[ordinal]?.rows.get(String(id))
+    if (copy !== undefined) text += `C${copy.granted},${copy.returned},${copy.taken},${copy.given}`
     const mine = asks.filter(({ ask }) => ask.ordinal === ordinal)
     if (mine.length > 0) {
       const seqs = mine.map(({ ask }) => ask.seq).sort((a, b) => a - b)
@@ -333,7 +409,9 @@ function partKey({ id, leases, asks, answers }: Party, { records, time }: World,
         .map((one) => {
           // It can move the lease's end no further than if it arrived now.
           const until = Math.max(lease?.until ?? clock, clock, one.sent + (ordinal + 1) * ticks - time)
-          return `A${askKey(one, until, row, base, seqs)}`
+          if (losses === 0) return `A${askKey(one, until, row, base, seqs)}`
+          const overtaken = `${one.ask.seq <= row.seq ? 1 : 0}${copy !== undefined && one.ask.seq <= copy.seq ? 1 : 0}`
+          return `A${askKey(one, until, NO_ROW, base, seqs)},${overtaken}`
         })
         .sort()
         .join('')

@@ -45,10 +45,14 @@ async function synced({ throttler }: ThrottleMiddleware): Promise<void> {
   }
 }
 
-/** A program with a limiter for `/a`, and one for the rest. */
-function byPath([a, b]: readonly RequestHandler[]): Express {
-  return app((req, res, next) => (req.path === '/a' ? a : b)?.(req, res, next))
+/** A program with a limiter for `/0`, one for `/1` and so on. */
+function byPath(limiters: readonly RequestHandler[]): Express {
+  return app((req, res, next) => limiters[Number(req.path.slice(1))]?.(req, res, next))
 }
+
+/** The peer's store in Redis. */
+const peerStore = (prefix: string) =>
+  new RedisStore({ prefix, sendCommand: (command, ...args) => client().call(command, ...args) as Promise<string> })
 
 /** Remembers that something was logged, and tells it at `/logged`. */
 class Log {
@@ -256,12 +260,7 @@ export const CASES: readonly Case[] = [
   {
     options: ['store'],
     // Two limiters of one program, with a store each.
-    peer: () => {
-      const stores = [0, 1].map(
-        () => new RedisStore({ prefix: 'peer:', sendCommand: (command, ...args) => client().call(command, ...args) as Promise<string> }),
-      )
-      return byPath(stores.map((store) => peer({ store })))
-    },
+    peer: () => byPath([0, 1].map(() => peer({ store: peerStore('peer:') }))),
     weir: async () => {
       const limiters = [0, 1].map(() =>
         closed(throttle({ ...BASE, coordination: 'central', deadline: '10s', store: redisStore(client(), { namespace: 'migration' }) })),
@@ -269,7 +268,7 @@ export const CASES: readonly Case[] = [
       for (const limiter of limiters) await synced(limiter)
       return byPath(limiters)
     },
-    requests: [{ path: '/a' }, { path: '/b' }, { path: '/a' }, { path: '/b' }],
+    requests: [{ path: '/0' }, { path: '/1' }, { path: '/0' }, { path: '/1' }],
     statuses: [200, 200, 429, 429],
   },
   {
@@ -312,5 +311,22 @@ export const CASES: readonly Case[] = [
     requests: [as('x-user', 'ann'), as('x-user', 'ann', '/used')],
     same: ({ body }) => body,
     statuses: [200, 200],
+  },
+]
+
+export const REDIS_CASES: readonly Case[] = [
+  {
+    options: ['sendCommand', 'prefix'],
+    // Two limiters with one prefix, and one with another.
+    peer: () => byPath(['shared:', 'shared:', 'other:'].map((prefix) => peer({ store: peerStore(prefix) }))),
+    weir: async () => {
+      const limiters = ['shared', 'shared', 'other'].map((namespace) =>
+        closed(throttle({ ...BASE, coordination: 'central', deadline: '10s', store: redisStore(client(), { namespace }) })),
+      )
+      for (const limiter of limiters) await synced(limiter)
+      return byPath(limiters)
+    },
+    requests: [{ path: '/0' }, { path: '/1' }, { path: '/1' }, { path: '/2' }, { path: '/0' }],
+    statuses: [200, 200, 429, 200, 429],
   },
 ]

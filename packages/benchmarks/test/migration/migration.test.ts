@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { answersOf, type Case } from './beside.ts'
-import { CASES as EXPRESS } from './express-rate-limit.ts'
+import { CASES as EXPRESS, REDIS_CASES as EXPRESS_REDIS } from './express-rate-limit.ts'
 import { CASES as FASTIFY } from './fastify-rate-limit.ts'
 import { CASES as KOA } from './koa-ratelimit.ts'
 import { CASES as NEST } from './nestjs-throttler.ts'
@@ -10,6 +10,7 @@ import { optionsOf, rowsOf } from './rows.ts'
 
 const PEERS: readonly (readonly [peer: string, cases: readonly Case[]])[] = [
   ['express-rate-limit', EXPRESS],
+  ['rate-limit-redis', EXPRESS_REDIS],
   ['@fastify/rate-limit', FASTIFY],
   ['koa-ratelimit', KOA],
   ['@nestjs/throttler', NEST],

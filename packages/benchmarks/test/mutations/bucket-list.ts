@@ -97,13 +97,6 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: operations below a small burst',
   },
   {
-    name: 'an answer that is overdue is waited for',
-    file: METER,
-    find: 'if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)',
-    replace: 'if (!this.storeAway && count) this.wantExchange(slot, now, RESEND)',
-    check: 'bucket: lost answers',
-  },
-  {
     name: 'a store that has lost its data is not told what is known',
     file: HUB,
     find: 'raise(bucket, cells, running, policy)\n',

@@ -89,6 +89,7 @@ export const checks = {
   'resets hold': resetsHold,
   'leases: two nodes': leases('two nodes'),
   'leases: a change of the interval': leases('a change of the interval'),
+  'leases: a loss of data': leases('a loss of data'),
   'slots: two nodes': leases('slots: two nodes'),
   'slots: silence': leases('slots: silence'),
   'slots: silence of a busy node': leases('slots: silence of a busy node'),
@@ -139,7 +140,8 @@ export const checks = {
   'bucket: surges': goal('B11', 'x0.5 to x10, zipf, 1000 per 10 s', 12),
   'bucket: operations below a small burst': goal('B13', 'x0.9, 1000 per 10 s', 6),
   'bucket: lost answers': goal('B16', 'a tenth of the exchanges lost, x2, 1000 per 10 s', 10),
-  'bucket: lost data': neverTooMuch('data lost'),
+  'bucket: lost answers in a flood': goal('B16', 'a tenth of the replies lost, x100, 1000 per 10 s', 10, 3),
+  'bucket: lost data': neverTooMuch('data lost', 'data lost at another moment'),
   'bucket: a flood that waits': goal('B20', 'a flood of 600, 12 nodes, 1 ms', 4),
   'bucket, soft: far away': goal('B18', 'x2, a round trip of 250 ms, 1000 per 10 s', 8),
 } as const

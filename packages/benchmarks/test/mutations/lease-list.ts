@@ -2,6 +2,7 @@ import type { Mutation } from './mutant.ts'
 
 const check = 'leases: two nodes'
 const atItsEnd = 'leases: a change of the interval'
+const afterLoss = 'leases: a loss of data'
 
 /** What keeps the limit in leases, left out or got wrong. */
 export const LEASES: readonly Mutation[] = [
@@ -75,5 +76,12 @@ export const LEASES: readonly Mutation[] = [
     find: 'sent + (1 - DRIFT)',
     replace: 'received + (1 - DRIFT)',
     check: atItsEnd,
+  },
+  {
+    name: 'a store that has lost what a node holds does not believe it',
+    file: 'store/leases/grant.ts',
+    find: 'granted: Math.max(mine.granted, ask.granted),',
+    replace: 'granted: mine.granted + 0 * ask.granted,',
+    check: afterLoss,
   },
 ]

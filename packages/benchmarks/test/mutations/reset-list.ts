@@ -13,7 +13,7 @@ export const RESETS: readonly Mutation[] = [
   {
     name: 'the store keeps the counts of a key that is reset',
     file: 'hub/hub.ts',
-    find: 'this.#fixed.find(policy)?.reset(key, lastCellOf(epoch, policy.width))',
+    find: 'this.#countsOf(policy)?.reset(key, lastCellOf(epoch, policy.width))',
     replace: '',
     check: 'resets hold',
   },

@@ -2,7 +2,10 @@
 export function safeText(text: string, longest = 60): string {
   const visible = text
     .slice(0, 4 * longest)
-    .replace(/[^\x20-\x7e\u00a1-\u024f\u0370-\u03ff\u0400-\u052f\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]/g, escaped)
+    .replace(
+      /[^\x20-\x7e\u00a1-\u024f\u0370-\u03ff\u0400-\u052f\u2010-\u2027\u2190-\u21ff\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7a3]/g,
+      escaped,
+    )
   return visible.length > longest ? `${visible.slice(0, longest - 1)}…` : visible
 }
 

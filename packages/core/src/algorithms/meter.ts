@@ -55,8 +55,8 @@ export interface Reservation {
 /** How requests wait until the store grants them. */
 export interface Reserving {
   /** Whether the store has to be asked about a request: there may be units for it, but not here. */
-  mustAsk(slot: number, cost: number, now: number): boolean
-  /** Asks the store for units; they are counted when they come. Only after `mustAsk` said so. */
+  needsStore(slot: number, cost: number, now: number): boolean
+  /** Asks the store for units; they are counted when they come. Only after `needsStore` said so. */
   reserve(reservation: Reservation, now: number): void
   /** Units of a key that this node holds ahead of requests, those of the next interval included. */
   heldOf(slot: number): number

@@ -385,7 +385,7 @@ export class CentralMeter extends GatedMeter {
   override announced(): void {}
   override settle(): void {}
   override fail(): void {}
-  protected override reconsider(): boolean {
+  protected override admitsSlowly(): boolean {
     return false
   }
   protected override sentAt(): number {

@@ -1,11 +1,13 @@
 import type { AnyAlgorithm, Coordination } from '../algorithms/algorithm.ts'
-import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
 import type { Degraded } from '../algorithms/meter.ts'
-import { MOST_UNITS } from '../keys/units.ts'
+import { isCost, MOST_UNITS } from '../keys/units.ts'
 import { parseDuration } from '../options/duration.ts'
 import { parseInterval } from '../options/interval.ts'
 import { checkNames } from '../options/names.ts'
+import { oneOf } from '../options/one-of.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { LONGEST_TIMER } from '../time/alarm.ts'
+import { checkAlgorithm, checkCoordination } from './check-algorithm.ts'
 import type { GrowingCooldown } from './growing.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
 
@@ -18,8 +20,6 @@ const MOST_SPANS = 1000
 /** How long a request waits for the store, and may be told to, in milliseconds. */
 const USUAL_DEADLINE = 50
 const LONGEST_DEADLINE = 60_000
-/** What timers of Node.js hold, in milliseconds. */
-const LONGEST_DELAY = 2 ** 31 - 1
 
 /** The names of a policy's options. */
 export const POLICY_OPTIONS: ReadonlySet<string> = new Set([
@@ -93,13 +93,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     throw invalidOption(`${at}spans`, spans, `a whole number from 2 to ${MOST_SPANS}`)
   }
   const { buckets = 1 } = algorithm
-  if (slots === undefined && interval / buckets < SHORTEST_SPAN) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${buckets} buckets; ` +
-        `one is at least ${SHORTEST_SPAN} ms, so it must be at least ${buckets * SHORTEST_SPAN} ms, or "buckets" fewer.`,
-    )
-  }
+  if (slots === undefined) checkParts(options.interval, interval, buckets, 'bucket', at)
   const coordination = checkCoordination(`${at}coordination`, options.coordination, algorithm, shared)
   // A dry run holds nothing: it refuses what there is no room for.
   const counting = (coordination === 'background' && !options.dryRun && algorithm.together) || algorithm
@@ -111,27 +105,14 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
     )
   }
   // Where each request is decided by itself spans mean nothing.
-  if (slots === undefined && coordination !== 'local' && coordination !== 'central' && interval / spans < SHORTEST_SPAN) {
-    throw new WeirError(
-      'WEIR_INVALID_OPTION',
-      `Option "${at}interval" is ${show(options.interval)}, which is too short for ${spans} spans; ` +
-        `a span is at least ${SHORTEST_SPAN} ms, so it must be at least ${spans * SHORTEST_SPAN} ms, or "spans" fewer.`,
-    )
-  }
+  if (slots === undefined && coordination !== 'local' && coordination !== 'central')
+    checkParts(options.interval, interval, spans, 'span', at)
   const waits = coordination === 'central' || coordination === 'leases'
   if (options.deadline !== undefined && !waits) {
     throw invalidOption(`${at}deadline`, options.deadline, `left out with coordination "${coordination}", by which no request waits`)
   }
   const words = waits ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
-  const cost = options.cost
-  if (typeof cost === 'number') {
-    if (!(cost > 0 && Number.isFinite(cost))) throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
-    const most = counting.most?.(limit) ?? limit
-    const what = counting.holds !== undefined ? 'what need not wait' : most === limit ? 'the limit' : `what ${algorithm.name} holds`
-    if (cost > most) throw invalidOption(`${at}cost`, cost, `at most ${what}, ${most}; with it every request would be refused`)
-  } else if (cost !== undefined && typeof cost !== 'function') {
-    throw invalidOption(`${at}cost`, cost, 'a finite number > 0, or a function of the request')
-  }
+  checkCost(options.cost, limit, counting, `${at}cost`)
   return Object.freeze({
     name,
     limit,
@@ -165,7 +146,7 @@ function parseDelay(
   // Who is to be held would be blocked.
   if (cooldown !== undefined && cooldown !== 0) throw invalidOption(option, delay, 'left out with a "cooldown"')
   if (algorithm.delay !== undefined) throw invalidOption(option, delay, `left out with ${algorithm.name}: what its burst lets in is held`)
-  if (typeof delay !== 'function') return parseDuration(delay, option, 1, LONGEST_DELAY)
+  if (typeof delay !== 'function') return parseDuration(delay, option, 1, LONGEST_TIMER)
   if (algorithm.slots !== undefined) throw invalidOption(option, delay, `a duration with ${algorithm.name}`)
   if (coordination !== 'local' && coordination !== 'background')
     throw invalidOption(option, delay, `a duration with coordination "${coordination}"; a function needs "local" or "background"`)
@@ -175,6 +156,24 @@ function parseDelay(
 /** For how long an algorithm holds requests by itself; at least 1 where it does, as other keys may have other limits. */
 function longestHold({ holds }: AnyAlgorithm, limit: number, interval: number): number {
   return holds === undefined ? 0 : Math.max(1, holds(limit, interval))
+}
+
+/** @param what a part of the interval: as many as `parts` must not be too short */
+function checkParts(given: unknown, interval: number, parts: number, what: 'bucket' | 'span', at: string): void {
+  if (interval / parts >= SHORTEST_SPAN) return
+  throw new WeirError(
+    'WEIR_INVALID_OPTION',
+    `Option "${at}interval" is ${show(given)}, which is too short for ${parts} ${what}s; ` +
+      `a ${what} is at least ${SHORTEST_SPAN} ms, so it must be at least ${parts * SHORTEST_SPAN} ms, or "${what}s" fewer.`,
+  )
+}
+
+function checkCost(cost: unknown, limit: number, counting: AnyAlgorithm, option: string): void {
+  if (cost === undefined || typeof cost === 'function') return
+  if (!isCost(cost)) throw invalidOption(option, cost, 'a finite number > 0, or a function of the request')
+  const most = counting.most?.(limit) ?? limit
+  const what = counting.holds !== undefined ? 'what need not wait' : most === limit ? 'the limit' : `what ${counting.name} holds`
+  if (cost > most) throw invalidOption(option, cost, `at most ${what}, ${most}; with it every request would be refused`)
 }
 
 function checkWithout(options: object, without: readonly string[], algorithm: string, at: string): void {
@@ -240,66 +239,6 @@ export function parsePolicies<Name extends string>(list: readonly PolicyOptions<
     names.add(name)
   }
   return Object.freeze(policies)
-}
-
-function checkAlgorithm(option: string, given: unknown): AnyAlgorithm {
-  if (given === undefined) return FIXED_WINDOW
-  const { name, id, local, background, spans, leases } = (typeof given === 'object' && given !== null ? given : {}) as Partial<AnyAlgorithm>
-  const forms = [local, background, spans, leases]
-  const made = forms.every((form) => form === undefined || typeof form === 'function') && forms.some((form) => form !== undefined)
-  if (typeof name !== 'string' || typeof id !== 'string' || !/^[a-z\d-]{1,64}$/.test(id) || !made) {
-    const hint = typeof given === 'function' ? '; it is a function, which must be called' : ''
-    throw invalidOption(
-      option,
-      given,
-      `an algorithm such as fixedWindow() or slidingWindow(), with an id of letters, digits and dashes${hint}`,
-    )
-  }
-  const { fields = 1 } = given as AnyAlgorithm
-  if (!Number.isInteger(fields) || fields < 1 || fields > MOST_FIELDS) {
-    throw invalidOption(`${option}.fields`, fields, `a whole number from 1 to ${MOST_FIELDS}`)
-  }
-  return given as AnyAlgorithm
-}
-
-/** Numbers per key: more than any count needs, and few enough for a table of many keys. */
-const MOST_FIELDS = 1000
-
-const COORDINATIONS: readonly Coordination[] = ['background', 'spans', 'local', 'leases', 'central']
-
-function checkCoordination(option: string, given: unknown, algorithm: AnyAlgorithm, shared: boolean): Coordination {
-  const possible = COORDINATIONS.filter((one) => can(algorithm, one))
-  const instead = possible.map((one) => JSON.stringify(one)).join(' or ')
-  if (given === undefined) {
-    const usual = shared ? 'background' : 'local'
-    if (possible.includes(usual)) return usual
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is missing: ${algorithm.name} can't be "${usual}"; give ${instead}.`)
-  }
-  if (!(COORDINATIONS as readonly unknown[]).includes(given)) throw invalidOption(option, given, instead)
-  if (!(possible as readonly unknown[]).includes(given)) throw invalidOption(option, given, `${instead} with ${algorithm.name}`)
-  if (!shared && given !== 'local')
-    throw new WeirError('WEIR_MISSING_OPTION', `Option "${option}" is ${show(given)}, which needs a "store"; there is none.`)
-  return given as Coordination
-}
-
-/** The id of what a store does for each request by this algorithm. The default one's comes with what asks the store. */
-export function stepOf(algorithm: AnyAlgorithm): string | undefined {
-  return algorithm === FIXED_WINDOW ? algorithm.id : algorithm.step?.id
-}
-
-/** A policy whose requests the store decides about has a local meter beside: for what is known of it here. */
-function can(algorithm: AnyAlgorithm, coordination: Coordination): boolean {
-  if (coordination !== 'central') return algorithm[coordination] !== undefined
-  return stepOf(algorithm) !== undefined && algorithm.local !== undefined
-}
-
-/** One of a few words; the first is the default. */
-export function oneOf<Word extends string>(option: string, given: unknown, words: readonly [Word, ...Word[]]): Word {
-  if (given === undefined) return words[0]
-  if (!(words as readonly unknown[]).includes(given)) {
-    throw invalidOption(option, given, words.map((word) => JSON.stringify(word)).join(' or '))
-  }
-  return given as Word
 }
 
 function dryRun(option: string, given: unknown): boolean {

@@ -5,35 +5,33 @@ import { LOCAL, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
-import { type Outcome, RunningCell } from './outcome.ts'
+import { RunningCell } from './outcome.ts'
 
 /**
  * A request to one policy alone, decided about and counted as such: the hot path. `rollAt` must not have passed, and no key may have a limit of its own. V8 compiles
- * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together.
+ * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together; so refusals are made elsewhere.
  */
 export function decideOne(limiter: Limiter, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const { meter } = limiter
   const slot = limiter.table.find(key)
-  if (slot >= 0) {
-    let outcome: Outcome | undefined
-    let end = 0
-    if (meter.take(slot, cost, now)) {
-      requests.admitted++
-      outcome = limiter.cell.passed
-      end = meter.resetAfter(slot, now)
-    } else {
-      const source = meter.fullBy(slot, cost, now)
-      if (source >= 0 && !limiter.policy.dryRun) {
-        requests.reasons.limit++
-        limiter.stats.countByLimit(source as SourceIndex)
-        outcome = limiter.cell.full
-        end = meter.rollAt - now
-        cost = 0
-      }
-    }
-    // Made at one place, as less bytecode.
-    if (outcome !== undefined) return new PolicyDecision(outcome, key, meter.remaining(slot, now), Math.ceil(end), cost)
-  }
+  if (slot < 0) return decideNew(limiter, key, cost, now, requests)
+  if (!meter.take(slot, cost, now)) return decideFull(limiter, slot, key, cost, now, requests)
+  requests.admitted++
+  return new PolicyDecision(limiter.cell.passed, key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)
+}
+
+/** As `decideOne`, for a key whose gate did not let the request pass. */
+function decideFull(limiter: Limiter, slot: number, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
+  const { meter } = limiter
+  const source = meter.fullBy(slot, cost, now)
+  if (source < 0 || limiter.policy.dryRun) return decideNew(limiter, key, cost, now, requests)
+  requests.reasons.limit++
+  limiter.stats.countByLimit(source as SourceIndex)
+  return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), Math.ceil(meter.rollAt - now), 0)
+}
+
+/** As `decideOne`, for a key that is new, or whose gate says nothing. */
+function decideNew(limiter: Limiter, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const decision = decideSlowly(limiter, key, cost, now)
   requests.count(decision.outcome.allowed, decision.outcome.reason)
   return decision

@@ -1,14 +1,16 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
-import { isCost, isLimit } from '../keys/units.ts'
-import { closedError, show, WeirError } from '../report/errors.ts'
+import { isCost } from '../keys/units.ts'
+import { show, WeirError } from '../report/errors.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
 import { ByGates } from './by-gates.ts'
-import { decideKeyed, decideOne, partOf, refuse, refusedSlot } from './decide-one.ts'
+import { decideKeyed, decideOne, refuse } from './decide-one.ts'
 import { type Decision, NO_POLICY, PolicyDecision } from './decision.ts'
+import { GivenLimits } from './given-limits.ts'
 import { combined, LevelsDecision, MOST_LEVELS } from './levels.ts'
 import type { Limiter } from './limiter.ts'
+import { OneByOne } from './one-by-one.ts'
 import { peekOne } from './peek.ts'
 import { ALL_KEY, type PolicyOptions } from './policy.ts'
 
@@ -52,8 +54,6 @@ export class RequestPath<Name extends string> {
   #limited = false
   /** The only policy's limiter, where single keys have limits that no request gave. */
   #keyed: Limiter | undefined
-  /** Whether a key may have one that a request gave. */
-  #given = false
   /** Whether some policy may make a request wait: for units of the store, or for its decision. */
   waits = false
   /** Whether some policy holds requests instead of refusing them. */
@@ -66,11 +66,15 @@ export class RequestPath<Name extends string> {
   #shared: readonly boolean[] = []
   #costs: readonly number[] = []
   #gates = new ByGates([], [], [])
+  readonly #oneByOne: OneByOne
+  readonly #limits: GivenLimits
 
   constructor(host: RequestPathHost) {
     this.host = host
     this.clock = host.clock
     this.requests = host.requests
+    this.#oneByOne = new OneByOne(host, (cost, index) => this.#costOf(cost, index))
+    this.#limits = new GivenLimits((error, subject) => host.warn(error, subject))
     const self = this
     this.#asking = host.asking?.({
       clock: host.clock,
@@ -104,7 +108,8 @@ export class RequestPath<Name extends string> {
     this.#costs = rules.map(({ cost }) => (typeof cost === 'number' ? cost : 1))
     this.fixedCost = this.#costs[0] ?? 1
     this.#gates = new ByGates(limiters, this.#shared, this.#costs)
-    this.#given = limiters.some(({ limited }) => limited)
+    this.#oneByOne.adopt(limiters, this.#shared)
+    this.#limits.adopt(limiters, this.#shared)
     this.#findLimited()
   }
 
@@ -130,7 +135,7 @@ export class RequestPath<Name extends string> {
     checkKey(given)
     const key = boundedOnce(given)
     const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
-    const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
+    const own = this.#limits.checked(limit)
     const now = this.clock.monotonic()
     const parts = this.#limiters.flatMap((limiter, place) => {
       if (limiter.policy.next) return []
@@ -202,7 +207,7 @@ export class RequestPath<Name extends string> {
         const isNext = (place: number) => this.#limiters[place]?.policy.next === true
         const all = places.slice(0, many)
         const next = all.filter(isNext)
-        this.#decideEach(keys, costs, true, next, next.length, this.clock.monotonic())
+        this.#oneByOne.decide(keys, costs, true, next, next.length, this.clock.monotonic())
         places = all.filter((place) => !isNext(place))
         many = places.length
       }
@@ -230,36 +235,17 @@ export class RequestPath<Name extends string> {
     return this.#tallied(this.#decideAll(key, costs, true))
   }
 
-  /** Gives a key the limit that is asked for; returns the cost. Without a limit of its own it has that of each policy. */
+  /** Gives a key the limit that is asked for; returns the cost. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
-    if (limit === undefined && !this.#given) return cost
-    this.#given = true
-    const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
-    for (const [place, limiter] of this.#limiters.entries()) {
-      const name = this.#shared[place] === true ? ALL_KEY : key
-      const slot = own !== undefined ? limiter.locate(name) : limiter.table.find(name)
-      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
-    }
-    this.#findLimited()
+    if (this.#limits.giveAll(key, limit)) this.#findLimited()
     return cost
   }
 
-  /** Gives keys the limits of a request; where it has none, those of the policies hold again. */
+  /** Gives keys the limits of a request. */
   #limitEach(keys: Keys, limits: Limits | undefined): void {
-    if (limits === undefined && !this.#given) return
-    this.#given = true
-    for (const [place, limiter] of this.#limiters.entries()) {
-      const key = keys[place]
-      if (key === undefined) continue
-      const limit = limits?.[place]
-      const own = limit === undefined || isLimit(limit) ? limit : this.#noLimit(limit)
-      if (own === undefined && !limiter.limited) continue
-      const slot = own === undefined ? limiter.table.find(key) : limiter.locate(key)
-      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, own)
-    }
-    this.#findLimited()
+    if (this.#limits.giveEach(keys, limits)) this.#findLimited()
   }
 
   /** Notes whether some key has a limit of its own. */
@@ -267,16 +253,7 @@ export class RequestPath<Name extends string> {
     this.#limited = this.#limiters.some(({ limited, overridden }) => limited || overridden)
     const only = this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
     this.single = this.#limited ? undefined : only
-    this.#keyed = this.#limited && !this.#given ? only : undefined
-  }
-
-  #noLimit(limit: unknown): undefined {
-    const allowed = 'it must be 0, Infinity, or a number of at least 1'
-    this.host.warn(
-      new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`),
-      'limit',
-    )
-    return undefined
+    this.#keyed = this.#limited && !this.#limits.any ? only : undefined
   }
 
   /** A cost for each policy: the given one, or its own. */
@@ -300,63 +277,7 @@ export class RequestPath<Name extends string> {
       count && !this.#limited && !this.#judges && applied > 1 && applied <= MOST_LEVELS
         ? this.#gates.decide(keys, costs, places, applied, now)
         : undefined
-    return (decided ?? this.#decideEach(keys, costs, count, places, applied, now)) as Decision<Name>
-  }
-
-  /** Looks at all policies first, then counts at all of them, or at none. */
-  #decideEach(
-    keys: string | Keys,
-    costs: readonly number[],
-    count: boolean,
-    places: readonly number[],
-    applied: number,
-    now: number,
-  ): Decision {
-    const limiters = this.#limiters
-    // Made for each request, since a listener may ask for a decision while this one is being made.
-    const slots: number[] = []
-    let applying = 0
-    let allowed = true
-    // What rules to come would do to the request.
-    let allowedNext = true
-    for (let at = 0; at < applied; at++) {
-      const i = places[at] as number
-      const key = this.#keyOf(keys, i)
-      if (key === undefined) continue
-      applying++
-      const limiter = limiters[i] as Limiter
-      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-      const slot = limiter.locate(key)
-      slots[at] = slot
-      if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
-      if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {
-        if (!limiter.policy.dryRun) allowed = false
-        else if (limiter.policy.next) allowedNext = false
-        if (slot >= 0) slots[at] = refusedSlot(slot)
-      }
-    }
-    if (applying === 0) {
-      if (this.host.closed) throw closedError()
-      return NO_POLICY
-    }
-    const parts: PolicyDecision[] = []
-    for (let at = 0; at < applied; at++) {
-      const i = places[at] as number
-      const key = this.#keyOf(keys, i)
-      if (key === undefined) continue
-      const limiter = limiters[i] as Limiter
-      const { next } = limiter.policy
-      const part = partOf(limiter, slots[at] as number, key, costs[i] as number, now, next ? allowedNext : allowed, count)
-      // Nobody who asks about the request sees what is only judged.
-      if (!next) parts.push(part)
-    }
-    return parts.length === 0 ? NO_POLICY : combined(parts)
-  }
-
-  #keyOf(keys: string | Keys, place: number): string | undefined {
-    if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
-    const key = keys[place]
-    return key === undefined ? undefined : boundedOnce(key)
+    return (decided ?? this.#oneByOne.decide(keys, costs, count, places, applied, now)) as Decision<Name>
   }
 
   #tallied(decision: Decision<Name>): Decision<Name> {

@@ -31,7 +31,7 @@ export class WaitingDecisions {
       if (slot < 0) continue
       const cost = host.costOf(costs[i], i)
       const { dryRun } = limiter.policy
-      if (!dryRun && limiter.meter.reserving?.mustAsk(slot, cost, now) === true) asking.push(i)
+      if (!dryRun && limiter.meter.reserving?.needsStore(slot, cost, now) === true) asking.push(i)
       else if (!dryRun && !limiter.meter.admits(slot, cost, now)) return []
     }
     return asking

@@ -5,22 +5,25 @@ import {
   type HeartbeatRequest,
   lastCellOf,
   type RulesReport,
+  type Shape,
   type StatusReport,
   type StorePolicy,
   type SyncEntry,
   type SyncReply,
   type SyncRequest,
   type SyncResult,
+  shapeOf,
   type TotalAnnouncement,
 } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { ordinalAt } from '../time/intervals.ts'
-import { type Account, POLICY_BYTES } from './account.ts'
+import type { Account } from './account.ts'
 import { BlockList } from './blocks.ts'
 import { BucketCounts } from './bucket-counts.ts'
 import type { Applied, Times } from './cell.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { LeaseBook } from './leases.ts'
+import { type Counts, PolicyCounts } from './policy-counts.ts'
 import { SlidingCounts } from './sliding-cells.ts'
 
 /** What is over is looked for at most this often, milliseconds. */
@@ -42,9 +45,11 @@ const MOST_RULES = 64
 export class Hub {
   readonly #clock: Clock
   readonly #listeners = new Set<(announcement: Announcement) => void>()
-  readonly #fixed = new Shapes<FixedCounts>()
-  readonly #sliding = new Shapes<SlidingCounts>()
-  readonly #buckets = new Shapes<BucketCounts>()
+  readonly #counts: Readonly<Record<Shape, PolicyCounts>> = {
+    fixed: new PolicyCounts(() => new FixedCounts()),
+    sliding: new PolicyCounts((monotonic) => new SlidingCounts(monotonic)),
+    bucket: new PolicyCounts((monotonic) => new BucketCounts(monotonic)),
+  }
   readonly #blocks = new BlockList()
   readonly #leases = new LeaseBook()
   /** Node id to the monotonic time until which it counts as live. */
@@ -124,9 +129,7 @@ export class Hub {
 
   /** Loses all data, as a store that was restarted empty. For tests. */
   lose(): void {
-    this.#fixed.clear()
-    this.#sliding.clear()
-    this.#buckets.clear()
+    for (const counts of Object.values(this.#counts)) counts.clear()
     this.#decisions?.clear()
     this.#blocks.clear()
     this.#leases.clear()
@@ -141,8 +144,8 @@ export class Hub {
   /** Cells, blocks and nodes held; 0 when all has expired. */
   get size(): number {
     this.#sweep(this.#clock.monotonic())
-    const counts = this.#fixed.size + this.#sliding.size + this.#buckets.size + this.#leases.size
-    return this.#blocks.size + this.#nodes.size + counts + (this.#decisions?.size ?? 0)
+    const counts = Object.values(this.#counts).reduce((sum, { size }) => sum + size, 0)
+    return counts + this.#leases.size + this.#blocks.size + this.#nodes.size + (this.#decisions?.size ?? 0)
   }
 
   #apply(nodeId: string, entry: SyncEntry, wall: number, monotonic: number, account: Account | undefined): SyncResult | undefined {
@@ -168,10 +171,11 @@ export class Hub {
 
   #count(nodeId: string, entry: SyncEntry, times: Times, account: Account | undefined): Applied | undefined {
     const { policy } = entry
-    if (policy.drain !== undefined)
-      return this.#buckets.of(policy, newBuckets, times.monotonic, account)?.apply(nodeId, entry, times, account)
-    if (policy.cells === 1) return this.#fixed.of(policy, newFixed, times.monotonic, account)?.apply(nodeId, entry, times, account)
-    return this.#sliding.of(policy, newSliding, times.monotonic, account)?.apply(nodeId, entry, times, account)
+    return this.#counts[shapeOf(policy)].of(policy, times.monotonic, account)?.apply(nodeId, entry, times, account)
+  }
+
+  #countsOf(policy: StorePolicy): Counts | undefined {
+    return this.#counts[shapeOf(policy)].find(policy)
   }
 
   /** Counts of before a reset: nothing of them is written, and their node is told. */
@@ -198,9 +202,7 @@ export class Hub {
   #reset(policy: StorePolicy, key: string, epoch: number, monotonic: number, wall: number, account?: Account): boolean | undefined {
     const changed = this.#blocks.reset(policy, key, epoch, monotonic, wall, account)
     if (changed !== true) return changed
-    this.#fixed.find(policy)?.reset(key, lastCellOf(epoch, policy.width))
-    this.#sliding.find(policy)?.reset(key)
-    this.#buckets.find(policy)?.reset(key)
+    this.#countsOf(policy)?.reset(key, lastCellOf(epoch, policy.width))
     return true
   }
 
@@ -252,11 +254,7 @@ export class Hub {
   #hot(policies: readonly StorePolicy[], wall: number, monotonic: number): TotalAnnouncement[] {
     return policies.flatMap((policy) => {
       const running = ordinalAt(wall, policy.width)
-      const found =
-        this.#buckets.find(policy)?.hot(running, policy) ??
-        (policy.cells === 1
-          ? this.#fixed.find(policy)?.hot(running)
-          : this.#sliding.find(policy)?.hot(running, policy, { wall, monotonic }))
+      const found = this.#countsOf(policy)?.hot(running, policy, { wall, monotonic })
       return Array.from(found ?? [], ({ key, cells }) => {
         const epoch = this.#epochOf({ policy, key, cells }, monotonic)
         return { type: 'total' as const, policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
@@ -277,86 +275,11 @@ export class Hub {
 
   #sweep(monotonic: number): void {
     this.#sweptAt = monotonic
-    this.#fixed.sweep(monotonic)
-    this.#sliding.sweep(monotonic)
-    this.#buckets.sweep(monotonic)
+    for (const counts of Object.values(this.#counts)) counts.sweep(monotonic)
     this.#decisions?.sweep()
     this.#blocks.sweep(monotonic)
     this.#leases.sweep(monotonic)
     for (const [nodeId, until] of this.#nodes) if (until <= monotonic) this.leave(nodeId)
-  }
-}
-
-function newFixed(): FixedCounts {
-  return new FixedCounts()
-}
-
-function newBuckets(monotonic: number): BucketCounts {
-  return new BucketCounts(monotonic)
-}
-
-function newSliding(monotonic: number): SlidingCounts {
-  return new SlidingCounts(monotonic)
-}
-
-interface Counts {
-  readonly empty: boolean
-  readonly size: number
-  sweep(monotonic: number): void
-}
-
-interface Shape<C> {
-  readonly width: number
-  readonly cells: number
-  readonly ttl: number
-  readonly counts: C
-  readonly account: Account | undefined
-}
-
-/**
- * The counts of each policy. An id says how wide its cells are and how long they live. A node that says otherwise gets counts
- * of its own, or it could make the others' counts stay for ever.
- */
-class Shapes<C extends Counts> {
-  readonly #byId = new Map<string, Shape<C>[]>()
-
-  find({ id, width, cells, ttl }: StorePolicy): C | undefined {
-    return this.#byId.get(id)?.find((shape) => shape.width === width && shape.cells === cells && shape.ttl === ttl)?.counts
-  }
-
-  /** The counts of a policy, made if need be; undefined when the account has no room for them. */
-  of(policy: StorePolicy, make: (monotonic: number) => C, monotonic: number, account: Account | undefined): C | undefined {
-    const found = this.find(policy)
-    if (found !== undefined) return found
-    if (account?.take(POLICY_BYTES) === false) return undefined
-    const { id, width, cells, ttl } = policy
-    const shape: Shape<C> = { width, cells, ttl, counts: make(monotonic), account }
-    const shapes = this.#byId.get(id)
-    if (shapes === undefined) this.#byId.set(id, [shape])
-    else shapes.push(shape)
-    return shape.counts
-  }
-
-  sweep(monotonic: number): void {
-    for (const [id, shapes] of this.#byId) {
-      const kept = shapes.filter(({ counts, account }) => {
-        counts.sweep(monotonic)
-        if (counts.empty) account?.release(POLICY_BYTES)
-        return !counts.empty
-      })
-      if (kept.length === 0) this.#byId.delete(id)
-      else if (kept.length < shapes.length) this.#byId.set(id, kept)
-    }
-  }
-
-  clear(): void {
-    this.#byId.clear()
-  }
-
-  get size(): number {
-    let size = 0
-    for (const shapes of this.#byId.values()) for (const { counts } of shapes) size += counts.size
-    return size
   }
 }
 

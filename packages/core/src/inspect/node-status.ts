@@ -26,6 +26,7 @@ export const POLICY_NUMBERS = [
   'unsynced',
   'held',
   'overshoot',
+  'debt',
   'share',
 ] as const
 

@@ -1,6 +1,6 @@
+import { Alarm } from '../time/alarm.ts'
 import type { AcquireFailure } from './acquire-error.ts'
 import { Admission } from './admission.ts'
-import { Alarm } from './alarm.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'

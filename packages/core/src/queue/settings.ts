@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
+import { LONGEST_TIMER } from '../time/alarm.ts'
 
 /** How many requests may wait with `acquire`, and for how long. */
 export interface QueueOptions {
@@ -27,9 +28,6 @@ export interface QueueSettings {
 
 const QUEUE_OPTIONS: readonly string[] = ['maxWaiting', 'maxWaitingPerKey', 'maxWait', 'onClose'] satisfies (keyof QueueOptions)[]
 
-/** Timers of Node.js hold 31 bits of milliseconds. */
-const LONGEST_WAIT = 2 ** 31 - 1
-
 /** @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION` */
 export function queueSettings(options: QueueOptions = {}): QueueSettings {
   if (typeof options !== 'object' || options === null) throw invalidOption('queue', options, 'an object such as { maxWait: "10s" }')
@@ -38,7 +36,7 @@ export function queueSettings(options: QueueOptions = {}): QueueSettings {
   if (!isCount(maxWaiting)) throw invalidOption('queue.maxWaiting', maxWaiting, 'a whole number of at least 1')
   if (!isCount(maxWaitingPerKey)) throw invalidOption('queue.maxWaitingPerKey', maxWaitingPerKey, 'a whole number of at least 1')
   if (onClose !== 'finish' && onClose !== 'reject') throw invalidOption('queue.onClose', onClose, '"finish" or "reject"')
-  return { maxWaiting, maxWaitingPerKey, maxWait: parseDuration(maxWait, 'queue.maxWait', 0, LONGEST_WAIT), onClose }
+  return { maxWaiting, maxWaitingPerKey, maxWait: parseDuration(maxWait, 'queue.maxWait', 0, LONGEST_TIMER), onClose }
 }
 
 function isCount(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { stepOf } from '../decide/check-policy.ts'
+import { stepOf } from '../decide/check-algorithm.ts'
 import type { Policy } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { Store } from './coordinator.ts'

@@ -1,10 +1,8 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { Exchange } from '../algorithms/shared/site.ts'
-import type { Clock, TimerHandle } from '../time/clock.ts'
+import { Alarm } from '../time/alarm.ts'
+import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
-
-/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /** Milliseconds. */
 const WALL_RESOLUTION = 1
@@ -63,25 +61,21 @@ export class LocalMeters {
 export class Ticker {
   readonly #clock: Clock
   readonly #tick: (now: number) => number
-  #timer: TimerHandle | undefined
+  readonly #alarm: Alarm
 
   /** @param tick returns when it is to be called next, on the monotonic clock */
   constructor(clock: Clock, tick: (now: number) => number) {
     this.#clock = clock
     this.#tick = tick
+    this.#alarm = new Alarm(clock, () => this.wake())
   }
 
   /** Calls it now. */
   wake(): void {
-    this.stop()
-    const now = this.#clock.monotonic()
-    const next = this.#tick(now)
-    if (next === Number.POSITIVE_INFINITY) return
-    this.#timer = this.#clock.setTimeout(() => this.wake(), Math.min(LONGEST_TIMER, Math.max(0, next - now)))
+    this.#alarm.set(this.#tick(this.#clock.monotonic()))
   }
 
   stop(): void {
-    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#alarm.stop()
   }
 }

@@ -83,7 +83,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       return asked(host, key, wanted).every(({ limiter, key, cost }) => {
         const slot = limiter.locate(key)
         if (slot < 0) return false
-        return limiter.meter.reserving?.mustAsk(slot, cost, now) === true || limiter.meter.admits(slot, cost, now, false)
+        return limiter.meter.reserving?.needsStore(slot, cost, now) === true || limiter.meter.admits(slot, cost, now, false)
       })
     },
     mayAskAgain: (key, wanted) => {
@@ -96,7 +96,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
           if (slot < 0) return false
           const { meter } = limiter
           if (meter.reserving === undefined) return meter.admits(slot, cost, now, false)
-          return meter.remaining(slot, now) >= cost && meter.reserving.mustAsk(slot, cost, now)
+          return meter.remaining(slot, now) >= cost && meter.reserving.needsStore(slot, cost, now)
         })
       )
     },

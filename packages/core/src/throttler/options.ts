@@ -1,12 +1,14 @@
-import { isPolicyOption, oneOf } from '../decide/check-policy.ts'
+import { isPolicyOption } from '../decide/check-policy.ts'
 import type { Overflow } from '../decide/limiter.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions } from '../decide/policy.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
+import { oneOf } from '../options/one-of.ts'
 import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
 import { invalidOption } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
+import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Store } from './coordinator.ts'
 
@@ -50,9 +52,6 @@ export const THROTTLER_OPTIONS: readonly string[] = [
   'queue',
   'logger',
 ] satisfies (keyof ThrottlerOptions)[]
-
-/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /** The options of a throttler itself, checked; times in milliseconds. */
 export interface ThrottlerSettings {

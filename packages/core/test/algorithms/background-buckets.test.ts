@@ -309,6 +309,22 @@ test('an answer that is overdue is asked for again, and what was sent counts onc
   await close()
 })
 
+test('an answer that is late is not waited for', async () => {
+  const { one, other, world, store, close } = await two()
+  // The first answer tells how long they take.
+  expect(offer(one, 'a', 15)).toBe(15)
+  await world.run(20)
+  store.health = 'hanging'
+  expect(offer(one, 'a', 15)).toBe(15)
+  await world.run(15)
+  store.health = 'up'
+  expect(offer(one, 'a', 15)).toBe(15)
+  await world.run(10)
+  const [[usage]] = await Promise.all([other.usage('a'), world.run(100)])
+  expect(usage?.used).toBeGreaterThan(44)
+  await close()
+})
+
 test('an idle key wakes nobody but at the ends of spans', async () => {
   const { one, world, close } = await two()
   offer(one, 'a', 30)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
@@ -32,6 +32,7 @@ interface Play {
   pass(milliseconds: number): Promise<void>
   update(change: Partial<PolicyOptions>): void
   readonly node: Node
+  readonly algorithm: Algorithm
 }
 
 const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOptions>; play(it: Play): Promise<void> }>> = {
@@ -181,6 +182,16 @@ const FEATURES: Readonly<Record<string, { readonly policy?: Partial<PolicyOption
       await ask(7)
     },
   },
+  'an update of the algorithm, which starts from zero': {
+    async play({ ask, update, node, algorithm }) {
+      await ask(8)
+      node.block('k', '1s')
+      update({ algorithm: algorithm.id === 'sliding-log' ? fixedWindow() : slidingLog() })
+      await ask(1)
+      node.unblock('k')
+      await ask(12)
+    },
+  },
 }
 
 /** What came of each request, of those that are not new or old by a rounding. */
@@ -197,6 +208,7 @@ async function noted(coordination: 'local' | 'central', algorithm: Algorithm, fe
   let now = policy
   await play({
     node,
+    algorithm,
     async ask(count, options) {
       let last: Decision | undefined
       for (let i = 0; i < count; i++) {
@@ -239,6 +251,38 @@ for (const feature of Object.keys(FEATURES)) {
     })
   })
 }
+
+describe('an update of the coordination starts from zero, and blocks stay', () => {
+  const CHANGES = [
+    ['central', 'local'],
+    ['local', 'central'],
+  ] as const
+  const rows = CHANGES.flatMap(([before, after]) => ALGORITHMS.map((algorithm) => [before, after, algorithm.id, algorithm] as const))
+  test.each(rows)('from %s to %s: %s', async (before, after, _, algorithm) => {
+    const admitted = async (it: Scene, node: Node): Promise<number> => {
+      let count = 0
+      for (let i = 0; i < 12; i++) if ((await settled(it, node.checkAsync('k'))).allowed) count++
+      return count
+    }
+    const policy = (coordination: typeof after) => ({ ...CENTRAL, algorithm, coordination })
+    const fresh = scene()
+    const most = await admitted(fresh, fresh.node(policy('local'), { alone: true }))
+    expect(most).toBeGreaterThan(0)
+    await fresh.close()
+    const it = scene()
+    const node = it.node(policy(before))
+    if (before === 'central') await started(it, node)
+    else node.start()
+    expect(await admitted(it, node)).toBe(most)
+    node.block('other', '1h')
+    node.update([policy(after)])
+    if (after === 'central') await vi.waitFor(() => expect(it.store.deciders).toBe(1), { timeout: 4_000, interval: 5 })
+    await it.world.run(1_100)
+    expect(await admitted(it, node)).toBe(most)
+    expect((await settled(it, node.checkAsync('other'))).reason).toBe('blocked')
+    await it.close()
+  })
+})
 
 describe('on one request with a policy of another coordination, all count or none', () => {
   const OTHERS = ['local', 'background', 'spans', 'leases', 'central'] as const

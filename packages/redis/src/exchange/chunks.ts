@@ -1,4 +1,13 @@
-import { type BlockChange, type Cell, lastCellOf, RESET_CELLS, type StorePolicy, type SyncEntry } from '@weir/core/sync'
+import {
+  type BlockChange,
+  type Cell,
+  lastCellOf,
+  RESET_CELLS,
+  type Shape,
+  type StorePolicy,
+  type SyncEntry,
+  shapeOf,
+} from '@weir/core/sync'
 import {
   type BucketKeys,
   escapeKey,
@@ -19,14 +28,6 @@ const WINDOW_WORK = 4
 const WINDOW_CELL_WORK = 0.25
 /** Characters of callers' keys in one script call at most, for the same reason. */
 const MOST_CHARACTERS = 256 * 1024
-
-/** What a script must know beside fixed windows. */
-export type Kind = 'fixed' | 'sliding' | 'bucket'
-
-function kindOf({ cells, drain }: StorePolicy): Kind {
-  if (drain !== undefined) return 'bucket'
-  return cells > 1 ? 'sliding' : 'fixed'
-}
 
 /** A policy in a script call: its name in Redis keys, and its number in the list of policies. */
 interface PolicyPlace {
@@ -63,7 +64,7 @@ export class Chunk {
   #rare: Record<number, readonly [epoch: number, keys: number, ask: 0 | 1]> | undefined
   readonly #entryKeys: string[] = []
   readonly #entryPlaces: number[] = []
-  #kind: Kind = 'fixed'
+  #kind: Shape = 'fixed'
   #work = 0
   #characters = 0
 
@@ -73,13 +74,13 @@ export class Chunk {
   }
 
   /** What its entries are of, beside fixed windows. */
-  get kind(): Kind {
+  get kind(): Shape {
     return this.#kind
   }
 
   /** Whether a script can know both what is in it and this. */
   takes(policy: StorePolicy): boolean {
-    const kind = kindOf(policy)
+    const kind = shapeOf(policy)
     return kind === 'fixed' || this.#kind === 'fixed' || kind === this.#kind
   }
 
@@ -112,7 +113,7 @@ export class Chunk {
     const simple = policy.cells === 1 && cells.length === 1 && name === label && !rare
     if (simple && cell !== undefined && cell.given === 0 && cell.taken > 0 && this.#addPlain(place, policyPlace, name, cell)) return
 
-    if (policy.cells > 1) this.#kind = kindOf(policy)
+    if (policy.cells > 1) this.#kind = shapeOf(policy)
     this.#work += policy.cells > 1 ? WINDOW_WORK + cells.length * WINDOW_CELL_WORK : cells.length
     // A script finds a short label in the Redis keys, but it needs one.
     const found = name === label && (cells.length > 0 || policy.cells > 1) && !rare

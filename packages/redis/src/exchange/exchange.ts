@@ -5,6 +5,7 @@ import type {
   HeartbeatRequest,
   LeaseNotice,
   RulesReport,
+  Shape,
   StatusReport,
   SyncEntry,
   SyncReply,
@@ -18,7 +19,7 @@ import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
 import { type Script, script } from '../scripts/script.ts'
 import type { Answer, Bucket, Moment } from './bucket.ts'
-import { type Chunk, chunksOf, type Kind } from './chunks.ts'
+import { type Chunk, chunksOf } from './chunks.ts'
 import {
   parseBlock,
   parseMember,
@@ -36,9 +37,9 @@ import {
 const exchangeScript = script(EXCHANGE)
 const heartbeatScript = script(HEARTBEAT)
 /** Not there until they are needed, so that an application without such algorithms need not carry them. */
-const loaded = new Map<Kind, Script>([['fixed', exchangeScript]])
+const loaded = new Map<Shape, Script>([['fixed', exchangeScript]])
 
-async function load(kind: Kind): Promise<Script> {
+async function load(kind: Shape): Promise<Script> {
   const source =
     kind === 'sliding'
       ? (await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING

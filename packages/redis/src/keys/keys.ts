@@ -8,11 +8,13 @@ const LONGEST_NAME = 200
 // all of them would become one and the same character. `%` introduces what is escaped.
 const ESCAPED = /[%\p{Cc}\p{Cs}\p{Z}]/gu
 const ESCAPED_IN_POLICY = /[%:\p{Cc}\p{Cs}\p{Z}]/gu
+/** Most keys: to see that nothing has to be replaced takes a fraction of replacing nothing. */
+const PLAIN = /^[!-$&-~]*$/
 const ESCAPE = /%u([0-9a-f]{4})|%([0-9a-f]{2})/g
 
 /** A caller's key in a form that survives Redis, logs and announcements. `unescapeText` gives it back. */
 export function escapeKey(key: string): string {
-  return key.replace(ESCAPED, escapeCharacter)
+  return PLAIN.test(key) ? key : key.replace(ESCAPED, escapeCharacter)
 }
 
 /** As `escapeKey`, without `:`, so that it can stand in the middle of a Redis key. */

@@ -12,6 +12,8 @@ export interface NetworkOptions {
   readonly announcementLatency?: Distribution
   /** Chance that a request is lost, and as well that a reply is. Default 0. */
   readonly loss?: number
+  /** Chance that a reply is lost, though the store has done what it was asked for. Default: as `loss`. */
+  readonly replyLoss?: number
   /** Chance that an announcement does not reach a node. Default 0; 1 for a store that can't announce. */
   readonly announcementLoss?: number
   /** Chance that a request or announcement arrives a second time, `stray` later. Default 0. */

@@ -142,6 +142,21 @@ export const countCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'exchanges of the same keys, at the same time and in any order, are all answered, and all that they say counts',
+    async run(context) {
+      const nodes = await context.nodes(4)
+      const ordinal = context.ordinal(policy)
+      const keys = Array.from({ length: 30 }, (_, i) => `key ${i}`)
+      const turned = [keys, keys.toReversed(), [...keys.slice(15), ...keys.slice(0, 15)]]
+      const entriesOf = (order: readonly string[], taken: number) => order.map((key) => ({ policy, key, cells: [cell(ordinal, taken)] }))
+      // A node may have several under way.
+      const replies = await Promise.all(nodes.flatMap((node) => turned.map((order, i) => node.sync({ entries: entriesOf(order, i + 1) }))))
+      for (const { results } of replies) assert.ok(!results.includes(undefined), 'parts of an exchange failed')
+      const { results } = await defined(nodes[0]).sync({ entries: entriesOf(keys, 0) })
+      assert.deepEqual(new Set(results.map((result) => net(defined(result)))), new Set([4 * turned.length]))
+    },
+  },
+  {
     title: 'what was lost is whole again once the nodes have sent their counts again',
     needs: ['lose'],
     async run(context) {

@@ -209,6 +209,7 @@ export class SimulatedStore implements Store {
     const near = network.latency ?? 0.5
     const latency = network.far !== undefined && this.#isFar(nodeId, network.far.nodes) ? network.far.latency : near
     const random = this.#random.stream(`${nodeId}/${purpose}`)
+    if (purpose === 'down') return new Link(this.#time, random, network, latency, network.replyLoss ?? network.loss ?? 0)
     if (purpose !== 'announcements') return new Link(this.#time, random, network, latency, network.loss ?? 0)
     return new Link(this.#time, random, network, network.announcementLatency ?? latency, network.announcementLoss ?? 0)
   }

@@ -40,6 +40,7 @@ export class BackgroundBucket extends GatedMeter {
   readonly booking: Bookings | undefined
   readonly #soft: boolean
   readonly #random: () => number
+  readonly #store: StoreExchange
   // Read on the request path; see `LocalBucket`.
   protected interval: number
   protected rate: number
@@ -58,6 +59,7 @@ export class BackgroundBucket extends GatedMeter {
     this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
     this.#soft = soft
     this.#random = exchange.random
+    this.#store = exchange
     this.interval = interval
     this.rate = limit
     this.capacity = site.limited ? -1 : site.most(limit)
@@ -114,7 +116,7 @@ export class BackgroundBucket extends GatedMeter {
       const goes = this.booking.mayGo(slot, cost, now)
       if (goes !== undefined) return goes
     }
-    return this.fits(slot, cost, now) || this.reconsider(slot, cost, now, count)
+    return this.fits(slot, cost, now) || this.admitsSlowly(slot, cost, now, count)
   }
 
   /** Buckets open at any time, not only at the ends of cells. */
@@ -144,7 +146,7 @@ export class BackgroundBucket extends GatedMeter {
     this.#levels.restore(slot)
   }
 
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const key = this.#records.refresh(slot, now)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
@@ -159,7 +161,7 @@ export class BackgroundBucket extends GatedMeter {
       return level + cost <= most + most * ROUNDING && this.#alone.admits(key, slot, cost, now)
     }
     if (now < key.closedUntil) return false
-    const idle = this.#telling.free(slot)
+    const idle = this.#telling.free(slot, key, now)
     if (level + cost > most + most * ROUNDING) {
       if (count && idle && this.exchange.connected && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
       return false
@@ -180,7 +182,9 @@ export class BackgroundBucket extends GatedMeter {
     }
     // Whoever waits looks for its place.
     if (key.places === undefined) this.table.fields[baseOf(slot) + GATE] = Number.POSITIVE_INFINITY
-    if (this.exchange.connected && idle) this.#telling.countDown(slot, key, level, cost, now)
+    if (!this.exchange.connected) return true
+    if (idle) this.#telling.countDown(slot, key, level, cost, now)
+    else if (key.places === undefined) this.#telling.lookSoon(slot)
     return true
   }
 
@@ -322,6 +326,7 @@ export class BackgroundBucket extends GatedMeter {
       key.awayAt = now
     }
     if (key.sentAt >= this.exchange.recoveredAt + SETTLE) key.guess = undefined
+    if (key.tellsLevel) key.toldAt = sent
     key.tellsLevel = false
     const own = key.cells.acknowledge(entry.cells)
     const [cell] = result.cells
@@ -338,6 +343,7 @@ export class BackgroundBucket extends GatedMeter {
       key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#records.shape(slot), now)
     }
     key.syncedAt = now
+    key.answered(now - sent)
     if (result.blocked > 0) this.blockRemotely(slot, result.blocked, now, result.manual === true, now - sent)
     this.#telling.lookAtNews(slot, key, now)
     this.booking?.answered(slot, key, cell, sent, now)
@@ -410,7 +416,8 @@ export class BackgroundBucket extends GatedMeter {
       if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
       if ((flags & IN_FLIGHT) !== 0) continue
       const key = this.#records.refresh(slot, now)
-      if (resend) this.lost(slot)
+      // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have admitted since.
+      if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
       if (

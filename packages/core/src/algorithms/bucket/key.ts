@@ -1,8 +1,13 @@
+import type { Ordinal } from '../../time/intervals.ts'
 import { Share } from '../shared/estimate.ts'
 import { Forecast } from './forecast.ts'
 import { OwnCells } from './own-cells.ts'
 import type { Places } from './places.ts'
 import type { SoftDrop } from './soft-drop.ts'
+
+/** An answer is late after so many usual round trips and milliseconds. */
+const LATE_ROUND_TRIPS = 3
+const LATE_TIME = 1
 
 /** What a node keeps of a key's bucket beside its record. Times are of the monotonic clock. */
 export class BucketKey {
@@ -17,9 +22,13 @@ export class BucketKey {
   places: Places | undefined
   sentAt: number = Number.NEGATIVE_INFINITY
   syncedAt: number = Number.NEGATIVE_INFINITY
+  /** Usual milliseconds to an answer; NaN while there was none. */
+  #roundTrip = Number.NaN
   /** Units of all nodes that the store had heard of at last, and refunded ones among them. */
   heard = 0
   givenHeard = 0
+  /** The store's cell in which that was so. */
+  heardIn: Ordinal = Number.NEGATIVE_INFINITY as Ordinal
   /** Hot elsewhere, and new here: its first request is exchanged at once. */
   hello = false
   /** The store has lost counts of this key: the next exchange carries all of them. And whether the last one did. */
@@ -27,6 +36,8 @@ export class BucketKey {
   resent = false
   /** The store has lost counts: until it has answered it is told what is known to be in the bucket. */
   tellsLevel = false
+  /** When it was asked last that has an answer and was told so. */
+  toldAt: number = Number.NEGATIVE_INFINITY
   announcedInFlight = false
   /** The part of the store that holds this key is away, though others answer: decided as degraded until it is back. */
   away = false
@@ -41,6 +52,17 @@ export class BucketKey {
   /** `degraded: 'published'`: own units taken since the running span began, and when it ends. */
   spanTaken = 0
   spanEnd = 0
+
+  /** Whether the answer that is waited for has most likely been lost, and nothing hangs on it but what the store knows. */
+  isLate(now: number): boolean {
+    if (this.places !== undefined || this.tellsLevel || this.resend) return false
+    return now >= this.sentAt + LATE_ROUND_TRIPS * this.#roundTrip + LATE_TIME
+  }
+
+  /** An answer has come. */
+  answered(took: number): void {
+    this.#roundTrip = Number.isNaN(this.#roundTrip) ? took : this.#roundTrip + (took - this.#roundTrip) / 8
+  }
 
   constructor(soft: SoftDrop | undefined) {
     this.soft = soft

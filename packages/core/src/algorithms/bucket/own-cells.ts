@@ -29,8 +29,8 @@ const MANY = 12
 /** What a node has admitted of one key lately, oldest first. Usually one to three cells. */
 export class OwnCells {
   readonly #list: OwnCell[] = []
-  /** Later units begin a new cell. */
-  #cut = false
+  /** Later units are of cells after this one. */
+  #cut: Ordinal = Number.NEGATIVE_INFINITY as Ordinal
 
   /** The first cell; undefined when there are none. */
   get oldest(): Ordinal | undefined {
@@ -43,9 +43,9 @@ export class OwnCells {
     cell.taken = sumOf(cell.taken, units)
   }
 
-  /** Units of later cells are not to be sent as of an earlier one: what was in the bucket by now is told otherwise. */
-  cut(): void {
-    this.#cut = true
+  /** Later units are not to be sent as of this cell or an earlier one: what was in the bucket by then is told otherwise. */
+  cut(last: Ordinal): void {
+    this.#cut = last
   }
 
   /** As `add`, of units that were not admitted. */
@@ -54,14 +54,14 @@ export class OwnCells {
     cell.refused = sumOf(cell.refused, units)
   }
 
-  #cellOf(ordinal: Ordinal, level: number, { group, fine, drain }: Spans): OwnCell {
+  #cellOf(running: Ordinal, level: number, { group, fine, drain }: Spans): OwnCell {
     const list = this.#list
+    const ordinal = Math.max(running, this.#cut + 1) as Ordinal
     let cell = list.at(-1)
     const since = cell === undefined ? Number.POSITIVE_INFINITY : ordinal - cell.ordinal
     // As the bucket has not run out since, it makes no difference when these units came.
     const same = since < fine || (cell !== undefined && since < group && cell.level + cell.taken - cell.given >= since * drain)
-    if (cell === undefined || !same || (this.#cut && since > 0)) {
-      this.#cut = false
+    if (cell === undefined || !same || cell.ordinal <= this.#cut) {
       if (list.length >= MANY) this.#joinOne(ordinal, drain)
       cell = {
         ordinal,
@@ -247,6 +247,7 @@ export class OwnCells {
     const ahead = list.findIndex(({ ordinal }) => ordinal > running)
     if (ahead < 0) return
     const moved = list.splice(ahead)
+    this.#cut = Math.min(this.#cut, running) as Ordinal
     for (const { taken, given, refused } of moved) {
       this.add(running, taken, 0, { span: 1, group: 1, fine: 1, drain: 0 })
       const cell = list.at(-1) as OwnCell

@@ -2,7 +2,7 @@ import { baseOf, GATE, type KeyTable, KNOWN, TAG } from '../../keys/key-table.ts
 import { SlotMap } from '../../keys/slot-map.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { Cell, StorePolicy } from '../../store/contract.ts'
-import { startOf } from '../../time/intervals.ts'
+import { type Ordinal, startOf } from '../../time/intervals.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import type { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
@@ -115,7 +115,8 @@ export class BucketRecords {
       const { width, drain = 0 } = this.policyOf(slot)
       const since = time.at(now) / width - ordinal
       const level = this.levels.at(slot, now)
-      key.cells.cut()
+      // Units of this very cell count from the next one on: as the bucket does not run out until then, it makes no difference.
+      key.cells.cut((level >= drain ? ordinal : ordinal - 1) as Ordinal)
       if (level > 0) cells.push({ ordinal, taken: 0, given: 0, level: level + Math.max(0, since) * drain })
     }
     // There is nothing to send, but something to learn: what the others admitted during an outage.
@@ -123,9 +124,10 @@ export class BucketRecords {
     return cells
   }
 
-  /** Whether all nodes together have less than the store has acknowledged of this one. */
-  isLost(key: BucketKey, { taken }: Cell): boolean {
-    return taken < key.cells.acknowledged() * (1 - SUMS)
+  /** Whether the store has forgotten units: all nodes together have less than it has acknowledged of this one, or than it had heard of before. */
+  isLost(key: BucketKey, { ordinal, taken }: Cell): boolean {
+    const before = ordinal > key.heardIn ? key.heard : 0
+    return taken < Math.max(before, key.cells.acknowledged()) * (1 - SUMS)
   }
 
   /**
@@ -143,6 +145,7 @@ export class BucketRecords {
   ): boolean {
     const { site, time, policy, storePolicy } = this.#meter
     key.heard = taken
+    key.heardIn = ordinal
     const { width } = storePolicy
     if (startOf(ordinal, width) > time.at(now) + AHEAD) return false
     const limit = site.limitOf(slot)

@@ -21,9 +21,17 @@ export class Telling {
     this.#policies = policies
   }
 
-  /** Whether a key waits for no exchange, and none of it is under way. */
-  free(slot: number): boolean {
-    return ((this.#meter.table.flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+  /** Whether a key waits for no exchange, and none of it is under way but one whose answer is late: what is sent twice counts once. */
+  free(slot: number, key: BucketKey, now: number): boolean {
+    const { flags } = this.#meter.table
+    if (((flags[slot] as number) & (IN_FLIGHT | DUE)) === IN_FLIGHT && key.isLate(now)) flags[slot] = (flags[slot] as number) & ~IN_FLIGHT
+    return ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
+  }
+
+  /** A request is admitted while an exchange is under way: looks again before much more is. */
+  lookSoon(slot: number): void {
+    if (((this.#meter.table.flags[slot] as number) & DUE) !== 0) return
+    this.#meter.table.fields[baseOf(slot) + GATE] = Math.max(1, (LEAST_PART * this.#records.most(slot)) / this.#meter.nodes)
   }
 
   /** A request is admitted: asks for an exchange, or lets so many units pass without a look as need none. */
@@ -45,7 +53,7 @@ export class Telling {
   lookAtNews(slot: number, key: BucketKey, now: number): void {
     const meter = this.#meter
     const unsent = key.cells.unsent()
-    if (unsent === 0 || meter.exchange.degraded) return
+    if (unsent === 0 || meter.exchange.degraded || !this.free(slot, key, now)) return
     const level = this.#records.levels.at(slot, now)
     if (level + 1 > this.#records.most(slot)) meter.wantExchange(slot, now, PROOF)
     else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
@@ -55,7 +63,7 @@ export class Telling {
   /** While requests are let in by chance, what is asked for has to be told too, though nothing is admitted. */
   softly(slot: number, key: BucketKey, unsent: number, now: number): void {
     const meter = this.#meter
-    if (!this.free(slot) || !meter.exchange.connected) return
+    if (!this.free(slot, key, now) || !meter.exchange.connected) return
     const shape = this.#records.shape(slot)
     if (now - key.sentAt >= softAge(shape) || unsent >= (SOFT_PART * shape.most) / spreadOver(key.share, meter.nodes))
       meter.wantExchange(slot, now, COUNTDOWN)

@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from '../../options/duration.ts'
 import { show } from '../../report/errors.ts'
 import { whenEnded } from '../../report/when-ended.ts'
+import { LONGEST_TIMER } from '../../time/alarm.ts'
 import type { SlotAlgorithm } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlots } from './local.ts'
@@ -21,9 +22,6 @@ const leases = later(async (exchange) => {
   return () => (site, store, before) => new LeasedSlots(site, store, before)
 })()
 
-/** Timers of Node.js hold 31 bits of milliseconds. */
-const LONGEST_LEASE = 2 ** 31 - 1
-
 /**
  * At most `limit` requests of a key in flight. There is no interval: a request holds its slot (or as many as it costs) until it ends.
  * Adapters release it with the response, `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
@@ -35,7 +33,7 @@ const LONGEST_LEASE = 2 ** 31 - 1
  * throttle({ key: 'ip', limit: 10, algorithm: concurrency(), coordination: 'local' })
  */
 export function concurrency({ lease }: ConcurrencyOptions = {}): SlotAlgorithm {
-  const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_LEASE)
+  const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_TIMER)
   return Object.freeze({
     name: 'concurrency()',
     id: 'concurrency',

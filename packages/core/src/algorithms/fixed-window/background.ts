@@ -29,7 +29,7 @@ export class BackgroundFixedWindow implements WindowRule {
     return this.#meter.site.limitOf(slot)
   }
 
-  reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields, flags } = meter.table
@@ -166,9 +166,9 @@ export class BackgroundFixedWindow implements WindowRule {
   }
 
   refused(slot: number, cost: number, now: number): void {
-    const { amnesty, blocks, ordinal, policy, rollAt, site, table } = this.#meter
+    const { awayIn, blocks, ordinal, policy, rollAt, site, table } = this.#meter
     if (policy.cooldown === 0 || this.#meter.decidesAlone(slot)) return
-    if (ordinal <= Math.max(amnesty, this.#records.activeOf(slot)?.awayIn ?? -1)) return
+    if (ordinal <= Math.max(awayIn, this.#records.activeOf(slot)?.awayIn ?? -1)) return
     // Not where a request is refused alone, since it costs more than what is left.
     const closed = cost <= 1 || (table.fields[baseOf(slot) + KNOWN] as number) + 1 > site.limitOf(slot)
     if (closed && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, rollAt)

@@ -22,7 +22,7 @@ export class PublishedFixedWindow implements WindowRule {
     this.#records = meter.records
   }
 
-  reconsider(slot: number, cost: number, now: number): boolean {
+  admitsSlowly(slot: number, cost: number, now: number): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields } = meter.table
@@ -43,10 +43,10 @@ export class PublishedFixedWindow implements WindowRule {
   }
 
   refused(slot: number, cost: number, now: number): void {
-    const { amnesty, exchange, ordinal, table } = this.#meter
+    const { awayIn, exchange, ordinal, table } = this.#meter
     const own = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || own + 1 > this.most(slot)
-    const forgiven = exchange.degraded || ordinal <= amnesty
+    const forgiven = exchange.degraded || ordinal <= awayIn
     if (closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) this.#blockHere(slot, ordinal, now, LOCAL)
   }
 
@@ -96,7 +96,7 @@ export class PublishedFixedWindow implements WindowRule {
     active.spanTaken = cell.taken
     this.#meter.recheck(slot)
     const over = active.lastTotal > this.#meter.site.limitOf(slot)
-    if (over && cell.ordinal > this.#meter.amnesty && this.#meter.blockOf(slot, now) === undefined)
+    if (over && cell.ordinal > this.#meter.awayIn && this.#meter.blockOf(slot, now) === undefined)
       this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 

@@ -62,7 +62,7 @@ export abstract class GatedMeter implements Exchanging {
   /** When the last walk at a span's end began that could send, on the monotonic clock. */
   walkedAt: number = Number.NEGATIVE_INFINITY
   /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
-  amnesty = -1
+  awayIn = -1
   #version = 0
   readonly #search = new RoomSearch()
 
@@ -117,7 +117,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   admits(slot: number, cost: number, now: number, count = true): boolean {
-    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.reconsider(slot, cost, now, count))
+    return this.fits(slot, cost) || (this.fullBy(slot, cost) < 0 && this.admitsSlowly(slot, cost, now, count))
   }
 
   fullBy(slot: number, cost: number): SourceIndex | -1 {
@@ -188,7 +188,7 @@ export abstract class GatedMeter implements Exchanging {
     const ordinal = ordinalAt(this.time.at(now), width)
     if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), width) < this.ordinal) {
       this.moveTo(ordinal)
-      this.amnesty = Math.min(this.amnesty, ordinal)
+      this.awayIn = Math.min(this.awayIn, ordinal)
     }
     this.roll(now)
   }
@@ -197,7 +197,7 @@ export abstract class GatedMeter implements Exchanging {
     this.#version = (this.#version + 1) % STALE
     this.tag = this.ordinal * VERSIONS + this.#version
     this.roll(now)
-    if (away) this.amnesty = this.ordinal
+    if (away) this.awayIn = this.ordinal
   }
 
   adopt(now: number): void {
@@ -379,7 +379,7 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   /** The slow part of `admits`: rolls the record over, computes its gate and, if the request is to count, asks for exchanges. */
-  protected abstract reconsider(slot: number, cost: number, now: number, count: boolean): boolean
+  protected abstract admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** When the key was sent last, on the monotonic clock; -Infinity if it never was. */
   protected abstract sentAt(slot: number): number
   /** Adds a due key's counts to a batch, unless there is nothing to send. */

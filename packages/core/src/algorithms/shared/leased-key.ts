@@ -59,8 +59,12 @@ export abstract class LeasedKey {
     this.saidTaken = this.saidGiven = this.saidReturned = 0
   }
 
-  /** Asks for nothing until others have heard that there is something, and could ask for it or give it back. */
-  letOthers(now: number): void {
-    this.recallUntil = now + HEARD_ROUND_TRIPS * this.roundTrip + HEARD_TIME
+  /**
+   * Asks for nothing until others have heard that there is something, and could ask for it or give it back.
+   *
+   * @param more milliseconds more
+   */
+  letOthers(now: number, more = 0): void {
+    this.recallUntil = now + HEARD_ROUND_TRIPS * this.roundTrip + HEARD_TIME + more
   }
 }

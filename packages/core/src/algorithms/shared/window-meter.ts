@@ -42,9 +42,9 @@ export class WindowMeter extends GatedMeter {
     return Math.max(0, this.rule.most(slot, now) - (this.table.fields[slot * 5] as number))
   }
 
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     if (this.table.fields[baseOf(slot) + TAG] !== this.tag) this.refresh(slot, now)
-    return this.rule.reconsider(slot, cost, now, count)
+    return this.rule.admitsSlowly(slot, cost, now, count)
   }
 
   /** Brings a record to the running interval. */

@@ -14,7 +14,7 @@ export interface WindowRule {
   /** How many intervals before the running one decisions still look at. */
   readonly remembers: number
   /** Decides where the gate alone does not, and sets the gate; as `Meter.admits`. */
-  reconsider(slot: number, cost: number, now: number, count: boolean): boolean
+  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Units that this node may count in the running interval. */
   most(slot: number, now: number): number
   /** Starts a block if the refusal is due one. */

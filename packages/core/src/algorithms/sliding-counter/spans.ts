@@ -28,7 +28,7 @@ export class PublishedSlidingCounter implements WindowRule {
     this.#records = meter.records
   }
 
-  reconsider(slot: number, cost: number, now: number): boolean {
+  admitsSlowly(slot: number, cost: number, now: number): boolean {
     const meter = this.#meter
     const { exchange, policy } = meter
     const { fields } = meter.table
@@ -71,10 +71,10 @@ export class PublishedSlidingCounter implements WindowRule {
   }
 
   refused(slot: number, cost: number, now: number): void {
-    const { amnesty, blocks, exchange, ordinal, policy, table } = this.#meter
+    const { awayIn, blocks, exchange, ordinal, policy, table } = this.#meter
     const known = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || known + 1 > this.most(slot, now)
-    const forgiven = exchange.degraded || ordinal <= amnesty
+    const forgiven = exchange.degraded || ordinal <= awayIn
     if (policy.cooldown > 0 && closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) blocks.startCooldown(slot, now, now)
   }
 

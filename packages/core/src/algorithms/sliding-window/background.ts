@@ -32,7 +32,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     this.#records = meter.records
   }
 
-  reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
+  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     const meter = this.#meter
     const { exchange } = meter
     const key = meter.refresh(slot, now)
@@ -141,7 +141,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
 
   /** Units that were admitted while the store was away start no cooldown as long as they are in the window. */
   #amnestyEnd({ awayIn }: SlidingKey): number {
-    const last = Math.max(this.#meter.amnesty, awayIn)
+    const last = Math.max(this.#meter.awayIn, awayIn)
     return last < 0 ? Number.NEGATIVE_INFINITY : this.#records.leaves(last as Ordinal)
   }
 

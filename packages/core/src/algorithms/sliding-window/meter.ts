@@ -41,8 +41,8 @@ export class SlidingWindowMeter extends GatedMeter {
     this.#rule = rule(this)
   }
 
-  protected override reconsider(slot: number, cost: number, now: number, count: boolean): boolean {
-    return this.#rule.reconsider(slot, cost, now, count)
+  protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
+    return this.#rule.admitsSlowly(slot, cost, now, count)
   }
 
   /** Brings a key to this moment: books what was counted, opens it if it has room again, and computes W. */

@@ -4,7 +4,7 @@ import type { SlidingKey } from './key.ts'
 /** What a node admits by the counts of a sliding window, and what it makes of what the others say. */
 export interface SlidingRule {
   /** Decides where the gate alone does not, and sets the gate; as `Meter.admits`. */
-  reconsider(slot: number, cost: number, now: number, count: boolean): boolean
+  admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean
   /** Closes the key, and starts a cooldown if the refusal is due one. */
   refused(slot: number, cost: number, now: number): void
   /** As `Meter.explain`. */

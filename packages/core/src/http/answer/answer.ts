@@ -12,7 +12,7 @@ import type { Refusal } from './refusal.ts'
 type MessageFunction<Req, Name extends string> = (request: Req, decision: Decision<Name>) => unknown
 
 /** What a refused client was told, and what that followed from. */
-interface Said {
+interface ToldRefusal {
   readonly policy: Policy | undefined
   readonly reason: DecisionReason
   readonly remaining: number
@@ -29,7 +29,7 @@ export class Answers<Req, Name extends string> {
   readonly #reader: RequestReader<Req>
   readonly #patience: Patience
   readonly #report: Report
-  #last: Said | undefined
+  #last: ToldRefusal | undefined
 
   constructor(options: AdapterOptions<Req, never, Name>, reader: RequestReader<Req>, patience: Patience, report: Report) {
     this.#options = options
@@ -61,16 +61,16 @@ export class Answers<Req, Name extends string> {
   }
 
   #standard(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form): Refusal<Name> {
-    let said = this.#last
-    if (said === undefined || !repeats(said, decision, wait, form)) {
-      said = this.#compose(decision, fields, wait, form)
+    let told = this.#last
+    if (told === undefined || !repeats(told, decision, wait, form)) {
+      told = this.#compose(decision, fields, wait, form)
       // Under an attack most refusals by one policy say the same. Of several policies each decision has its own parts.
-      this.#last = decision instanceof PolicyDecision && fields.timeless ? said : undefined
+      this.#last = decision instanceof PolicyDecision && fields.timeless ? told : undefined
     }
-    return refusalOf(decision, said)
+    return refusalOf(decision, told)
   }
 
-  #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): Said {
+  #compose(decision: Decision<Name>, fields: HeaderWriter, wait: number | undefined, form: Form, body?: Body): ToldRefusal {
     const { policy, reason, remaining } = decision
     const status = policy === undefined ? 403 : (this.#options.statusCode ?? 429)
     const headers: Record<string, string> = {}
@@ -101,7 +101,7 @@ export class Answers<Req, Name extends string> {
   }
 }
 
-function refusalOf<Name extends string>(decision: Decision<Name>, { status, headers, body }: Said): Refusal<Name> {
+function refusalOf<Name extends string>(decision: Decision<Name>, { status, headers, body }: ToldRefusal): Refusal<Name> {
   return { decision, status, headers: { ...headers }, type: body.type, body: body.text }
 }
 
@@ -109,13 +109,13 @@ function setProperty(target: Record<string, string>, name: string, value: string
   target[name] = value
 }
 
-function repeats(said: Said, decision: Decision, wait: number | undefined, form: Form): boolean {
+function repeats(told: ToldRefusal, decision: Decision, wait: number | undefined, form: Form): boolean {
   return (
-    said.policy === decision.policy &&
-    said.reason === decision.reason &&
-    said.remaining === decision.remaining &&
-    said.wait === wait &&
-    said.form === form &&
+    told.policy === decision.policy &&
+    told.reason === decision.reason &&
+    told.remaining === decision.remaining &&
+    told.wait === wait &&
+    told.form === form &&
     decision instanceof PolicyDecision
   )
 }

@@ -11,7 +11,8 @@ import type {
   SyncRequest,
   SyncResult,
 } from '../../store/contract.ts'
-import type { Clock, TimerHandle } from '../../time/clock.ts'
+import { Alarm } from '../../time/alarm.ts'
+import type { Clock } from '../../time/clock.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { checkReply, type Nonsense } from '../link/store-reply.ts'
 import { BlockChanges, changeAt, type PendingBlock } from './block-changes.ts'
@@ -60,8 +61,6 @@ const MOST_IN_FLIGHT = 4
 const PROBE = 200
 /** A node that is not heard of for so many heartbeats no longer counts as live. */
 export const HEARTBEATS_MISSED = 4
-/** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
 
 /**
  * Exchanges counts with the store: due keys at once, all others at the end of their span, a heartbeat each second, a
@@ -74,8 +73,7 @@ export class SyncLoop {
   readonly #time: StoreTime
   readonly #observer: SyncObserver
   #connection: StoreConnection | undefined
-  #timer: TimerHandle | undefined
-  #timerAt = Number.POSITIVE_INFINITY
+  readonly #alarm: Alarm
   #deferred = false
   #running = false
   readonly #dueKeys = new DueKeys()
@@ -96,6 +94,7 @@ export class SyncLoop {
 
   constructor(options: SyncLoopOptions) {
     this.#clock = options.clock
+    this.#alarm = new Alarm(options.clock, () => this.#tick())
     this.#walks = new SpanWalks(options.random)
     this.#meters = options.meters
     this.#heartbeatEvery = options.heartbeat
@@ -208,8 +207,7 @@ export class SyncLoop {
   async stop(deadline: number): Promise<void> {
     this.#running = false
     this.#inquiries.drop()
-    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#alarm.stop()
     const connection = this.#connection
     this.#connection = undefined
     if (connection === undefined) return
@@ -233,17 +231,7 @@ export class SyncLoop {
   }
 
   #wake(at: number): void {
-    if (at >= this.#timerAt || !this.#running) return
-    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
-    this.#timerAt = at
-    this.#timer = this.#clock.setTimeout(
-      () => {
-        this.#timer = undefined
-        this.#timerAt = Number.POSITIVE_INFINITY
-        this.#tick()
-      },
-      Math.min(LONGEST_TIMER, Math.max(0, at - this.#clock.monotonic())),
-    )
+    if (this.#running) this.#alarm.setBy(at)
   }
 
   #tick(): void {

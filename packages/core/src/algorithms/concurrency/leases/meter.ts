@@ -18,6 +18,8 @@ const SCAN_STEP = 20_000
 const RENEWALS = 4
 /** A store that had nothing for a key is asked again after so many milliseconds, unless it says that it has something. */
 const EMPTY = 100
+/** Milliseconds between two nodes that ask for the same slot, on average: timers round to one. */
+const LOT = 0.5
 /** A key of which that was so is kept for as long, in milliseconds: somebody may still wait for it. */
 const WAITED_FOR = 5_000
 /**
@@ -124,7 +126,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   // Requests that wait.
 
-  mustAsk(slot: number, cost: number, now: number): boolean {
+  needsStore(slot: number, cost: number, now: number): boolean {
     if (this.storeAway || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
     if (now < key.emptyUntil || this.fits(slot, cost, now)) return false
@@ -232,11 +234,22 @@ export class LeasedSlots extends GatedMeter implements Reserving {
       if (tail && key.unsaid) key.report = true
       if (free >= 1) {
         this.#mayHaveRoom(slot, key, now)
-        if (!this.#hasPart(slot, key, 1)) key.recallUntil = Number.NEGATIVE_INFINITY
+        if (this.nodes > this.site.limitOf(slot)) this.#drawLots(slot, key, now)
+        else if (!this.#hasPart(slot, key, 1)) key.recallUntil = Number.NEGATIVE_INFINITY
         else if (tail && now >= key.recallUntil) key.letOthers(now)
       }
     }
     if (key.report || waiting.first !== undefined || (tail && heldOf(current) > 0)) this.#leasing.want(slot, now)
+  }
+
+  /**
+   * There are fewer slots than nodes, and all hear of a free one at once: chance decides who asks for it first, or it would be who is nearest.
+   * Those that have one come last.
+   */
+  #drawLots(slot: number, key: KeySlots, now: number): void {
+    const most = LOT * this.nodes
+    if (this.#hasPart(slot, key, 1)) key.letOthers(now, most)
+    else key.recallUntil = now + 1 + most * this.#store.random()
   }
 
   /** There may be slots for a key that had none. */
@@ -437,7 +450,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
 
   override announced(): void {}
   override exceeded(): void {}
-  protected override reconsider(): boolean {
+  protected override admitsSlowly(): boolean {
     return false
   }
   protected override sentAt(): number {

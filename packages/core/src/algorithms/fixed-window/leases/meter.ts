@@ -106,7 +106,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   // Requests that wait.
 
-  mustAsk(slot: number, cost: number, now: number): boolean {
+  needsStore(slot: number, cost: number, now: number): boolean {
     const limit = this.site.limitOf(slot)
     if (this.storeAway || cost > limit || this.blockOf(slot, now) !== undefined) return false
     const key = this.#keyOf(slot, now)
@@ -440,7 +440,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override exceeded(slot: number, now: number): void {
     this.#leasing.want(slot, now)
   }
-  protected override reconsider(): boolean {
+  protected override admitsSlowly(): boolean {
     return false
   }
   protected override sentAt(slot: number): number {

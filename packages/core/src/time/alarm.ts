@@ -1,21 +1,22 @@
-import type { Clock, TimerHandle } from '../time/clock.ts'
+import type { Clock, TimerHandle } from './clock.ts'
 
 /** Timers of Node.js hold 31 bits of milliseconds; a longer one would fire at once. */
-const LONGEST_TIMER = 2 ** 31 - 1
+export const LONGEST_TIMER: number = 2 ** 31 - 1
 
-/** One timer, set to one time after another. */
+/** One timer, set to one time after another. Times are of the monotonic clock; infinite for never. */
 export class Alarm {
   readonly #clock: Clock
   readonly #ring: () => void
   #timer: TimerHandle | undefined
   #at: number = Number.POSITIVE_INFINITY
 
+  /** @param ring is called when the time has come; after 24 days at the latest, so it must look whether it has */
   constructor(clock: Clock, ring: () => void) {
     this.#clock = clock
     this.#ring = ring
   }
 
-  /** @param at on the monotonic clock; infinite for never */
+  /** Rings at this time, and at no other. */
   set(at: number): void {
     if (at === this.#at) return
     if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
@@ -30,5 +31,14 @@ export class Alarm {
       },
       Math.min(LONGEST_TIMER, Math.max(0, at - this.#clock.monotonic())),
     )
+  }
+
+  /** Rings at this time, unless it is to ring earlier. */
+  setBy(at: number): void {
+    if (at < this.#at) this.set(at)
+  }
+
+  stop(): void {
+    this.set(Number.POSITIVE_INFINITY)
   }
 }

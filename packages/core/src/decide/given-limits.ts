@@ -1,0 +1,61 @@
+import { isLimit } from '../keys/units.ts'
+import { show, WeirError } from '../report/errors.ts'
+import type { Keys, Limits } from './asking.ts'
+import type { Limiter } from './limiter.ts'
+import { ALL_KEY } from './policy.ts'
+
+/** Limits of single keys that came with requests: each holds for the decision of its request. */
+export class GivenLimits {
+  readonly #warn: (error: WeirError, subject: string) => void
+  #limiters: readonly Limiter[] = []
+  #shared: readonly boolean[] = []
+  /** Whether a key may have one. */
+  any = false
+
+  constructor(warn: (error: WeirError, subject: string) => void) {
+    this.#warn = warn
+  }
+
+  /** @param shared of each policy whether all requests share one key */
+  adopt(limiters: readonly Limiter[], shared: readonly boolean[]): void {
+    this.#limiters = limiters
+    this.#shared = shared
+    this.any = limiters.some(({ limited }) => limited)
+  }
+
+  /** The limit that a request gave; undefined where it gave none, or one that can't be used. */
+  checked(limit: number | undefined): number | undefined {
+    if (limit === undefined || isLimit(limit)) return limit
+    const allowed = 'it must be 0, Infinity, or a number of at least 1'
+    this.#warn(new WeirError('WEIR_INVALID_LIMIT', `A limit of ${show(limit)} is not used; ${allowed}. The policy's own holds.`), 'limit')
+    return undefined
+  }
+
+  /** Gives a key its limit in all policies. Without one that of each policy holds again. Whether anything may have changed. */
+  giveAll(key: string, given: number | undefined): boolean {
+    if (given === undefined && !this.any) return false
+    this.any = true
+    const limit = this.checked(given)
+    for (const [place, limiter] of this.#limiters.entries()) {
+      const name = this.#shared[place] === true ? ALL_KEY : key
+      const slot = limit !== undefined ? limiter.locate(name) : limiter.table.find(name)
+      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
+    }
+    return true
+  }
+
+  /** Gives keys their limits; where a policy has none of the request, its own holds again. Whether anything may have changed. */
+  giveEach(keys: Keys, limits: Limits | undefined): boolean {
+    if (limits === undefined && !this.any) return false
+    this.any = true
+    for (const [place, limiter] of this.#limiters.entries()) {
+      const key = keys[place]
+      if (key === undefined) continue
+      const limit = this.checked(limits?.[place])
+      if (limit === undefined && !limiter.limited) continue
+      const slot = limit === undefined ? limiter.table.find(key) : limiter.locate(key)
+      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
+    }
+    return true
+  }
+}

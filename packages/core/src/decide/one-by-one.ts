@@ -1,0 +1,88 @@
+import { boundedOnce } from '../keys/key-text.ts'
+import { isCost } from '../keys/units.ts'
+import { closedError } from '../report/errors.ts'
+import type { Keys } from './asking.ts'
+import { partOf, refusedSlot } from './decide-one.ts'
+import { type Decision, NO_POLICY, type PolicyDecision } from './decision.ts'
+import { combined } from './levels.ts'
+import type { Limiter } from './limiter.ts'
+import { ALL_KEY } from './policy.ts'
+
+/** What such decisions need of the throttler that they are made for. */
+interface OneByOneHost {
+  readonly closed: boolean
+  /** Brings a limiter to the running interval. */
+  roll(limiter: Limiter, now: number): void
+}
+
+/** Decisions of any policies, whatever is to be decided: looks at all of them first, then counts at all of them, or at none. */
+export class OneByOne {
+  readonly #host: OneByOneHost
+  readonly #costOf: (cost: number | undefined, place: number) => number
+  #limiters: readonly Limiter[] = []
+  #shared: readonly boolean[] = []
+
+  /** @param costOf what a request costs whose cost is no good */
+  constructor(host: OneByOneHost, costOf: (cost: number | undefined, place: number) => number) {
+    this.#host = host
+    this.#costOf = costOf
+  }
+
+  /** @param shared of each policy whether all requests share one key */
+  adopt(limiters: readonly Limiter[], shared: readonly boolean[]): void {
+    this.#limiters = limiters
+    this.#shared = shared
+  }
+
+  /**
+   * @param keys a key for each policy, or one for all of them; undefined where a policy does not apply
+   * @param places the policies to decide by, of which the first `applied` hold
+   */
+  decide(keys: string | Keys, costs: readonly number[], count: boolean, places: readonly number[], applied: number, now: number): Decision {
+    const limiters = this.#limiters
+    // Made for each request, since a listener may ask for a decision while this one is being made.
+    const slots: number[] = []
+    let applying = 0
+    let allowed = true
+    // What rules to come would do to the request.
+    let allowedNext = true
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const key = this.#keyOf(keys, i)
+      if (key === undefined) continue
+      applying++
+      const limiter = limiters[i] as Limiter
+      if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
+      const slot = limiter.locate(key)
+      slots[at] = slot
+      if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
+      if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {
+        if (!limiter.policy.dryRun) allowed = false
+        else if (limiter.policy.next) allowedNext = false
+        if (slot >= 0) slots[at] = refusedSlot(slot)
+      }
+    }
+    if (applying === 0) {
+      if (this.#host.closed) throw closedError()
+      return NO_POLICY
+    }
+    const parts: PolicyDecision[] = []
+    for (let at = 0; at < applied; at++) {
+      const i = places[at] as number
+      const key = this.#keyOf(keys, i)
+      if (key === undefined) continue
+      const limiter = limiters[i] as Limiter
+      const { next } = limiter.policy
+      const part = partOf(limiter, slots[at] as number, key, costs[i] as number, now, next ? allowedNext : allowed, count)
+      // Nobody who asks about the request sees what is only judged.
+      if (!next) parts.push(part)
+    }
+    return parts.length === 0 ? NO_POLICY : combined(parts)
+  }
+
+  #keyOf(keys: string | Keys, place: number): string | undefined {
+    if (typeof keys === 'string') return this.#shared[place] === true ? ALL_KEY : keys
+    const key = keys[place]
+    return key === undefined ? undefined : boundedOnce(key)
+  }
+}

@@ -1,0 +1,60 @@
+import type { AtomicStep, Verdict } from './step.ts'
+
+/** A policy whose requests the store decides about. The same object for every question of one policy. */
+export interface DecidedPolicy {
+  /** As `StorePolicy.id`. */
+  readonly id: string
+  /** What the store does, by its name or by calling it. */
+  readonly step: AtomicStep
+  readonly parameters: readonly number[]
+}
+
+/**
+ * What a node wants of a key.
+ * - `'take'`: to count `units` if they fit. 0 units only look.
+ * - `'add'`: to count `units` whether or not they fit.
+ * - `'give-back'`: to return `units` that were taken at the time `at`.
+ * - `'reset'`: the key to be as one that was never used.
+ */
+export interface Question {
+  readonly policy: DecidedPolicy
+  readonly key: string
+  readonly kind: 'take' | 'add' | 'give-back' | 'reset'
+  /** A finite number; more than 0, but for looks and resets. */
+  readonly units: number
+  /** Units per interval for the key: the policy's limit, or its own. 0, `Infinity`, or at least 1. */
+  readonly limit: number
+  /** When the units were taken or are counted, by the time that the nodes go by, milliseconds since the Unix epoch. */
+  readonly at: number
+}
+
+/** Questions that are answered in one atomic step: either one of any kind, or several takes, each of another policy. */
+export interface Decide {
+  /** Grows with each request of the node. The same when it is asked again. */
+  readonly sequence: number
+  /** It was asked before, without an answer: what was done of it then must not be done again. */
+  readonly again?: true
+  /** Of a `'give-back'`: of a request without an answer; nothing comes back unless that one counted. */
+  readonly of?: number
+  /** The time that the nodes go by. */
+  readonly time: number
+  /** That time is far from what the store's clock shows, as that was stepped: the store goes by it in everything. */
+  readonly stepped?: true
+  /** All takes are counted if all of them fit, or else none. */
+  readonly questions: readonly Question[]
+}
+
+/** A node's way to ask a store about single requests. Its answers are idempotent, and what it keeps expires by itself. */
+export interface Decider {
+  /** Questions about keys of the same part may be asked together. */
+  partOf(key: string): number
+  /**
+   * One atomic step.
+   *
+   * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
+   * `'take'`: one that allows, whose numbers say nothing. Undefined, with nothing done, where the store answers but what it holds of a
+   * key makes no sense: then that request alone is decided without it
+   * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
+   */
+  decide(request: Decide): Promise<readonly Verdict[] | undefined>
+}
