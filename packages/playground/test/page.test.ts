@@ -183,7 +183,8 @@ describe.skipIf(CHROMIUM === undefined)(
         setTimeout(() => resolve(changes), 1500)
       })`)
       expect(await changes).toBe(0)
-      await page.locator('#set-balancing').selectOption('zipf')
+      await page.getByLabel('Offered load, times the limit, as a number', { exact: true }).fill('20')
+      await page.getByLabel('Offered load, times the limit, as a number', { exact: true }).press('Enter')
       await expect.poll(() => said.textContent()).not.toBe(before)
     })
 
