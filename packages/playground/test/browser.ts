@@ -1,29 +1,7 @@
-import { existsSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { type Browser, chromium, type Page } from 'playwright-core'
 import { server } from '../serve.js'
 
-const PLACES = [process.env['WEIR_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-
-/** Where a Chromium is on this machine, if there is one: `WEIR_CHROMIUM`, or Debian's. */
-export const CHROMIUM: string | undefined = PLACES.find((place) => place !== undefined && existsSync(place))
-
-export const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
-
-export function launch(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: CHROMIUM ?? 'chromium',
-    args: [
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
-}
+export { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 
 /** Serves the page as it was built; returns its address. */
 export async function serve(): Promise<string> {
@@ -34,14 +12,4 @@ export async function serve(): Promise<string> {
 export function unserve(): void {
   server.closeAllConnections()
   server.close()
-}
-
-/** What a page complains about: errors, and violations of its Content-Security-Policy, which Chromium reports as errors. */
-export function complaints(page: Page): string[] {
-  const heard: string[] = []
-  page.on('pageerror', (error) => heard.push(String(error)))
-  page.on('console', (message) => {
-    if (message.type() === 'error' || message.type() === 'warning') heard.push(message.text())
-  })
-  return heard
 }

@@ -117,6 +117,36 @@ describe.skipIf(CHROMIUM === undefined)(
       await expect.poll(step, { timeout: 20_000 }).not.toBe(time)
     })
 
+    test.each(['straddle', 'stream', 'far'] satisfies SceneName[])(
+      'draws its curtain back while it plays, and all the way: %s',
+      async (scene) => {
+        const { page } = await open(`?scene=${scene}${QUICK}&nodes=2`)
+        // Where the curtain begins, as a part of the picture that it is before.
+        const seen = () =>
+          page
+            .locator('.curtain')
+            .first()
+            .evaluate((curtain) => {
+              const [own, around] = [curtain, curtain.parentElement as Element].map((element) => element.getBoundingClientRect())
+              return ((own as DOMRect).left - (around as DOMRect).left) / (around as DOMRect).width
+            })
+        const first = await seen()
+        await expect.poll(seen, { timeout: 20_000 }).toBeGreaterThan(first)
+        await page.getByRole('button', { name: 'Pause' }).click()
+        const rests = await seen()
+        expect(rests).toBeLessThan(1)
+        await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+        expect(await seen()).toBe(rests)
+        await page.getByRole('button', { name: 'Step' }).click()
+        expect(await seen()).toBeGreaterThan(rests)
+        const moment = page.getByRole('slider', { name: 'Moment' })
+        await moment.fill(String(Number(await moment.getAttribute('max')) - 1000))
+        await page.getByRole('button', { name: 'Play' }).click()
+        await expect.poll(seen, { timeout: 30_000 }).toBeGreaterThanOrEqual(1)
+        await page.getByRole('button', { name: 'Play' }).waitFor()
+      },
+    )
+
     test('plays and pauses with the keyboard alone', async () => {
       const { page } = await open(`?scene=limit${QUICK}`)
       await page.getByRole('button', { name: 'Pause' }).waitFor()
@@ -133,6 +163,48 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page } = await open(`?scene=limit${QUICK}`, { reducedMotion: 'reduce' })
       await page.getByRole('button', { name: 'Play' }).waitFor()
       expect(await page.locator('.clock').textContent()).toMatch(/^0 ms/)
+    })
+
+    test('shows all at once to those who want no motion, where a picture is all that there is', async () => {
+      const { page } = await open(`?scene=straddle${QUICK}`, { reducedMotion: 'reduce' })
+      await page.getByRole('button', { name: 'Play' }).waitFor()
+      expect(await page.locator('.clock').textContent()).toMatch(/^(\S+ s) of \1$/)
+    })
+
+    test('says what came out once for each run, and nothing while it plays', async () => {
+      const { page } = await open(`?scene=limit${QUICK}`)
+      const said = page.getByRole('status')
+      await expect.poll(() => said.textContent()).toMatch(/requests: .* of what the limit allows were admitted/)
+      const before = await said.textContent()
+      const changes = page.evaluate(`new Promise((resolve) => {
+        let changes = 0
+        const watched = new MutationObserver((found) => (changes += found.length))
+        for (const live of document.querySelectorAll('[role=status], [role=alert], [aria-live], output')) watched.observe(live, { childList: true, characterData: true, subtree: true })
+        setTimeout(() => resolve(changes), 1500)
+      })`)
+      expect(await changes).toBe(0)
+      await page.getByLabel('Offered load, times the limit, as a number', { exact: true }).fill('20')
+      await page.getByLabel('Offered load, times the limit, as a number', { exact: true }).press('Enter')
+      await expect.poll(() => said.textContent()).not.toBe(before)
+    })
+
+    test('is dark or light as the reader has chosen in the documentation, at once', async () => {
+      const context = await browser.newContext({ colorScheme: 'light' })
+      onTestFinished(() => context.close())
+      const [page, other] = [await context.newPage(), await context.newPage()]
+      await page.goto(`${root}?scene=stream${QUICK}`)
+      await page.locator('[data-digest]').waitFor()
+      const background = (of: Page) => of.evaluate('getComputedStyle(document.body).backgroundColor')
+      const light = await background(page)
+      await other.goto(`${root}guides/playground.html`)
+      await other.evaluate("localStorage.setItem('vitepress-theme-appearance', 'dark')")
+      await expect.poll(() => background(page)).not.toBe(light)
+      await page.reload()
+      expect(await background(page)).not.toBe(light)
+      await other.evaluate("localStorage.setItem('vitepress-theme-appearance', 'auto')")
+      await expect.poll(() => background(page)).toBe(light)
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await expect.poll(() => background(page)).not.toBe(light)
     })
 
     test('a fault begins at the moment that is seen, and the film goes on', async () => {

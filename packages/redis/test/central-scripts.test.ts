@@ -103,7 +103,7 @@ for (const [place, target, runs] of places) {
         } finally {
           await node.connection.close()
         }
-      }, 60_000)
+      }, 180_000)
     }
   })
 }

@@ -23,7 +23,7 @@ function scene(): Scene {
   const namespace = freshNamespace()
   const [bucket] = new Keys(namespace, 1).buckets
   if (bucket === undefined) throw new Error('no bucket')
-  return { bucket, open: () => new TestNode(redisStore(here.server.url, { namespace })) }
+  return { bucket, open: () => new TestNode(redisStore(here.server.url, { namespace, timeout: 5_000 })) }
 }
 
 function count(node: TestNode, policy: StorePolicy, key: string, ...cells: readonly [Ordinal, number][]): Promise<SyncReply> {

@@ -29,8 +29,8 @@ export default defineConfig({
   // Headings have the addresses that they have in the repository.
   markdown: { anchor: { slugify: (text: string) => slug(text) }, config: scenes },
   vite: {
-    // Shortened at the end, once addresses can be anywhere.
-    build: { minify: false, chunkSizeWarningLimit: 2_000 },
+    // Shortened at the end, once addresses can be anywhere. A picture's address tells which scene it shows, so none is put into its page.
+    build: { minify: false, chunkSizeWarningLimit: 2_000, assetsInlineLimit: 0 },
     // The stage is written before the program runs, not by it.
     server: { host: '127.0.0.1' },
   },

@@ -13,7 +13,7 @@ import { ROOT, workspacePackages } from '../src/workspace.js'
 /** @import { Failure, Summary } from '../src/summary-reporter.js' */
 
 /** Suites whose failed files run once more. If more of them failed, it was not the machine. */
-const MOST_REPEATED = 2
+const MOST_REPEATED = 4
 const REPEATED = 'test:repeated'
 
 const missing = await ensureRedisServer()

@@ -118,10 +118,10 @@ export const BUCKETS: readonly Mutation[] = [
     check: 'bucket: a flood that waits',
   },
   {
-    name: 'waiting: what is asked for is not counted ahead',
+    name: 'waiting: half of what is asked for is not counted ahead',
     file: BOOKINGS,
     find: 'key.cells.add(this.#meter.ordinal, units, level,',
-    replace: 'key.cells.add(this.#meter.ordinal, 0, level,',
+    replace: 'key.cells.add(this.#meter.ordinal, units / 2, level,',
     check: 'bucket: a flood that waits',
   },
   {

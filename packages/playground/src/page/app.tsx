@@ -8,7 +8,8 @@ import { EMBEDDED, useHeightTold } from './embedded.ts'
 import { OutcomeView } from './outcome.tsx'
 import { useOutcome } from './use-outcome.ts'
 
-/** The page of the documentation that tells where each promise is tested. */
+/** The documentation, and the page of it that tells where each promise is tested. */
+const HOME = '../index.html'
 const ABOUT = '../guides/playground.html'
 
 export function App({ runner }: { readonly runner: Runner }) {
@@ -67,7 +68,9 @@ export function App({ runner }: { readonly runner: Runner }) {
 function Header({ settings, onScene }: { readonly settings: Settings; readonly onScene: (name: string) => void }) {
   return (
     <header>
-      <strong>Weir</strong>
+      <a class="home" href={HOME}>
+        Weir
+      </a>
       <nav aria-label="Scenes">
         {SCENES.map(({ name, title }) => (
           <a

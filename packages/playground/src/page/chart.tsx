@@ -35,6 +35,9 @@ export function Chart({ title, unit, x, limit, series, format }: ChartProps) {
     const element = box.current
     if (element === null) return undefined
     const made = new uPlot(options(element.clientWidth, series, x.label, format), data, element)
+    const curtain = document.createElement('div')
+    curtain.className = 'curtain'
+    made.over.append(curtain)
     plot.current = made
     const resized = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }))
     resized.observe(element)

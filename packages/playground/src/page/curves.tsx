@@ -2,8 +2,11 @@ import type { CurvesOutcome } from '../runs/curves.ts'
 import { curvesTable, WRITTEN } from '../tables/tables.ts'
 import { Chart } from './chart.tsx'
 import { Figures } from './figures.tsx'
+import { Played } from './played.tsx'
 
 const COLORS = ['--no', '--warn', '--ok', '--accent', '--soft', '--ink'] as const
+/** Steps from the left to the right. */
+const STEPS = 60
 
 interface CurvesProps {
   readonly outcome: CurvesOutcome
@@ -14,16 +17,19 @@ interface CurvesProps {
 /** Limiters side by side: their curves, and a table of what came out. */
 export function Curves({ outcome, embedded }: CurvesProps) {
   const { title, unit, x, y, limit, rows } = outcome
+  const length = ((x.values.at(-1) ?? 0) - (x.values[0] ?? 0)) * 1000
   return (
     <section class="panel results" aria-label={title}>
-      <Chart
-        title={title}
-        unit={unit}
-        x={x}
-        limit={limit}
-        series={rows.map(({ name, curve }, index) => ({ label: name, color: COLORS[index] ?? '--ink', values: curve }))}
-        format={WRITTEN[y]}
-      />
+      <Played key={length} length={length} step={length / STEPS} embedded={embedded}>
+        <Chart
+          title={title}
+          unit={unit}
+          x={x}
+          limit={limit}
+          series={rows.map(({ name, curve }, index) => ({ label: name, color: COLORS[index] ?? '--ink', values: curve }))}
+          format={WRITTEN[y]}
+        />
+      </Played>
       {!embedded && <Figures table={curvesTable(outcome)} />}
     </section>
   )

@@ -39,7 +39,12 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
   const ground = useRef<SVGSVGElement>(null)
   const moving = useRef<HTMLCanvasElement>(null)
   const [told, setTold] = useState(false)
-  const player = usePlayer(film.length, begin, (time, speed) => picture.current?.draw(film, time, speed))
+  const player = usePlayer({
+    length: film.length,
+    begin,
+    speed: 1,
+    draw: (time, speed) => picture.current?.draw(film, time, speed),
+  })
   useScheme(player.redraw)
   useEffect(() => {
     if (ground.current === null || moving.current === null) return undefined
@@ -56,7 +61,13 @@ function Cluster({ outcome, settings, embedded, begin, onChange }: LanesProps) {
 
   return (
     <section class="panel" aria-label="The cluster">
-      <PlayerBar player={player} length={film.length} small={embedded} onStep={() => player.seek(film.next(player.time))} />
+      <PlayerBar
+        player={player}
+        length={film.length}
+        small={embedded}
+        step="To the next exchange or proof"
+        onStep={() => player.seek(film.next(player.now()))}
+      />
       {settings.scene === 'outage' && !embedded && <Faults settings={settings} film={film} time={player.time} onChange={onChange} />}
       <Legend />
       <div

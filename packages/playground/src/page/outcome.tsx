@@ -1,5 +1,6 @@
 import type { Value } from '../settings/control.ts'
 import { type Settings, writeAddress } from '../settings/settings.ts'
+import { saidOf } from '../tables/said.ts'
 import { Curves } from './curves.tsx'
 import { Lanes } from './lanes.tsx'
 import { PolicyView } from './policy.tsx'
@@ -23,6 +24,11 @@ export function OutcomeView({ settings, found: { of, outcome, error, running }, 
       data-of={of === undefined ? '' : writeAddress(of)}
       data-digest={outcome?.digest}
     >
+      {!embedded && (
+        <p class="unseen" role="status">
+          {outcome === undefined ? '' : saidOf(outcome)}
+        </p>
+      )}
       {error !== undefined && (
         <p class="panel error" role="alert">
           {error}

@@ -16,17 +16,18 @@ export function palette(): Palette {
   return known
 }
 
-/** Calls when the user's colour scheme changes. */
+const concerned = new Set<() => void>()
+
+/** The colours are others now. */
+export function repaint(): void {
+  known = undefined
+  for (const changed of concerned) changed()
+}
+
+/** Calls when the colours have changed. */
 export function useScheme(changed: () => void): void {
   useEffect(() => {
-    const query = matchMedia('(prefers-color-scheme: dark)')
-    // After the style sheet has followed.
-    const later = (): void =>
-      void requestAnimationFrame(() => {
-        known = undefined
-        changed()
-      })
-    query.addEventListener('change', later)
-    return () => query.removeEventListener('change', later)
+    concerned.add(changed)
+    return () => void concerned.delete(changed)
   })
 }

@@ -16,11 +16,13 @@ interface PlayerBarProps {
   readonly length: number
   /** Only to play and pause. */
   readonly small: boolean
+  /** Where a step leads. */
+  readonly step: string
   readonly onStep: () => void
 }
 
 /** Play, pause, step, speed, and where the film is. The space bar plays and pauses, a full stop steps. */
-export function PlayerBar({ player, length, small, onStep }: PlayerBarProps) {
+export function PlayerBar({ player, length, small, step: where, onStep }: PlayerBarProps) {
   const step = (): void => {
     player.pause()
     onStep()
@@ -43,7 +45,7 @@ export function PlayerBar({ player, length, small, onStep }: PlayerBarProps) {
       </button>
       {!small && (
         <>
-          <button type="button" class="quiet" onClick={step} title="To the next exchange or proof">
+          <button type="button" class="quiet" onClick={step} title={where}>
             Step
           </button>
           <label>
@@ -68,9 +70,10 @@ export function PlayerBar({ player, length, small, onStep }: PlayerBarProps) {
           />
         </>
       )}
-      <output class="clock">
+      {/* No <output>, which would be read aloud at each change. */}
+      <span class="clock">
         {duration(player.time)} of {duration(length)}
-      </output>
+      </span>
     </fieldset>
   )
 }

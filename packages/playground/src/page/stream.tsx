@@ -2,12 +2,17 @@ import type { StreamOutcome } from '../runs/stream.ts'
 import { duration, whole } from '../tables/format.ts'
 import { streamTable } from '../tables/tables.ts'
 import { Figures } from './figures.tsx'
+import { Played } from './played.tsx'
+import { Scroll } from './scroll.tsx'
 
 const HEIGHT = 90
+/** Bars in a row of the table. */
+const TOGETHER = 5
 
 /** A picture for each algorithm: what came, and what went on. */
 export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome; readonly embedded: boolean }) {
-  const { came, rows, pace } = outcome
+  const { came, rows, pace, bar } = outcome
+  const length = came.length * bar
   // What a spike lets through is more than the picture has room for: it is cut off, and the table tells.
   const top = Math.max(4 * pace, 2)
   return (
@@ -16,27 +21,73 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
         <li style={{ '--mark': 'var(--track)' }}>came</li>
         <li style={{ '--mark': 'var(--ok)' }}>went on</li>
       </ul>
-      <div class="many">
-        {rows.map(({ name, went, admitted, longestWait }) => (
-          <figure key={name}>
-            <figcaption>
-              <code>{name}</code>
-            </figcaption>
-            <svg
-              viewBox={`0 0 ${came.length} ${HEIGHT}`}
-              preserveAspectRatio="none"
-              role="img"
-              aria-label={`${name}: ${whole(admitted)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
-            >
-              <path d={shapeOf(came, top)} fill="var(--track)" />
-              <path d={shapeOf(went, top)} fill="var(--ok)" />
-              <path class="pace" d={`M0 ${HEIGHT - (pace / top) * HEIGHT}H${came.length}`} />
-            </svg>
-          </figure>
-        ))}
-      </div>
-      {!embedded && <Figures table={streamTable(outcome)} />}
+      <Played key={length} length={length} step={bar} embedded={embedded}>
+        <div class="many">
+          {rows.map(({ name, went, admitted, longestWait }) => (
+            <figure key={name}>
+              <figcaption>
+                <code>{name}</code>
+              </figcaption>
+              <div class="plot">
+                <svg
+                  viewBox={`0 0 ${came.length} ${HEIGHT}`}
+                  preserveAspectRatio="none"
+                  role="img"
+                  aria-label={`${name}: ${whole(admitted)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
+                >
+                  <path d={shapeOf(came, top)} fill="var(--track)" />
+                  <path d={shapeOf(went, top)} fill="var(--ok)" />
+                  <path class="pace" d={`M0 ${HEIGHT - (pace / top) * HEIGHT}H${came.length}`} />
+                </svg>
+                <div class="curtain" />
+              </div>
+            </figure>
+          ))}
+        </div>
+      </Played>
+      {!embedded && (
+        <>
+          <Bars outcome={outcome} />
+          <Figures table={streamTable(outcome)} />
+        </>
+      )}
     </section>
+  )
+}
+
+/** The pictures as a table. */
+function Bars({ outcome: { came, rows, bar } }: { readonly outcome: StreamOutcome }) {
+  return (
+    <details>
+      <summary>The pictures as a table</summary>
+      <Scroll label="The pictures as a table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Until second</th>
+              <th scope="col">Came</th>
+              {rows.map(({ name }) => (
+                <th scope="col" key={name}>
+                  <code>{name}</code>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {came.map((_, index) =>
+              index % TOGETHER > 0 ? null : (
+                <tr key={index}>
+                  <th scope="row">{((index + TOGETHER) * bar) / 1000}</th>
+                  {[came, ...rows.map(({ went }) => went)].map((counts, column) => (
+                    <td key={column}>{whole(sum(counts.slice(index, index + TOGETHER)))}</td>
+                  ))}
+                </tr>
+              ),
+            )}
+          </tbody>
+        </table>
+      </Scroll>
+    </details>
   )
 }
 

@@ -11,6 +11,8 @@ export interface Player {
   readonly speed: number
   /** Milliseconds of the film, as last written. */
   readonly time: number
+  /** The same, as last drawn. */
+  now(): number
   pause(): void
   /** Plays if it is paused, and the other way round. */
   toggle(): void
@@ -20,15 +22,20 @@ export interface Player {
   redraw(): void
 }
 
-/**
- * Plays a film of some length: calls `draw` for each picture, and renders the component a few times a second.
- *
- * @param length - milliseconds
- * @param begin - milliseconds of the film at which it begins
- */
-export function usePlayer(length: number, begin: number, draw: (time: number, speed: number) => void): Player {
+interface Played {
+  /** Milliseconds. */
+  readonly length: number
+  /** Milliseconds of the film at which it begins. */
+  readonly begin: number
+  /** Milliseconds of the film in one of watching, at first. */
+  readonly speed: number
+  draw(time: number, speed: number): void
+}
+
+/** Plays a film: calls `draw` for each picture, and renders the component a few times a second. */
+export function usePlayer({ length, begin, speed: first, draw }: Played): Player {
   const [playing, setPlaying] = useState(!STILL)
-  const [speed, setSpeed] = useState(1)
+  const [speed, setSpeed] = useState(first)
   const [time, setTime] = useState(begin)
   const now = useRef(begin)
   /** Whether it shall play: known before anything is rendered anew, so that a pause is one at once. */
@@ -69,6 +76,7 @@ export function usePlayer(length: number, begin: number, draw: (time: number, sp
     speed,
     time,
     setSpeed,
+    now: () => now.current,
     pause() {
       plays.current = false
       setPlaying(false)

@@ -6,6 +6,7 @@ export interface CurvesOutcome {
   readonly kind: 'curves'
   readonly title: string
   readonly unit: string
+  /** Seconds, from the left to the right. */
   readonly x: { readonly label: string; readonly values: readonly number[] }
   readonly y: Unit
   /** Drawn as a line. */

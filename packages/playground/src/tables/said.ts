@@ -1,0 +1,27 @@
+import type { Outcome } from '../runs/run.ts'
+import { duration, percent, whole } from './format.ts'
+import { WRITTEN } from './tables.ts'
+
+/** What came out of a run, in a sentence: for those who do not see that something has changed. */
+export function saidOf(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'lanes': {
+      const [weir] = outcome.ways
+      if (weir === undefined) return ''
+      return `${whole(outcome.requests)} requests: ${percent(weir.admittedOfExact)} of what the limit allows were admitted, in the worst interval ${percent(weir.worst)} beyond the limit.`
+    }
+    case 'curves': {
+      const [label, unit] = outcome.columns[0] ?? ['', 'whole']
+      return `${label}. ${outcome.rows.map(({ name, figures }) => `${name}: ${WRITTEN[unit](figures[0] ?? 0)}`).join('. ')}.`
+    }
+    case 'stream':
+      return `Went on. ${outcome.rows
+        .map(
+          ({ name, admitted, longestWait }) =>
+            `${name}: ${whole(admitted)}${longestWait === 0 ? '' : `, after ${duration(longestWait)} at most`}`,
+        )
+        .join('. ')}.`
+    case 'policy':
+      return outcome.agreement
+  }
+}
