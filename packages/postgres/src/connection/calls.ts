@@ -18,6 +18,7 @@ export class Calls {
   readonly #options: CheckedOptions
   readonly #monotonic: () => number
   #createdAt = Number.NEGATIVE_INFINITY
+  #creating: Promise<void> | undefined
 
   constructor(session: Session, options: CheckedOptions, monotonic: () => number) {
     this.#session = session
@@ -38,12 +39,22 @@ export class Calls {
     }
   }
 
-  /** @throws (rejects) where the role may not */
+  /**
+   * Calls that were sent at the same time miss the same, and wait for the same.
+   *
+   * @throws (rejects) where the role may not
+   */
   async #create(): Promise<boolean> {
-    const now = this.#monotonic()
-    if (!this.#options.create || now - this.#createdAt < CREATE_AGAIN) return false
-    this.#createdAt = now
-    await this.#session.script(statementsIfMissing(this.#options.schema, this.#options.unlogged))
+    if (!this.#options.create) return false
+    if (this.#creating === undefined) {
+      const now = this.#monotonic()
+      if (now - this.#createdAt < CREATE_AGAIN) return false
+      this.#createdAt = now
+      this.#creating = this.#session.script(statementsIfMissing(this.#options.schema, this.#options.unlogged)).finally(() => {
+        this.#creating = undefined
+      })
+    }
+    await this.#creating
     return true
   }
 }
