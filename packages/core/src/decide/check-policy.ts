@@ -49,6 +49,12 @@ const GONE: Readonly<Record<string, string>> = {
   reopen: 'it is an option of the algorithm: slidingWindow({ reopen })',
 }
 
+/** @throws WeirError `WEIR_UNKNOWN_OPTION` for an option that is no more, saying what takes its place */
+export function refuseGone(option: string, at = ''): void {
+  const gone = Object.hasOwn(GONE, option) ? GONE[option] : undefined
+  if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
+}
+
 /**
  * Checks and completes one policy.
  *
@@ -59,10 +65,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   if (typeof options !== 'object' || options === null) {
     throw invalidOption(at || 'policy', options, 'an object such as { limit: 100, interval: "1m" }')
   }
-  for (const option of Object.keys(options)) {
-    const gone = Object.hasOwn(GONE, option) ? GONE[option] : undefined
-    if (gone !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${at}${option}" is no more: ${gone}.`)
-  }
+  for (const option of Object.keys(options)) refuseGone(option, at)
   checkNames('A policy', options, POLICY_OPTIONS, undefined, at)
   const algorithm = checkAlgorithm(`${at}algorithm`, options.algorithm)
   const { slots } = algorithm

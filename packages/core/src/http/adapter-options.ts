@@ -1,4 +1,4 @@
-import { POLICY_OPTIONS } from '../decide/check-policy.ts'
+import { POLICY_OPTIONS, refuseGone } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
@@ -161,6 +161,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
+    refuseGone(option)
     const near = nearest(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
     throw unknown(
       option,
