@@ -6,7 +6,7 @@ import { central } from './central/bench.ts'
 import { decision } from './decision/bench.ts'
 import { etcd } from './etcd/bench.ts'
 import { flood } from './flood/bench.ts'
-import type { Bench } from './harness/bench.ts'
+import type { Bench, BenchOptions } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
 import { http } from './http/bench.ts'
 import { instructions } from './http/instructions.ts'
@@ -58,9 +58,10 @@ const program = new Command('pnpm bench')
   .option('--json <file>', 'write all figures, with versions')
   .option('--rounds <n>', 'rounds of fresh processes', wholeNumber, 3)
   .option('--quick', 'smaller sizes', false)
+  .option('--only <stores>', 'stores: some of them, e.g. redis,etcd', (text: string) => text.split(','))
   .option('--against <checkout>', 'local: compare with the packages of another checkout, as they were built there')
   .option('--no-build', 'measure the packages as they were built last')
-  .action(async (names: string[], options: { json?: string; rounds: number; quick: boolean; build: boolean; against?: string }) => {
+  .action(async (names: string[], options: BenchOptions & { readonly json?: string; readonly build: boolean }) => {
     const wanted = names.length === 0 ? Object.keys(BENCHES) : names
     const unknown = wanted.filter((name) => BENCHES[name] === undefined)
     if (unknown.length > 0) program.error(`No bench is named ${unknown.join(', ')}; there are ${Object.keys(BENCHES).join(', ')}`)

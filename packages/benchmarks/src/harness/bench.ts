@@ -7,6 +7,8 @@ export interface BenchOptions {
   readonly quick: boolean
   /** The folder of another checkout, built, that this one is compared with. */
   readonly against?: string
+  /** Only these of what it compares, by name. */
+  readonly only?: readonly string[]
 }
 
 /** Measures one subject. */

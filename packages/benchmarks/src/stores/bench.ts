@@ -12,11 +12,14 @@ const LIMIT = 1_000
 const INTERVAL = 5_000
 
 /** What nodes can meet in, side by side: what an exchange and a decision cost, how near the limit they stay, and what they bear. */
-export const stores: Bench = async ({ rounds, quick }) => {
+export const stores: Bench = async ({ rounds, quick, only }) => {
   const costs: Row[] = []
   const accuracy: Row[] = []
   const faults: Row[] = []
+  const unknown = only?.find((name) => MEETINGS[name] === undefined)
+  if (unknown !== undefined) throw new Error(`There is no store ${unknown}; there are ${Object.keys(MEETINGS).join(', ')}.`)
   for (const [name, start] of Object.entries(MEETINGS)) {
+    if (only !== undefined && !only.includes(name)) continue
     const meeting = await start()
     if (meeting === undefined) {
       console.log(`${name}: no server on this machine`)
@@ -24,7 +27,7 @@ export const stores: Bench = async ({ rounds, quick }) => {
     }
     try {
       costs.push(...(await costsOf(name, meeting, rounds, quick)))
-      if (meeting.server !== undefined) accuracy.push(await accuracyOf(name, meeting, quick ? 3 : 7))
+      if (meeting.server !== undefined) accuracy.push(await accuracyOf(name, meeting, quick ? 3 : 6))
       if (meeting.faults !== undefined) faults.push(...(await faultsOf(name, meeting)))
     } finally {
       await meeting.stop()
@@ -84,8 +87,10 @@ async function accuracyOf(name: string, meeting: Meeting, intervals: number): Pr
   return row
 }
 
-const BEFORE = 2_000
+/** Milliseconds before the store goes away, while it is away, and in which it must be noticed that it is back. */
+const BEFORE = 1_000
 const AWAY = 2_000
+const AFTER = 2_000
 
 async function faultsOf(name: string, meeting: Meeting): Promise<Row[]> {
   const { faults } = meeting
@@ -97,7 +102,7 @@ async function faultsOf(name: string, meeting: Meeting): Promise<Row[]> {
   ] as const) {
     let gone = 0
     let back = 0
-    const [node] = await run(meeting, 1, 0.5, 2, async (from) => {
+    const [node] = await run(meeting, 1, 0.5, (BEFORE + AWAY + AFTER) / INTERVAL, async (from) => {
       await until(from + BEFORE)
       await goes()
       gone = Date.now() - from
@@ -121,7 +126,10 @@ async function faultsOf(name: string, meeting: Meeting): Promise<Row[]> {
   return rows
 }
 
-/** Some processes for some whole intervals, and what is done meanwhile. */
+/** Milliseconds in which processes start and find each other. */
+const STARTING = 2_000
+
+/** Some processes for some intervals, and what is done meanwhile. */
 async function run(
   { place }: Meeting,
   processes: number,
@@ -129,7 +137,7 @@ async function run(
   intervals: number,
   meanwhile?: (from: number) => Promise<void>,
 ): Promise<NodeResult[]> {
-  const from = (Math.floor(Date.now() / INTERVAL) + 2) * INTERVAL
+  const from = Math.ceil((Date.now() + STARTING) / INTERVAL) * INTERVAL
   const rate = (LIMIT * times) / (INTERVAL / 1_000) / processes
   const input: Omit<NodeInput, 'seed'> = { place, limit: LIMIT, interval: INTERVAL, rate, from, until: from + intervals * INTERVAL }
   const running = Array.from({ length: processes }, (_, seed) =>

@@ -1,35 +1,44 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Of Linux, in all its builds: clock ticks in a second as programs are told of them. */
-const TICKS = 100
-
-/** CPU milliseconds of a process and all that descend from it, by what Linux tells. NaN elsewhere. */
+/** CPU milliseconds of a process and all that descend from it, by what Linux tells of their threads. NaN elsewhere. */
 export function cpuOf(pid: number): number {
   const children = new Map<number, number[]>()
-  const ticks = new Map<number, number>()
   try {
     for (const name of readdirSync('/proc')) {
       if (!/^\d+$/.test(name)) continue
-      const fields = statOf(name)
-      if (fields === undefined) continue
-      // Behind the name: state, parent, …, and at 11 and 12 the ticks in user and system mode.
-      const [, parent, own] = [fields[0], Number(fields[1]), Number(fields[11]) + Number(fields[12])]
-      ticks.set(Number(name), own)
+      const parent = parentOf(name)
       children.set(parent, [...(children.get(parent) ?? []), Number(name)])
     }
+    const sum = (of: number): number => threadsOf(of) + (children.get(of) ?? []).reduce((all, child) => all + sum(child), 0)
+    return sum(pid)
   } catch {
     return Number.NaN
   }
-  const sum = (of: number): number => (ticks.get(of) ?? 0) + (children.get(of) ?? []).reduce((all, child) => all + sum(child), 0)
-  return (sum(pid) * 1_000) / TICKS
 }
 
-/** A process that has just ended has none. */
-function statOf(pid: string): string[] | undefined {
+/** Nanoseconds on a processor are the first field. */
+function threadsOf(pid: number): number {
+  const folder = `/proc/${pid}/task`
+  let nanoseconds = 0
   try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')
+    for (const thread of readdirSync(folder)) nanoseconds += Number(read(`${folder}/${thread}/schedstat`).split(' ')[0])
   } catch {
-    return undefined
+    // It has just ended.
+  }
+  return nanoseconds / 1e6
+}
+
+/** Behind the name, which may hold anything: the state, and the parent. */
+function parentOf(pid: string): number {
+  const text = read(`/proc/${pid}/stat`)
+  return Number(text.slice(text.lastIndexOf(')') + 2).split(' ')[1])
+}
+
+/** What has just ended has nothing. */
+function read(file: string): string {
+  try {
+    return readFileSync(file, 'latin1')
+  } catch {
+    return ''
   }
 }

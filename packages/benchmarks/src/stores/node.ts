@@ -30,7 +30,7 @@ export interface NodeResult {
 }
 
 /** Milliseconds between two looks at what is due. */
-const PACE = 5
+const PACE = 1
 
 const { place, limit, interval, rate, from, until, seed } = input<NodeInput>()
 const random = seeded(seed)
