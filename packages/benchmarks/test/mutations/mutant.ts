@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { type BuildContext, context, type OutputFile, type Plugin } from 'esbuild'
 import type * as Entry from './entry.ts'
 
 /** A change of one place in the sources of `@weir/core`. */
@@ -34,45 +34,58 @@ export function mutate(source: string, { file, find, replace }: Edit): string {
   return parts.join(replace)
 }
 
-function mutating(edits: readonly Edit[]): Plugin {
-  return {
-    name: 'mutating',
-    setup: (builder) => {
-      builder.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-        const mine = edits.filter(({ file }) => path === join(CORE, file.split('/').join(sep)))
-        if (mine.length === 0) return undefined
-        return { contents: mine.reduce(mutate, readFileSync(path, 'utf8')), loader: 'ts' }
-      })
-    },
-  }
+/** The changes of the mutant that is being made. */
+let edits: readonly Edit[] = []
+
+const mutating: Plugin = {
+  name: 'mutating',
+  setup: (builder) => {
+    builder.onLoad({ filter: /core.src.+\.ts$/ }, ({ path }) => {
+      const mine = edits.filter(({ file }) => path === join(CORE, file.split('/').join(sep)))
+      if (mine.length === 0) return undefined
+      return { contents: mine.reduce(mutate, readFileSync(path, 'utf8')), loader: 'ts' }
+    })
+  },
 }
 
-/** The simulator with a core that has these changes, and the checks to put it to. The sources stay as they are. */
-export async function loadMutant(edits: readonly Edit[]): Promise<typeof Entry> {
-  for (const edit of edits) mutate(readFileSync(join(CORE, edit.file), 'utf8'), edit)
+/** Reads again only what has changed: most of the sources are those of the mutant before. */
+let bundling: Promise<BuildContext<{ write: false }>> | undefined
+
+async function bundle(): Promise<string> {
+  bundling ??= context({
+    entryPoints: [ENTRY],
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    conditions: ['@weir/source'],
+    plugins: [mutating],
+    logLevel: 'silent',
+  })
+  const { outputFiles } = await (await bundling).rebuild()
+  return (outputFiles[0] as OutputFile).text
+}
+
+/** The simulator with a core that has these changes, and the checks to put it to. The sources stay as they are. One at a time. */
+export async function loadMutant(changes: readonly Edit[]): Promise<typeof Entry> {
+  for (const edit of changes) mutate(readFileSync(join(CORE, edit.file), 'utf8'), edit)
+  edits = changes
   const directory = mkdtempSync(join(tmpdir(), 'weir-mutant-'))
   try {
-    const outfile = join(directory, 'mutant.mjs')
-    await build({
-      entryPoints: [ENTRY],
-      outfile,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      target: 'node20',
-      conditions: ['@weir/source'],
-      plugins: [mutating(edits)],
-      logLevel: 'silent',
-    })
-    return (await import(/* @vite-ignore */ pathToFileURL(outfile).href)) as typeof Entry
+    const file = join(directory, 'mutant.mjs')
+    writeFileSync(file, await bundle())
+    return (await import(/* @vite-ignore */ pathToFileURL(file).href)) as typeof Entry
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
 }
 
+let unchanged: Promise<typeof Entry> | undefined
+
 /** What a check finds wrong with a core that has these changes. */
-export async function findingsOf(edits: readonly Edit[], check: Entry.CheckName): Promise<readonly string[]> {
-  const { checks } = await loadMutant(edits)
+export async function findingsOf(changes: readonly Edit[], check: Entry.CheckName): Promise<readonly string[]> {
+  const { checks } = await (changes.length > 0 ? loadMutant(changes) : (unchanged ??= loadMutant(changes)))
   try {
     return await checks[check]()
   } catch (error) {
