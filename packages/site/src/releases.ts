@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { mustRun, pnpm, run } from '@weir/tooling/run'
 import { buildSite } from './build.ts'
 import { ROOT } from './pages.ts'
-import { forwardTo, publishedOf } from './versions.ts'
+import { forwardTo, nowhereOf, publishedOf } from './versions.ts'
 
 /** Writes the sites of what has been released, a folder for each version and a page that leads to the newest; before any release the site as it is now. */
 export async function buildReleases(directory: string): Promise<void> {
@@ -14,6 +14,7 @@ export async function buildReleases(directory: string): Promise<void> {
   rmSync(directory, { recursive: true, force: true })
   for (const version of versions) await buildRelease(directory, version, versions)
   writeFileSync(join(directory, 'index.html'), forwardTo(newest))
+  writeFileSync(join(directory, '404.html'), nowhereOf(newest))
 }
 
 /** Each version is built by itself, from what was released. */
