@@ -54,8 +54,8 @@ export function nowhereOf(version: string): string {
 <p><a id="newest">The documentation of Weir ${version}</a></p>
 <script>
 // A page is not told where it is shown: the top is what holds the folder of a version.
-const [, top] = /^(.*?\\/)\\d+\\.\\d+\\.\\d+\\//.exec(location.pathname) ?? /^(.*\\/)/.exec(location.pathname)
-document.getElementById('newest').href = top + '${version}/index.html'
+const [, above] = /^(.*?\\/)\\d+\\.\\d+\\.\\d+\\//.exec(location.pathname) ?? /^(.*\\/)/.exec(location.pathname)
+document.getElementById('newest').href = above + '${version}/index.html'
 </script>
 </body>
 </html>

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import { run } from '@weir/tooling/run'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nowhereOf } from '../src/versions.ts'
 
 /** Where `pnpm --dir packages/site run site` writes. */
 const OUT = fileURLToPath(new URL('../dist', import.meta.url))
@@ -151,6 +152,21 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     },
     120_000,
   )
+
+  test('where no version has a page, one leads to the newest', async () => {
+    const browser = await launch()
+    try {
+      const page = await browser.newPage()
+      const heard = complaints(page)
+      await page.route('**/released/**', (route) => route.fulfill({ contentType: 'text/html', body: nowhereOf('1.10.0') }))
+      await page.goto(new URL('/released/1.9.3/guides/nothing.html', top).href)
+      await page.getByRole('link', { name: 'Weir 1.10.0' }).click()
+      await page.waitForURL('**/released/1.10.0/index.html')
+      expect(heard).toEqual([])
+    } finally {
+      await browser.close()
+    }
+  })
 
   test('the navigation leads to the playground, which runs, and says where its promise is tested', async () => {
     const browser = await launch()
