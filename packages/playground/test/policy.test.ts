@@ -96,7 +96,8 @@ test('a log says who would be refused', async () => {
     clients: 2,
     worst: [{ client: '10.0.0.1', requests: 30, refused: 18 }],
   })
-  expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: 'nothing\n' })).log).toBeUndefined()
+  expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: 'nothing\n' })).log).toMatchObject({ lines: 1, requests: 0 })
+  expect((await outcomeOf("{ limit: 12, interval: '1m' }", { log: '\n' })).log).toBeUndefined()
 })
 
 /** Runs the text of a test: its imports are what they name, and it ends with what it does. */

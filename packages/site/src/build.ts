@@ -11,6 +11,9 @@ export const SITE = join(ROOT, 'packages/site')
 /** Where the site is written by default. */
 export const OUT = join(SITE, 'dist')
 
+/** Not made by VitePress. */
+const PLAYGROUND = 'playground'
+
 /**
  * Writes the whole site; what was in the folder is gone.
  *
@@ -22,7 +25,7 @@ export async function buildSite(directory: string, versions: readonly string[] =
   process.env['WEIR_SITE'] = directory
   process.env['WEIR_SITE_VERSIONS'] = versions.join()
   await build(SITE, { outDir: directory })
-  await relocate(directory)
+  await relocate(directory, [PLAYGROUND])
   writeTwins(directory, staged)
-  await buildPlayground(join(directory, 'playground'))
+  await buildPlayground(join(directory, PLAYGROUND))
 }

@@ -10,14 +10,23 @@ export const BASE = '/__weir_base__/'
 /** The same, to a program in a page. */
 const VARIABLE = '__weirBase'
 
-/** Makes a built site work from any folder of any server. */
-export async function relocate(directory: string): Promise<void> {
-  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  for (const entry of files) {
+/** What servers show, at whatever address, where there is nothing. */
+const NOWHERE = '404.html'
+
+/**
+ * Makes a built site work from any folder of any server.
+ *
+ * @param later - names of folders that are still to come
+ */
+export async function relocate(directory: string, later: readonly string[]): Promise<void> {
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
+  const folders = entries.filter((entry) => entry.isDirectory() && entry.parentPath === directory).map(({ name }) => name)
+  for (const entry of entries.filter((one) => one.isFile())) {
     const file = join(entry.parentPath, entry.name)
     const path = relative(directory, file).replaceAll('\\', '/')
     const up = posix.relative(posix.dirname(path), '.') || '.'
-    if (file.endsWith('.html')) rewrite(file, (text) => relocatedPage(text, `${up}/`))
+    if (path === NOWHERE) rewrite(file, (text) => relocatedNowhere(text, [...folders, ...later]))
+    else if (file.endsWith('.html')) rewrite(file, (text) => relocatedPage(text, `${up}/`))
     else if (file.endsWith('.css')) rewrite(file, (text) => text.replaceAll(BASE, `${up}/`))
     else if (file.endsWith('.js')) {
       const { code } = await transform(relocatedProgram(readFileSync(file, 'utf8')), { minify: true, format: 'esm', target: 'es2022' })
@@ -28,10 +37,25 @@ export async function relocate(directory: string): Promise<void> {
 
 /** @param up the way from the page to the top of the site */
 export function relocatedPage(html: string, up: string): string {
-  const found = `<script>var ${VARIABLE}=new URL(${JSON.stringify(up)},location.href).pathname</script>`
+  return relocated(html, up, `var ${VARIABLE}=new URL(${JSON.stringify(up)},location.href).pathname`)
+}
+
+/**
+ * The page for addresses that lead nowhere: it is not told how deep it is, and knows the top of the site as what holds one of its folders.
+ *
+ * @param folders - names at the top of the site
+ */
+export function relocatedNowhere(html: string, folders: readonly string[]): string {
+  const top = `(/^(.*\\/)(?:${folders.join('|')})\\//.exec(location.pathname)||/^(.*\\/)/.exec(location.pathname))[1]`
+  const based = `document.head.appendChild(document.createElement("base")).href=${VARIABLE}`
+  return relocated(html, './', `var ${VARIABLE}=${top};${based}`)
+}
+
+/** @param finds - a program that finds the top of the site */
+function relocated(html: string, up: string, finds: string): string {
   return (
     html
-      .replace('<head>', `<head>${found}`)
+      .replace('<head>', () => `<head><script>${finds}</script>`)
       // What the site says of itself to its program is JSON in a string.
       .replace(/(window\.__VP_SITE_DATA__=JSON\.parse\(".*?"\))(;?)/, `$1;window.__VP_SITE_DATA__.base=${VARIABLE}$2`)
       .replace(/(href|src)="\/__weir_base__\//g, `$1="${up}`)

@@ -38,6 +38,30 @@ export function menuOf(version: string, versions: readonly string[]): { readonly
   }
 }
 
+/** What servers show, at whatever address, where no version has a page. */
+export function nowhereOf(version: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>There is no such page | Weir</title>
+<style>body { margin: 15vh auto; max-width: 40ch; padding: 0 20px; font: 16px/1.6 system-ui, sans-serif; }</style>
+</head>
+<body>
+<h1>There is no such page</h1>
+<p><a id="newest">The documentation of Weir ${version}</a></p>
+<script>
+// A page is not told where it is shown: the top is what holds the folder of a version.
+const [, above] = /^(.*?\\/)\\d+\\.\\d+\\.\\d+\\//.exec(location.pathname) ?? /^(.*\\/)/.exec(location.pathname)
+document.getElementById('newest').href = above + '${version}/index.html'
+</script>
+</body>
+</html>
+`
+}
+
 /** The page above all versions: it leads to one of them. */
 export function forwardTo(version: string): string {
   const to = `${version}/index.html`

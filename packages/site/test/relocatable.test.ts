@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BASE, relocatedPage, relocatedProgram } from '../src/relocatable.ts'
+import { BASE, relocatedNowhere, relocatedPage, relocatedProgram } from '../src/relocatable.ts'
 
 /** What an expression of a program is where a page has found itself at `/a/b/`. */
 function evaluated(expression: string): unknown {
@@ -22,4 +22,19 @@ test('a page refers to what lies above it', () => {
   const page = relocatedPage(html, '../')
   expect(page).toContain('<a href="../guides/x.html">x</a><img src="../y.svg">')
   expect(page).toContain('new URL("../",location.href).pathname')
+})
+
+test.each([
+  ['/some/where/nothing', '/some/where/'],
+  ['/some/where/guides/nothing.html', '/some/where/'],
+  ['/guides/of/ours/guides/deep/nothing.html', '/guides/of/ours/'],
+  ['/nothing', '/'],
+])('the page for addresses that lead nowhere, shown at %s, finds the top of the site: %s', (pathname, top) => {
+  const html = relocatedNowhere(`<head></head><a href="${BASE}x.html">x</a>`, ['assets', 'guides'])
+  expect(html).toContain('<a href="./x.html">x</a>')
+  const [, program = ''] = /<script>(.*?)<\/script>/.exec(html) ?? []
+  const base = { href: '' }
+  const document = { createElement: () => base, head: { appendChild: () => base } }
+  const found = new Function('location', 'document', `${program};return __weirBase`)({ pathname }, document)
+  expect([found, base.href]).toEqual([top, top])
 })

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import { run } from '@weir/tooling/run'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nowhereOf } from '../src/versions.ts'
 
 /** Where `pnpm --dir packages/site run site` writes. */
 const OUT = fileURLToPath(new URL('../dist', import.meta.url))
@@ -44,7 +45,8 @@ beforeAll(async () => {
     const { pathname } = new URL(request.url ?? '/', 'http://h')
     const path = decodeURIComponent(pathname.slice(FOLDER.length))
     const file = join(directory, path === '' ? 'index.html' : path)
-    if (!pathname.startsWith(FOLDER) || path.includes('..') || !existsSync(file)) return void response.writeHead(404).end()
+    if (!pathname.startsWith(FOLDER) || path.includes('..') || !existsSync(file))
+      return void response.writeHead(404, { 'Content-Type': 'text/html' }).end(readFileSync(join(directory, '404.html')))
     response.writeHead(200, { 'Content-Type': TYPES[extname(file)] ?? 'application/octet-stream' }).end(readFileSync(file))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -129,6 +131,42 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
       await browser.close()
     }
   }, 120_000)
+
+  test.each(['nothing.html', 'guides/nothing.html', 'playground/nothing'])(
+    'where there is nothing, a page says so and leads home: %s',
+    async (path) => {
+      const browser = await launch()
+      try {
+        const page = await browser.newPage()
+        await page.goto(top + path)
+        await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
+        // It looks like the others, and its navigation leads there.
+        await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
+        await page.waitForURL(`${top}guides/which-limiter.html`)
+        await page.goto(top + path)
+        await page.getByRole('link', { name: /home/i }).last().click()
+        await page.waitForURL(top)
+      } finally {
+        await browser.close()
+      }
+    },
+    120_000,
+  )
+
+  test('where no version has a page, one leads to the newest', async () => {
+    const browser = await launch()
+    try {
+      const page = await browser.newPage()
+      const heard = complaints(page)
+      await page.route('**/released/**', (route) => route.fulfill({ contentType: 'text/html', body: nowhereOf('1.10.0') }))
+      await page.goto(new URL('/released/1.9.3/guides/nothing.html', top).href)
+      await page.getByRole('link', { name: 'Weir 1.10.0' }).click()
+      await page.waitForURL('**/released/1.10.0/index.html')
+      expect(heard).toEqual([])
+    } finally {
+      await browser.close()
+    }
+  })
 
   test('the navigation leads to the playground, which runs, and says where its promise is tested', async () => {
     const browser = await launch()

@@ -21,6 +21,8 @@ interface ChartProps {
 }
 
 const HEIGHT = 230
+/** Of several curves these are whole lines, but for the last one. The others are broken, so that one that lies below is still seen. */
+const WHOLE = 3
 /** Rows of a table: of a longer curve every so many points. */
 const MOST_ROWS = 40
 
@@ -55,11 +57,14 @@ export function Chart({ title, unit, x, limit, series, format }: ChartProps) {
         <h3>{title}</h3>
         <span>{unit}</span>
         <ul class="legend">
-          {series.map(({ label, color }) => (
-            <li key={label} style={{ '--mark': `var(${color})` }}>
+          {series.map(({ label, color }, index) => (
+            <li key={label} class={isBroken(index, series) ? 'broken' : undefined} style={{ '--mark': `var(${color})` }}>
               {label}
             </li>
           ))}
+          <li class="line" style={{ '--mark': 'var(--soft)' }}>
+            the limit
+          </li>
         </ul>
       </figcaption>
       <div ref={box} class="plot" role="img" aria-label={`${title}, ${unit}. ${said.join('. ')}.`} />
@@ -96,6 +101,10 @@ export function Chart({ title, unit, x, limit, series, format }: ChartProps) {
   )
 }
 
+function isBroken(index: number, all: readonly Series[]): boolean {
+  return index >= WHOLE || (index > 0 && index === all.length - 1)
+}
+
 /** Colours are asked for at each drawing, as a canvas does not follow the style sheet by itself. */
 function color(name: string): () => string {
   return () => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -121,7 +130,13 @@ function options(width: number, series: readonly Series[], label: string, format
     ],
     series: [
       {},
-      ...series.map(({ label: name, color: stroke }) => ({ label: name, stroke: color(stroke), width: 2, points: { show: false } })),
+      ...series.map(({ label: name, color: stroke }, index) => ({
+        label: name,
+        stroke: color(stroke),
+        width: 2,
+        ...(isBroken(index, series) && { dash: [9, 7] }),
+        points: { show: false },
+      })),
       { label: 'the limit', stroke: color('--soft'), width: 1, dash: [5, 4], points: { show: false } },
     ],
   }

@@ -18,8 +18,11 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
   return (
     <section class="panel results" aria-label="One stream, every algorithm">
       <ul class="legend">
-        <li style={{ '--mark': 'var(--track)' }}>came</li>
+        <li style={{ '--mark': 'var(--came)' }}>came</li>
         <li style={{ '--mark': 'var(--ok)' }}>went on</li>
+        <li class="line" style={{ '--mark': 'var(--soft)' }}>
+          the limit's pace
+        </li>
       </ul>
       <Played key={length} length={length} step={bar} embedded={embedded}>
         <div class="many">
@@ -35,7 +38,7 @@ export function Stream({ outcome, embedded }: { readonly outcome: StreamOutcome;
                   role="img"
                   aria-label={`${name}: ${whole(admitted)} of ${whole(sum(came))} went on, ${longestWait === 0 ? 'none waited' : `the longest wait was ${duration(longestWait)}`}`}
                 >
-                  <path d={shapeOf(came, top)} fill="var(--track)" />
+                  <path d={shapeOf(came, top)} fill="var(--came)" />
                   <path d={shapeOf(went, top)} fill="var(--ok)" />
                   <path class="pace" d={`M0 ${HEIGHT - (pace / top) * HEIGHT}H${came.length}`} />
                 </svg>

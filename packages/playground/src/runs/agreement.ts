@@ -18,17 +18,25 @@ const BALANCINGS: Readonly<Record<string, string>> = { even: 'uniform', zipf: 'z
 const IN_WHAT = {
   overshoot: 'in an interval',
   worstWindow: 'in any stretch of that length',
-  debt: 'in the bucket beyond what it holds',
 } as const
 
 /** What one could put into a service agreement. */
 export function agreementOf(settings: Settings, { limit, interval }: Policy, { yardstick, exceeded, wronglyRefused }: Exceeding): string {
   const beyond = (part: number) => `${Math.ceil(part * limit)} (${upwards(part * 100, 2)} %)`
   const among = `With ${numberOf(settings, 'nodes')} nodes, a round trip of ${numberOf(settings, 'rtt')} ms and ${numberOf(settings, 'load')} times the limit asked for`
-  const most =
-    exceeded.max === 0
-      ? `no more than the ${limit} requests per ${lengthOf(interval)} pass`
-      : `at most ${beyond(exceeded.p95)} more than the ${limit} requests per ${lengthOf(interval)} pass ${IN_WHAT[yardstick]} for 95 % of the time, and at most ${beyond(exceeded.max)} at any time simulated`
+  const allowed = `${limit} requests per ${lengthOf(interval)}`
+  const most = yardstick === 'debt' ? overdrawn() : passed(IN_WHAT[yardstick])
+  function passed(inWhat: string): string {
+    if (exceeded.max === 0) return `no more than the ${allowed} pass`
+    const usually = exceeded.p95 === 0 ? 'no' : `at most ${beyond(exceeded.p95)}`
+    return `${usually} more than the ${allowed} pass ${inWhat} for 95 % of the time, and at most ${beyond(exceeded.max)} more at any time simulated`
+  }
+  function overdrawn(): string {
+    const bucket = `the bucket that ${allowed} fill is`
+    if (exceeded.max === 0) return `${bucket} never overdrawn`
+    const usually = exceeded.p95 === 0 ? 'not overdrawn' : `overdrawn by at most ${beyond(exceeded.p95)}`
+    return `${bucket} ${usually} for 95 % of the time, and by at most ${beyond(exceeded.max)} at any time simulated`
+  }
   const wrongly =
     wronglyRefused === 0
       ? 'nobody is refused who is within the limit'
@@ -76,7 +84,8 @@ function upwards(value: number, digits: number): number {
   return Number((Math.ceil(value * 10 ** digits - 1e-9) / 10 ** digits).toFixed(digits))
 }
 
-function lengthOf(interval: number): string {
+/** Milliseconds as what a limit is per. */
+export function lengthOf(interval: number): string {
   const units = [
     [86_400_000, 'd'],
     [3_600_000, 'h'],

@@ -18,12 +18,13 @@ export interface LogOutcome {
 /**
  * Replays a log in the Common or Combined Log Format, by client; lines that are none are left out.
  *
- * @returns undefined where no line is a request
+ * @returns undefined where there is nothing to read
  */
 export async function replayLog(options: PolicyOptions, text: string): Promise<LogOutcome | undefined> {
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   const records = lines.map((line) => parseLine(line.trimEnd())).filter((record) => record !== undefined)
-  if (records.length === 0) return undefined
+  if (lines.length === 0) return undefined
+  if (records.length === 0) return { lines: lines.length, requests: 0, refused: 0, clients: 0, worst: [] }
   records.sort((one, other) => one.time - other.time)
   const clock = manualClock()
   clock.step((records[0] as LogRecord).time - clock.now())

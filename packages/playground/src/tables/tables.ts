@@ -1,3 +1,4 @@
+import { lengthOf } from '../runs/agreement.ts'
 import type { CurvesOutcome, Unit } from '../runs/curves.ts'
 import type { LanesOutcome } from '../runs/lanes.ts'
 import type { PolicyOutcome } from '../runs/policy.ts'
@@ -91,12 +92,12 @@ export function policyTable(outcome: PolicyOutcome): Table {
   const { limit, interval, algorithm, coordination, bytesPerKey } = understood
   return {
     name: 'Figures',
-    caption: `${whole(limit)} per ${duration(interval)}, ${algorithm}, '${coordination}'; ${whole(intervals)} intervals with ${whole(requests)} requests, after two of warm-up`,
+    caption: `${whole(limit)} per ${lengthOf(interval)}, ${algorithm}, '${coordination}'; ${whole(intervals)} intervals with ${whole(requests)} requests, after two of warm-up`,
     columns: [],
     rows: [
-      [`${EXCEEDED[yardstick]}: half of the time at most`, percent(exceeded.p50)],
-      ['95 % of the time at most', percent(exceeded.p95)],
-      ['at most', percent(exceeded.max)],
+      [`${EXCEEDED[yardstick]}: half of the time at most (p50)`, percent(exceeded.p50)],
+      ['The same, 95 % of the time at most (p95)', percent(exceeded.p95)],
+      ['The same, at most', percent(exceeded.max)],
       ['Refused wrongly, of all requests', percent(outcome.wronglyRefused)],
       ['Admitted, of what an exact limiter admits', percent(outcome.admittedOfExact)],
       ['Waited, of those that were admitted', percent(outcome.waited)],
@@ -107,10 +108,15 @@ export function policyTable(outcome: PolicyOutcome): Table {
 }
 
 export function logTable({ lines, requests, refused, clients, worst }: LogOutcome): Table {
+  const name = 'Clients of the log'
+  if (requests === 0) {
+    const caption = `None of ${whole(lines)} lines is a request in the Common or the Combined Log Format.`
+    return { name, caption, columns: [], rows: [] }
+  }
   return {
-    name: 'Clients of the log',
+    name,
     caption: `${whole(requests)} requests of ${whole(clients)} clients in ${whole(lines)} lines: ${whole(refused)} would be refused (${percent(refused / requests)}), counted by client in one process`,
-    columns: ['Client', 'Requests', 'Refused'],
+    columns: worst.length === 0 ? [] : ['Client', 'Requests', 'Refused'],
     rows: worst.map((entry) => [entry.client.slice(0, 80), whole(entry.requests), whole(entry.refused)]),
   }
 }
