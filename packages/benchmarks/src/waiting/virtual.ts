@@ -22,7 +22,7 @@ export interface WaitingScenario {
 export interface WaitingResult {
   /** When each arrival went, in their order; infinite for those that did not. */
   readonly went: readonly number[]
-  /** Exchanges with the store while requests waited. */
+  /** Exchanges with the store, and decisions that it was asked for, while requests waited. */
   readonly exchanges: number
   /** Counts of a key that were exchanged, and what the store announced meanwhile. */
   readonly operations: number
@@ -55,9 +55,10 @@ export async function waitTogether({ policy, nodes, roundTrip, arrivals, seed, t
   const end = (arrivals.at(-1)?.at ?? 0) + PATIENCE
   while (left > 0 && time.nextAt <= end) await time.runUntil(time.nextAt)
   stop()
-  const { exchanges, entries, announcements } = store.statistics
-  const operations = entries + announcements - before.entries - before.announcements
-  return { went, exchanges: exchanges - before.exchanges, operations }
+  const { exchanges, decisions, entries, announcements } = store.statistics
+  const decided = decisions - before.decisions
+  const operations = decided + entries + announcements - before.entries - before.announcements
+  return { went, exchanges: exchanges - before.exchanges + decided, operations }
 }
 
 /** When requests go that wait in one central queue for `limit` per `interval` milliseconds, evenly or by windows of the clock. */

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { compare, mayWait, shares, WAYS, type Way } from '../../src/waiting/queue.ts'
 import { ideal } from '../../src/waiting/virtual.ts'
 
-const SECONDS = 10
+const SECONDS = 20
+/** Of windows in the background a few units more may go, for each node. */
+const MORE = 1.04
 
 test('one central queue lets requests go in their order, evenly or by windows', () => {
   const arrivals = [0, 1, 2, 3, 950, 2_500].map((at) => ({ node: 0, at }))
@@ -18,20 +20,25 @@ describe.each(WAYS)('requests that wait at several nodes, $name', (way) => {
         const what = `${roundTrip} ms, x${load}`
         expect(found.wait, what).toBeLessThanOrEqual(mayWait(found, roundTrip))
         if (load > 1) expect(found.went / found.idealWent, what).toBeGreaterThanOrEqual(0.98)
+        if (way.pace === 'windows') expect(found.went / found.idealWent, what).toBeLessThanOrEqual(way.name === "'background'" ? MORE : 1)
       }
     }
   })
 })
 
-const [leases, , bucket] = WAYS as [Way, Way, Way]
+const [leases, central, background, bucket] = WAYS as [Way, Way, Way, Way]
 
 test.each([
   { way: leases, roundTrip: 1, load: 1.2 },
-  { way: leases, roundTrip: 1, load: 2 },
+  { way: leases, roundTrip: 20, load: 2 },
+  { way: central, roundTrip: 20, load: 2 },
+  { way: background, roundTrip: 1, load: 2 },
+  { way: background, roundTrip: 20, load: 2 },
   { way: bucket, roundTrip: 1, load: 2 },
   { way: bucket, roundTrip: 20, load: 1.2 },
 ])('nodes are served by what comes to them: $way.name, $roundTrip ms, x$load', async ({ way, roundTrip, load }) => {
-  const found = await shares(way, load, roundTrip, 40)
+  // In less there are too few requests of the nodes to which hardly any come.
+  const found = await shares(way, load, roundTrip, 200)
   expect(Math.min(...found)).toBeGreaterThanOrEqual(0.8)
   expect(Math.max(...found)).toBeLessThanOrEqual(1.2)
 })

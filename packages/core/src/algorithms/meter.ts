@@ -87,6 +87,10 @@ export interface Booking {
 export interface Syncing {
   /** Live nodes. */
   readonly nodes: number
+  /** Milliseconds that the store takes to answer, as a rule; 0 before its first answer. */
+  readonly roundTrip: number
+  /** The part of a key's traffic that came through this node lately; an equal part where that is not known. */
+  shareOf(slot: number): number
   /** Own units that the store has not acknowledged. */
   unsyncedOf(slot: number): number
   /** Since when they may have been held; `now` for a key that is too quiet to be sent. */

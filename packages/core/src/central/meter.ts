@@ -34,6 +34,8 @@ interface Closed {
 const TRUST = 1_000
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
 const LATE = 50
+/** So near to an interval's end, in milliseconds, the store may be in another one than this node: clocks show whole ones. */
+const EDGE = 5
 /** Keys of which it is remembered what was admitted without the store; the oldest goes. */
 const MOST_UNTOLD = 100_000
 /** Of what a key may use: differences below it are rounding. */
@@ -88,7 +90,8 @@ export class CentralMeter extends GatedMeter {
    *
    * @param left units that are left to the key, once it is known whether the request was counted
    */
-  follow(slot: number, { units: cost, limit }: Question, { allowed, remaining, retryAfter }: Verdict, left: number, now: number): void {
+  follow(slot: number, { units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
+    const { allowed, remaining, resetAfter, retryAfter } = verdict
     if (allowed) this.#closed.delete(slot)
     else this.#closed.set(slot, { cost, left, until: now + retryAfter, trusted: now + Math.min(retryAfter, TRUST) })
     const most = this.site.most(limit)
@@ -100,6 +103,8 @@ export class CentralMeter extends GatedMeter {
       if (Math.abs(used - this.#inner.usedOf(slot, now)) > ROUNDING * most) this.#inner.agree(slot, used, now)
       return
     }
+    // It was said of an interval that ends now: of the next one, which may run here already, it would be counted.
+    if (resetAfter < this.exchange.time.at(now) - at + Math.max(EDGE, this.time.uncertainty(now))) return
     const more = used - this.#inner.usedOf(slot, now)
     if (more < -ROUNDING * most) {
       this.#inner.reset(this.site.keyOf(slot), slot, now)

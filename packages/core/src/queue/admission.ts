@@ -2,7 +2,7 @@ import { Asking } from './asking.ts'
 import type { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, counterId, type Line, opensIn, type Request } from './line.ts'
-import { Turns } from './turns.ts'
+import { type Pace, Turns } from './turns.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Who goes when: lets requests in that wait for a counter, as far as it has room. */
@@ -36,7 +36,7 @@ export class Admission<D extends Answer> {
       const { key, wanted } = request
       const seen = gate.peek(key, wanted)
       if (gate.waits && (seen.allowed || gate.asks(key, wanted))) {
-        const turn = this.#turnOf(counter, now)
+        const turn = this.#turnOf(counter, request, now)
         if (turn > now) {
           open.set(counter, turn)
           return looked
@@ -46,10 +46,15 @@ export class Admission<D extends Answer> {
           open.remove(counter)
           return looked
         }
-        this.#asking.ask(request, line, counter)
+        this.#asking.ask(request, line, counter, now)
         continue
       }
-      const pause = seen.allowed ? gate.pause(key, wanted) : undefined
+      const turn = seen.allowed ? this.#turnOf(counter, request, now) : now
+      if (turn > now) {
+        open.set(counter, turn)
+        return looked
+      }
+      const pause = seen.allowed ? gate.pause(key, wanted, counter.turns?.running === true) : undefined
       if (pause !== undefined) {
         if (counterId(pause.by) !== counter.id) {
           this.#move(line, pause.by, now + pause.time)
@@ -61,6 +66,8 @@ export class Admission<D extends Answer> {
       }
       const decision = seen.allowed ? (gate.take(key, wanted) as D) : seen
       if (decision.allowed) {
+        counter.turns?.take()
+        counter.turns?.granted(now)
         this.#waiters.admit(request, decision, now)
         if (line.counter === counter) this.#counters.rotate(line, counter)
         continue
@@ -87,12 +94,13 @@ export class Admission<D extends Answer> {
     this.#counters.put(line, this.#counters.locate(by, at))
   }
 
-  /** A counter has no room left. */
-  close(counter: Counter<D>, decision: D, now: number): void {
+  /** A counter has no room left for whom asked at that time. */
+  close(counter: Counter<D>, decision: D, now: number, asked: number = now): void {
     const time = Math.max(1, opensIn(decision))
-    if (counter.closedFor === 0) {
-      counter.closedFor = time
-      counter.turns?.end(now)
+    if (counter.pace === undefined) {
+      // After a moment they go on with their turns: the store's clock may be behind.
+      counter.pace = this.#gate.turns(counter.policy, time)
+      if (counter.pace !== undefined) counter.turns?.end(asked)
     }
     this.#counters.open.set(counter, now + time)
     this.#counters.book(counter)
@@ -107,16 +115,23 @@ export class Admission<D extends Answer> {
     return false
   }
 
-  /** When the next request of a counter may ask the store. Where nodes wait for the same moment each does so in turn. */
-  #turnOf(counter: Counter<D>, now: number): number {
-    const { closedFor } = counter
-    if (closedFor > 0) {
-      counter.closedFor = 0
-      let requests = 0
-      for (let line = counter.lines.first; line !== undefined; line = line.after) requests += line.size
-      const during = this.#gate.turnsDuring(counter.policy, requests)
-      if (during > 0 && closedFor > during) (counter.turns ??= new Turns()).begin(requests, during, now)
+  /** When the next request of a counter may go. Where nodes wait for the same moment each does so in turn; who would be late then goes at once. */
+  #turnOf(counter: Counter<D>, request: Request<D>, now: number): number {
+    const { pace } = counter
+    if (pace !== undefined) {
+      counter.pace = undefined
+      this.#beginTurns(counter, pace, now)
     }
-    return counter.turns?.next ?? now
+    return counter.turns === undefined ? now : Math.min(counter.turns.next, request.at - 1)
+  }
+
+  #beginTurns(counter: Counter<D>, pace: Pace, now: number): void {
+    let requests = 0
+    let since = now
+    for (let line = counter.lines.first; line !== undefined; line = line.after) {
+      requests += line.size
+      since = Math.min(since, line.since)
+    }
+    if (since < now) (counter.turns ??= new Turns(this.#gate.random)).begin(requests, since, pace.speed, pace.most, now)
   }
 }

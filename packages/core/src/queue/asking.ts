@@ -11,7 +11,7 @@ const ASK_AGAIN = 5
 /** What becomes of a request that the store has refused. */
 interface Refusals<D extends Answer> {
   keeps(request: Request<D>, decision: D, now: number): boolean
-  close(counter: Counter<D>, decision: D, now: number): void
+  close(counter: Counter<D>, decision: D, now: number, asked: number): void
 }
 
 /** Asks the store for requests that wait, where it has to decide. */
@@ -36,7 +36,7 @@ export class Asking<D extends Answer> {
     return asked < Math.max(1, Math.min(MOST_ASKED, remaining))
   }
 
-  ask(request: Request<D>, line: Line<D>, counter: Counter<D>): void {
+  ask(request: Request<D>, line: Line<D>, counter: Counter<D>, asked: number): void {
     line.remove(request)
     request.asked = true
     request.by = counter.id
@@ -49,12 +49,13 @@ export class Asking<D extends Answer> {
     const answered = (decision: D | undefined, error?: unknown) => {
       const now = this.#gate.clock.monotonic()
       counter.asked--
+      if (decision?.allowed === true) counter.turns?.granted(asked)
       if (request.settled) {
         if (decision?.allowed === true) this.#gate.refund(decision)
       } else if (decision === undefined) {
         this.#waiters.break(request, error)
       } else if (decision.allowed) this.#waiters.admit(request, decision, now)
-      else if (this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, line, decision, now)
+      else if (this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, line, decision, now, asked)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
       this.#changed()
@@ -63,7 +64,7 @@ export class Asking<D extends Answer> {
   }
 
   /** The store has refused it. */
-  #waitAgain(request: Request<D>, line: Line<D>, decision: D, now: number): void {
+  #waitAgain(request: Request<D>, line: Line<D>, decision: D, now: number, asked: number): void {
     request.asked = false
     request.by = undefined
     line.add(request)
@@ -75,6 +76,6 @@ export class Asking<D extends Answer> {
     }
     const again = this.#gate.mayAskAgain(request.key, request.wanted)
     if (again) this.#counters.open.set(counter, now + ASK_AGAIN)
-    else this.#refusals.close(counter, decision, now)
+    else this.#refusals.close(counter, decision, now, asked)
   }
 }

@@ -1,5 +1,5 @@
 import type { Gate } from './gate.ts'
-import { type Answer, Counter, counterId, type Line, named } from './line.ts'
+import { type Answer, Counter, counterId, type Line, named, opensIn } from './line.ts'
 import { Schedule } from './schedule.ts'
 import type { Waits } from './waits.ts'
 
@@ -37,6 +37,15 @@ export class Counters<D extends Answer> {
     this.#all.set(id, made)
     this.open.set(made, at)
     return made
+  }
+
+  /** The counter that has refused a request. */
+  closed(by: D, now: number): Counter<D> {
+    const time = opensIn(by)
+    const counter = this.locate(by, now + time)
+    // Nobody has waited for it yet.
+    if (counter.lines.first === undefined && counter.asked === 0) counter.pace = this.#gate.turns(counter.policy, time)
+    return counter
   }
 
   /** The first counter of a decision that others wait for. */

@@ -2,6 +2,7 @@ import type { Clock } from '../time/clock.ts'
 import type { Amount } from './amount.ts'
 import type { Answer } from './line.ts'
 import type { Wanted } from './options.ts'
+import type { Pace } from './turns.ts'
 
 /** A request is to wait for a counter, and to be looked at again in so many milliseconds. */
 export interface Pause {
@@ -12,6 +13,8 @@ export interface Pause {
 /** Who lets requests in. */
 export interface Gate<D extends Answer> {
   readonly clock: Clock
+  /** Uniform in [0, 1). */
+  readonly random: () => number
   /** Whether `take` may have to ask the store. */
   readonly waits: boolean
   /** What `take` would answer by what is known here. */
@@ -23,13 +26,17 @@ export interface Gate<D extends Answer> {
   /**
    * Why a request which `peek` allows should wait all the same: other nodes may take units at the same time, and are to be heard first.
    * Undefined when it may go. Not asked where `take` asks the store.
+   *
+   * @param overload whether requests go in turns now
    */
-  pause(key: string, wanted: Wanted): Pause | undefined
+  pause(key: string, wanted: Wanted, overload: boolean): Pause | undefined
   /**
-   * Milliseconds in which the requests that wait for a policy are to ask the store one after another, as other nodes have some that wait for
-   * the same; 0 where there are none.
+   * The requests that wait for a policy are to go in turns when there is room again, as other nodes have some that wait for the same. Undefined
+   * where there is nobody to share with.
+   *
+   * @param closedFor milliseconds for which there is no room
    */
-  turnsDuring(policy: string, requests: number): number
+  turns(policy: string, closedFor: number): Pace | undefined
   /** Whether places are booked for requests that wait for a policy: see `Booking`. */
   books(policy: string): boolean
   /**

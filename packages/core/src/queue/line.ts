@@ -3,7 +3,7 @@ import { type Amount, add } from './amount.ts'
 import { Chain, type Link } from './chain.ts'
 import type { Wanted } from './options.ts'
 import type { Timed } from './schedule.ts'
-import type { Turns } from './turns.ts'
+import type { Pace, Turns } from './turns.ts'
 
 /** What a queue reads of a decision. */
 export interface Answer {
@@ -188,8 +188,8 @@ export class Counter<D extends Answer> implements Timed {
   readonly lines: Chain<Line<D>> = new Chain()
   /** Requests that the store is being asked for. */
   asked = 0
-  /** There was no room left, for so many milliseconds, and nobody has had a turn since; 0 where that is not so. */
-  closedFor = 0
+  /** There was no room left for long, and nobody has had a turn since: at this pace they have them then. */
+  pace: Pace | undefined
   turns: Turns | undefined
   /** How much waits for it, the store being asked for none of that; where somebody has to know. */
   waiting: Amount | undefined

@@ -3,7 +3,7 @@ import type { AcquireFailure } from './acquire-error.ts'
 import { Admission } from './admission.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
-import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
+import { type Answer, type Counter, Line, Request } from './line.ts'
 import { type AcquireOptions, type Leaving, type Wanted, wanted } from './options.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
@@ -116,8 +116,7 @@ export class Queues<D extends Answer> {
       if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
       else if (wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
       else if (refused === undefined) this.#join(request, now)
-      else if (this.#admission.keeps(request, refused, now))
-        this.#join(request, now, this.#counters.locate(refused, now + opensIn(refused)))
+      else if (this.#admission.keeps(request, refused, now)) this.#join(request, now, this.#counters.closed(refused, now))
       this.#arm()
     })
   }
@@ -191,11 +190,11 @@ export class Queues<D extends Answer> {
     const { key, wanted } = request
     const seen = this.#gate.peek(key, wanted)
     if (!seen.allowed) {
-      if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.locate(seen, now + opensIn(seen)))
+      if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))
       return
     }
     const others = this.#counters.contended(seen)
-    const pause = others === undefined ? this.#gate.pause(key, wanted) : undefined
+    const pause = others === undefined ? this.#gate.pause(key, wanted, false) : undefined
     if (others !== undefined) this.#join(request, now, others)
     else if (pause !== undefined) this.#join(request, now, this.#counters.locate(pause.by, now + pause.time))
     else this.#taken(request, this.#gate.take(key, wanted) as D, now)
@@ -203,8 +202,7 @@ export class Queues<D extends Answer> {
 
   #taken(request: Request<D>, decision: D, now: number): void {
     if (decision.allowed) this.#waiters.admit(request, decision, now)
-    else if (this.#admission.keeps(request, decision, now))
-      this.#join(request, now, this.#counters.locate(decision, now + opensIn(decision)))
+    else if (this.#admission.keeps(request, decision, now)) this.#join(request, now, this.#counters.closed(decision, now))
   }
 
   /** @param counter what it waits for where nobody waits for its key; without one the store is asked */
@@ -257,6 +255,8 @@ export class Queues<D extends Answer> {
 
   #wake(counter: Counter<D> | undefined): void {
     if (counter === undefined || counter.place < 0) return
+    // It is not the end of an interval for which others have waited too.
+    counter.pace = undefined
     this.#counters.open.set(counter, this.#gate.clock.monotonic())
     this.#arm()
   }

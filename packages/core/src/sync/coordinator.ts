@@ -166,6 +166,9 @@ class BackgroundCoordinator implements Coordinator {
       get silent() {
         return loop.silent
       },
+      get roundTrip() {
+        return loop.usual
+      },
       get recoveredAt() {
         return link.recoveredAt
       },

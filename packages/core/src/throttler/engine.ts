@@ -37,6 +37,7 @@ type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never
  */
 export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly clock: Clock
+  readonly random: () => number
   readonly startedAt: number
   readonly requests: Requests
   readonly emitter: Emitter = new Emitter(warnOfListener)
@@ -71,6 +72,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     const { random = Math.random, clock = systemClock, store, logger } = options
     const { rules, policies } = rulesOf(options.policies, store)
     this.clock = clock
+    this.random = random
     this.startedAt = clock.monotonic()
     this.requests = new Requests(this.startedAt)
     this.#store = store

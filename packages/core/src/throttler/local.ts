@@ -28,6 +28,7 @@ export class LocalMeters {
       nodes: 1,
       degraded: false,
       silent: false,
+      roundTrip: 0,
       recoveredAt: Number.NEGATIVE_INFINITY,
       foundAt: Number.NEGATIVE_INFINITY,
       due: () => {},

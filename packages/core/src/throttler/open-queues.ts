@@ -18,13 +18,19 @@ import type { Clock } from '../time/clock.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
-/** In an overload requests ask the store in turns during this part of the interval, and for so many milliseconds at most: many round trips. */
-const TURNS_PART = 1 / 3
+/**
+ * In an overload those that came in an interval take their turns within this part of one, and so many milliseconds at most; where the store is
+ * far away, within so many round trips and the second part at most.
+ */
+const TURNS_PART = 1 / 5
 const TURNS_MOST = 1_000
+const TURNS_ROUND_TRIPS = 20
+const TURNS_MOST_PART = 1 / 3
 
 /** What requests that wait need of the throttler. */
 export interface AcquireHost {
   readonly clock: Clock
+  readonly random: () => number
   readonly emitter: Emitter
   readonly limiters: readonly Limiter[]
   readonly requests: Requests
@@ -69,6 +75,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
   return {
     clock: host.clock,
+    random: host.random,
     get waits() {
       return path.waits
     },
@@ -100,19 +107,27 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         })
       )
     },
-    pause: (key, wanted) => {
+    pause: (key, wanted, overload) => {
       if (host.degraded) return undefined
       const now = host.clock.monotonic()
-      const ahead = asked(host, key, wanted).find(({ limiter, key, cost }) => isAhead(host, limiter, key, cost, now))
-      return ahead && { by: { policy: ahead.limiter.policy, key: ahead.key }, time: PAUSE }
+      for (const part of asked(host, key, wanted)) {
+        const time = pauseOf(host, part, now, overload)
+        if (time > 0) return { by: { policy: part.limiter.policy, key: part.key }, time }
+      }
+      return undefined
     },
-    turnsDuring: (policy, requests) => {
+    turns: (policy, closedFor) => {
       const limiter = host.limiters.find((one) => one.policy.name === policy)
-      const nodes = limiter?.meter.syncing?.nodes ?? 1
-      if (limiter === undefined || nodes === 1) return 0
-      const { interval, limit } = limiter.policy
-      // Where few wait there is most likely room for all of them.
-      return Math.min(interval * TURNS_PART, TURNS_MOST) * Math.min(1, (requests * nodes) / limit)
+      const syncing = limiter?.meter.syncing
+      if (limiter === undefined || syncing === undefined || syncing.nodes === 1 || host.degraded) return undefined
+      const { algorithm, interval, coordination } = limiter.policy
+      // Of spans nodes hear too late, and what drains evenly has no moment that all wait for.
+      if (coordination === 'spans' || algorithm.most !== undefined) return undefined
+      const most = interval * TURNS_MOST_PART
+      const during = Math.max(Math.min(interval * TURNS_PART, TURNS_MOST), Math.min(most, TURNS_ROUND_TRIPS * syncing.roundTrip))
+      // Nobody knows when a request in flight ends.
+      if (closedFor <= during || closedFor === Number.POSITIVE_INFINITY) return undefined
+      return { speed: interval / during, most }
     },
     books: (policy) => bookingOf(host, policy) !== undefined,
     book: (policy, key, { units, unsaid }, first) => {
@@ -222,25 +237,28 @@ function keyAt({ rules }: AcquireHost, place: number, key: string): string {
 }
 
 /**
- * Whether the store should hear first of a request, where places are booked, or else of what this node has taken of its key: nodes whose
- * requests wait would all take what comes free at the same moment. As a key is exchanged early: by half of this node's part of what is left.
+ * Milliseconds for which a request should wait, as the store should hear first of it, where places are booked, or else of what this node has
+ * taken of its key: nodes whose requests wait would all take what comes free at the same moment. As a key is exchanged early: by half of this
+ * node's part of what is left. In an overload it is chance who goes on whose part is less than it takes, or each node would take one at the end.
  */
-function isAhead(host: AcquireHost, limiter: Limiter, key: string, cost: number, now: number): boolean {
+function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: number, overload: boolean): number {
   const { meter, policy } = limiter
   const { syncing } = meter
-  if (policy.coordination !== 'background' || syncing === undefined || syncing.nodes === 1) return false
+  if (policy.coordination !== 'background' || syncing === undefined || syncing.nodes === 1) return 0
   const books = bookingOf(host, policy.name) !== undefined
   const slot = books ? limiter.locate(key) : limiter.table.find(key)
   // What has a place is known to all.
-  if (slot < 0 || (meter.booking?.bookedOf(slot) ?? 0) > 0) return false
+  if (slot < 0 || (meter.booking?.bookedOf(slot) ?? 0) > 0) return 0
   const asks = books && !limiter.isShared(slot) && meter.booking?.asks(slot) === true
   const unsynced = syncing.unsyncedOf(slot)
-  if (unsynced === 0 && !asks) return false
+  if (unsynced === 0 && !asks && !overload) return 0
   const left = limiter.most(limiter.limitOf(slot)) - meter.usedOf(slot, now) + unsynced
-  if (unsynced + cost <= left / (2 * syncing.nodes)) return false
+  const part = (left * syncing.shareOf(slot)) / 2
+  if (unsynced + cost <= part) return 0
+  if (unsynced === 0 && !asks) return host.random() * cost < part ? 0 : PAUSE + syncing.roundTrip
   // Who waits for its place is told of with the question.
   if (!asks) (meter as Exchanging).tellAll(limiter.idOf(slot), now)
-  return true
+  return PAUSE
 }
 
 /** What a request asks of one policy. */

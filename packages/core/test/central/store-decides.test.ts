@@ -50,6 +50,23 @@ for (const algorithm of [fixedWindow(), fixedWindow({ start: 'first-request' }),
   })
 }
 
+test('what the store said of an interval that has ended meanwhile is not taken for the one that runs', async () => {
+  const it = scene()
+  it.store.roundTrip = 20
+  const node = it.node(CENTRAL)
+  await started(it, node)
+  await it.world.runTo(19_900)
+  await ask(it, node, 'k', 10)
+  await it.world.runTo(19_985)
+  const refused = node.checkAsync('k')
+  const passed = node.checkAsync('other')
+  await it.world.runTo(20_020)
+  expect(await refused).toMatchObject({ allowed: false })
+  expect(await passed).toMatchObject({ allowed: true })
+  for (const key of ['k', 'other']) expect(node.peek(key), key).toMatchObject({ allowed: true, remaining: 10 })
+  await it.close()
+})
+
 test('check throws from the first call on, and says what to do', async () => {
   const it = scene()
   const node = it.node(CENTRAL)

@@ -46,26 +46,55 @@ test.each([1, 3])('leases: %i nodes far away from the store let go all that the 
   await it.close()
 })
 
-test('leases: nodes with queues of different length are served by what waits with them', async () => {
+test.each(['leases', 'background', 'central'] as const)(
+  '%s: nodes with queues of different length are served by what waits with them',
+  async (coordination) => {
+    const it = scene()
+    it.store.roundTrip = 1
+    const policy = { limit: 60, interval: 1_000, coordination }
+    const parts = [1, 2, 3, 6]
+    const nodes = parts.map(() => it.node(policy))
+    if (coordination === 'central') await started(it, ...nodes)
+    else for (const node of nodes) node.start()
+    const queues: Waiting[] = []
+    for (const node of nodes) queues.push(await waiting(it, node))
+    await it.world.runTo(2_100)
+    for (const [node, queue] of queues.entries())
+      for (let i = 0; i < 120 * (parts[node] as number); i++) queue.acquire('a', { timeout: '30s' })
+    await it.world.runTo(16_900)
+    const served = queues.map(
+      ({ ended }) => ended.filter(({ decision, at }) => decision?.allowed === true && (at as number) >= 5_000).length,
+    )
+    expect(served.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.98 * 12 * 60)
+    for (const [node, count] of served.entries()) {
+      const part = (12 * 60 * (parts[node] as number)) / 12
+      expect(count / part, `${served}`).toBeGreaterThan(0.8)
+      expect(count / part, `${served}`).toBeLessThan(1.2)
+    }
+    await it.close()
+  },
+)
+
+test('who would not go in time in its turn goes at once when there is room', async () => {
   const it = scene()
   it.store.roundTrip = 1
-  const policy = { limit: 60, interval: 1_000, coordination: 'leases' } as const
-  const parts = [1, 2, 3, 6]
-  const nodes = parts.map(() => it.node(policy))
-  for (const node of nodes) node.start()
-  const queues: Waiting[] = []
-  for (const node of nodes) queues.push(await waiting(it, node))
-  await it.world.runTo(2_100)
-  for (const [node, queue] of queues.entries())
-    for (let i = 0; i < 120 * (parts[node] as number); i++) queue.acquire('a', { timeout: '30s' })
-  await it.world.runTo(16_900)
-  const served = queues.map(({ ended }) => ended.filter(({ decision, at }) => decision?.allowed === true && (at as number) >= 5_000).length)
-  expect(served.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.98 * 12 * 60)
-  for (const [node, count] of served.entries()) {
-    const part = (12 * 60 * (parts[node] as number)) / 12
-    expect(count / part, `${served}`).toBeGreaterThan(0.8)
-    expect(count / part, `${served}`).toBeLessThan(1.2)
-  }
+  const policy = { limit: 10, interval: 1_000, coordination: 'background' } as const
+  const [node, other] = [it.node(policy), it.node(policy)]
+  for (const one of [node, other]) one.start()
+  const queue = await waiting(it, node)
+  await it.world.runTo(3_100)
+  for (const key of ['a', 'b']) node.check(key)
+  await it.world.runTo(3_200)
+  for (const key of ['a', 'b']) for (let i = 0; i < 9; i++) other.check(key)
+  await it.world.runTo(3_300)
+  const hasTime = queue.acquire('a', { timeout: '5s' })
+  const hasNone = queue.acquire('b', { timeout: 703 })
+  await it.world.runTo(5_000)
+  expect(hasNone).toMatchObject({ decision: { allowed: true } })
+  expect(hasNone.at).toBeLessThanOrEqual(4_003)
+  expect(hasTime).toMatchObject({ decision: { allowed: true } })
+  expect(hasTime.at).toBeGreaterThan(4_005)
+  expect(hasTime.at).toBeLessThanOrEqual(4_000 + 200)
   await it.close()
 })
 

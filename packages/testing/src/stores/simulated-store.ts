@@ -1,6 +1,17 @@
 import { type Store, WeirError } from '@weir/core'
-import { Hub } from '@weir/core/memory'
-import type { Announcement, Ordinal, StoreConnection, StoreNode, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
+import { connectToHub, Hub } from '@weir/core/memory'
+import type {
+  Announcement,
+  Decide,
+  Decider,
+  Ordinal,
+  StoreConnection,
+  StoreNode,
+  StorePolicy,
+  SyncReply,
+  SyncRequest,
+  Verdict,
+} from '@weir/core/sync'
 import { backgroundStore } from '@weir/core/sync'
 import type { OutageMode } from '../network/fault.ts'
 import { Link, type NetworkOptions } from '../network/network.ts'
@@ -26,6 +37,8 @@ export interface SimulatedStoreOptions {
 export interface StoreStatistics {
   /** Exchanges that nodes sent. */
   exchanges: number
+  /** Requests that the store was to decide about. */
+  decisions: number
   /** Exchanges with a heartbeat. */
   heartbeats: number
   /** Entries of exchanges: one key-write each, those that only ask included. */
@@ -48,7 +61,7 @@ export type SyncObserver = (nodeId: string, request: SyncRequest) => void
 export class SimulatedStore implements Store {
   readonly coordinate: Store['coordinate'] = backgroundStore(this).coordinate
   readonly kind = 'simulated'
-  readonly statistics: StoreStatistics = { exchanges: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
+  readonly statistics: StoreStatistics = { exchanges: 0, decisions: 0, heartbeats: 0, entries: 0, blocks: 0, announcements: 0, failures: 0 }
   /**
    * The server's clock, right until it is stepped. It shows fractions without end: were it cut to microseconds, a
    * request so near to a boundary would now and then look as if it was counted in the wrong interval.
@@ -79,6 +92,11 @@ export class SimulatedStore implements Store {
     this.serverClock = new NodeClock(options.time, { resolution: 0 })
     this.#hub = new Hub(this.serverClock)
     this.#hub.listen((announcement) => this.#announce(announcement))
+  }
+
+  /** It decides about requests by any step. */
+  decides(): boolean {
+    return true
   }
 
   open(node: StoreNode): StoreConnection {
@@ -147,12 +165,37 @@ export class SimulatedStore implements Store {
 
   /** @internal One exchange of a connection. */
   exchange(connection: SimulatedConnection, request: SyncRequest): Promise<SyncReply> {
-    const { node, up, down } = connection
+    const { node } = connection
     this.#count(node.id, request)
     const copy = copyOf(request)
+    const sentAt = node.clock.now()
+    const handle = (): SyncReply => {
+      const reply = this.#hub.exchange(node.id, copy)
+      this.handled?.(copy, reply, node.id)
+      return reply
+    }
+    return this.#carry(connection, handle, (reply) => this.#stamped(reply, sentAt, node.clock.now()))
+  }
+
+  /** @internal What decides about the requests of a connection, over its links. */
+  async decider(connection: SimulatedConnection): Promise<Decider> {
+    const decider = await connectToHub(this.#hub, { ...connection.node, announced: () => {} }).decider?.()
+    if (decider === undefined) throw new WeirError('WEIR_STORE_UNAVAILABLE', 'The hub decides about nothing.')
+    return {
+      partOf: (id) => decider.partOf(id),
+      decide: (request: Decide): Promise<readonly Verdict[] | undefined> => {
+        this.statistics.decisions++
+        const copy = { ...request, questions: request.questions.map((question) => ({ ...question })) }
+        return this.#carry(connection, () => decider.decide(copy))
+      },
+    }
+  }
+
+  /** Has the store handle something, and carries what it says back to the node. */
+  #carry<Reply>(connection: SimulatedConnection, handle: () => Reply, read = (reply: Reply) => reply): Promise<Awaited<Reply>> {
+    const { node, up, down } = connection
     return new Promise((resolve, reject) => {
       let open = true
-      const sentAt = node.clock.now()
       const settle = (run: () => void): void => {
         if (!open) return
         open = false
@@ -169,28 +212,27 @@ export class SimulatedStore implements Store {
       const deadline = this.#time.at(this.#time.now + patience, () =>
         connection.dispatch(() => fail('WEIR_STORE_TIMEOUT', `No answer within ${patience} ms.`)),
       )
-      const handle = (): void => {
+      const arrive = (): void => {
         if (this.#partitioned.has(node.id)) return
         if (this.#outage === 'hang') {
-          this.#held.push(handle)
+          this.#held.push(arrive)
           return
         }
         if (this.#outage === 'refuse') {
           down.send(() => connection.dispatch(() => fail('WEIR_STORE_UNAVAILABLE', 'The store refused the connection.')), 0, true)
           return
         }
-        const reply = this.#hub.exchange(node.id, copy)
-        this.handled?.(copy, reply, node.id)
+        const reply = handle()
         down.send(
           () => {
             if (this.#partitioned.has(node.id)) return
-            connection.dispatch(() => settle(() => resolve(this.#stamped(reply, sentAt, node.clock.now()))))
+            connection.dispatch(() => settle(() => resolve(read(reply) as Awaited<Reply>)))
           },
           this.#extra,
           true,
         )
       }
-      if (!this.#partitioned.has(node.id)) up.send(handle)
+      if (!this.#partitioned.has(node.id)) up.send(arrive)
     })
   }
 
@@ -267,6 +309,10 @@ class SimulatedConnection implements StoreConnection {
   sync(request: SyncRequest): Promise<SyncReply> {
     if (this.#closed) return Promise.reject(new WeirError('WEIR_CLOSED', 'The connection is closed.'))
     return this.#store.exchange(this, request)
+  }
+
+  decider(): Promise<Decider> {
+    return this.#store.decider(this)
   }
 
   close(): Promise<void> {

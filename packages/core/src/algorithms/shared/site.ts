@@ -16,6 +16,8 @@ export interface Exchange {
   readonly localTime: StoreTime
   /** Live nodes, at least 1. */
   readonly nodes: number
+  /** Milliseconds that the store takes to answer, as a rule; 0 before its first answer. */
+  readonly roundTrip: number
   /** False for a throttler without a store. */
   readonly connected: boolean
   /** Whether the store is away. */

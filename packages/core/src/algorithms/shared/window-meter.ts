@@ -318,6 +318,10 @@ export class WindowMeter extends GatedMeter {
     return (this.table.fields[baseOf(slot) + SENT] as number) > 0
   }
 
+  override shareOf(slot: number): number {
+    return this.records.activeOf(slot)?.share.value(this.nodes) ?? super.shareOf(slot)
+  }
+
   override unsyncedOf(slot: number): number {
     if (!this.exchange.connected) return 0
     const base = baseOf(slot)

@@ -1,0 +1,46 @@
+import { createThrottler, memoryStore } from '@weir/core'
+import { expect, test } from 'vitest'
+import { NodeClock, simulatedStore, VirtualTime } from '../src/index.ts'
+
+const policies = [{ name: 'p', limit: 3, interval: '1m', coordination: 'central', degraded: 'closed' }] as const
+
+async function setUp() {
+  // What asks the store is loaded in real time, with the first throttler of its kind.
+  await createThrottler({ policies, store: memoryStore() }).inspected.coordinator?.loading
+  const time = new VirtualTime()
+  const store = simulatedStore({ time, network: { latency: 2 } })
+  const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
+  // Time for the nodes to hear of each other.
+  await time.runUntil(2_000)
+  return { time, store, nodes }
+}
+
+test('a simulated store decides about requests of all nodes, a round trip away', async () => {
+  const { time, store, nodes } = await setUp()
+  const before = store.statistics.decisions
+  const allowed: [number, boolean][] = []
+  const begun = time.now
+  for (let i = 0; i < 5; i++) {
+    void nodes[i % 2]?.checkAsync('key').then((decision) => allowed.push([time.now - begun, decision.allowed]))
+    await time.runUntil(time.now + 10)
+  }
+  expect(allowed).toEqual([
+    [4, true],
+    [14, true],
+    [24, true],
+    [34, false],
+    [44, false],
+  ])
+  expect(store.statistics.decisions).toBe(before + 5)
+})
+
+test('a simulated store that refuses connections decides about nothing', async () => {
+  const { time, store, nodes } = await setUp()
+  store.fail()
+  let decided: string | undefined
+  void nodes[0]?.checkAsync('key').then(({ reason }) => {
+    decided = reason
+  })
+  await time.runUntil(time.now + 60)
+  expect(decided).toBe('degraded')
+})
