@@ -41,7 +41,13 @@ function refusedAsOften(results: Parameters<GoalCase['judge']>[0], share: number
   return [
     refusedWrongly(results, share),
     atLeast('admitted, of what the exact bucket admits', percent(pooled(results).admittedOfExact), 99.9),
+    refusedWithRoom(results),
   ]
+}
+
+function refusedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
+  const refused = sum(results, (result) => result.refusedWithRoom)
+  return atMost('refused with room', refused, 0, 'requests')
 }
 
 /** Steady loads on buckets. Debt is what was really admitted beyond the burst, at most, in per cent of the limit. */
@@ -72,12 +78,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
         ),
         judge: (results) => [
           atMost('told too much', Math.max(...results.map((result) => result.toldTooMuch)), 1e-6, 'units'),
-          atMost(
-            'refused with room',
-            sum(results, (result) => result.refusedWithRoom),
-            0,
-            'requests',
-          ),
+          refusedWithRoom(results),
         ],
       })),
   },
