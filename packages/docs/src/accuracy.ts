@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot'
 import { type PolicyOptions, tokenBucket } from '@weir/core'
 import { poisson, type Scenario, type SimulationResult, simulate } from '@weir/testing'
+import { central } from './central.ts'
 import { type Figure, percent, whole } from './figure.ts'
 import { COLORS, draw, grid } from './svg.ts'
 
@@ -128,7 +129,7 @@ export const distance: Figure = {
 export const farRegions: Figure = {
   name: 'far-regions',
   makes: ['far-regions', 'rate-by-round-trip.svg'],
-  about: 'a flood on fixed windows, token buckets and leases whose store is far away (some minutes)',
+  about: "a flood on fixed windows, token buckets, leases and 'central', whose store is far away (some minutes)",
   async make() {
     // Nobody is let in by an estimate while the store is merely far.
     const patient = { deadline: '1s', degraded: 'closed' } as const
@@ -148,18 +149,30 @@ export const farRegions: Figure = {
         const { admitted, intervals, operations, waited } = await run(policy, 20, { ...roundTrip(trip), intervals: 60, warmup: 8, ...more })
         const rate = admitted / intervals / MIDDLE.limit
         points.push({ name, trip, overshoot: rate })
-        rows.push([
-          `\`${name}\``,
-          `${trip} ms`,
-          percent(first.admitted / MIDDLE.limit, 0),
-          percent(rate),
-          waited === 0 ? 'none' : percent(waited),
-          whole(operations),
-        ])
+        rows.push(rowOf(name, trip, first.admitted, rate, waited, operations))
       }
+    }
+    for (const trip of [1, 10, 50, 100, 250]) {
+      const policy = { ...MIDDLE, coordination: 'central', ...patient } as const
+      const asking = async (intervals: number, warmup: number) => {
+        const { node, asked } = await central(trip)
+        const result = await run(policy, 20, { intervals, warmup, node, waits: true })
+        // Those that are under way when the run ends are left out: each is of one unit.
+        const waited = result.measured.reduce((sum, interval) => sum + interval.waited, 0) / result.admitted
+        return { ...result, waited, operations: asked() / (intervals + warmup) }
+      }
+      const first = await asking(1, 0)
+      // Each interval is like the one before.
+      const { admitted, intervals, operations, waited } = await asking(12, 1)
+      rows.push(rowOf("'central'", trip, first.admitted, admitted / intervals / MIDDLE.limit, waited, operations))
     }
     return { tables: { 'far-regions': rows }, charts: { 'rate-by-round-trip.svg': rateChart(points) } }
   },
+}
+
+function rowOf(name: string, trip: number, first: number, rate: number, waited: number, operations: number): string[] {
+  const waits = waited === 0 ? 'none' : waited === 1 ? 'all' : percent(waited)
+  return [`\`${name}\``, `${trip} ms`, percent(first / MIDDLE.limit, 0), percent(rate), waits, whole(operations)]
 }
 
 async function inTurn<In, Out>(list: readonly In[], make: (one: In) => Promise<Out>): Promise<Out[]> {

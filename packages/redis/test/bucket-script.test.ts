@@ -93,7 +93,7 @@ test('random late, doubled and partly sent batches bring from Redis what they br
   )
 })
 
-test('a busy key of twelve nodes takes no more than 700 bytes', async () => {
+test('a busy key of twelve nodes takes no more than 600 bytes', async () => {
   const namespace = freshNamespace()
   const store = redisStore(server.url, { namespace, publish: false })
   const connections = Array.from({ length: 12 }, (_, i) =>
@@ -116,7 +116,7 @@ test('a busy key of twelve nodes takes no more than 700 bytes', async () => {
     }
   }
   const [key = ''] = await client.keys(`${namespace}*:w:*`)
-  expect(await client.memory('USAGE', key)).toBeLessThanOrEqual(700)
+  expect(await client.memory('USAGE', key)).toBeLessThanOrEqual(600)
   expect(await client.pttl(key)).toBeGreaterThan(10_000)
   await client.quit()
   for (const connection of connections) await connection.close()

@@ -28,6 +28,28 @@ export function refusedWrongly(results: Parameters<GoalCase['judge']>[0], share 
   return atMost(`refused wrongly, of ${requests}`, wrong, Math.floor(share * requests), 'requests')
 }
 
+/**
+ * Chance fills a bucket of ten units to the brim where 80 or 90 % of the limit is asked for: the exact one refuses 0.3 to 2 % itself. Nodes
+ * know its level to what runs out in a thousandth of the interval, here a tenth of a unit. A request that comes so near to the edge may be
+ * let in though the exact bucket refuses it; then a later one is refused in its place, and counts as refused wrongly. So many may be of all
+ * requests.
+ */
+const FILLED_BY_CHANCE = 0.005
+
+/** Where the exact bucket refuses some too: as many are let in as by that one, and nearly all of them are the same. */
+function refusedAsOften(results: Parameters<GoalCase['judge']>[0], share: number): Figure[] {
+  return [
+    refusedWrongly(results, share),
+    atLeast('admitted, of what the exact bucket admits', percent(pooled(results).admittedOfExact), 99.9),
+    refusedWithRoom(results),
+  ]
+}
+
+function refusedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
+  const refused = sum(results, (result) => result.refusedWithRoom)
+  return atMost('refused with room', refused, 0, 'requests')
+}
+
 /** Steady loads on buckets. Debt is what was really admitted beyond the burst, at most, in per cent of the limit. */
 export const bucketSteadyGoals: readonly Goal[] = [
   {
@@ -56,12 +78,7 @@ export const bucketSteadyGoals: readonly Goal[] = [
         ),
         judge: (results) => [
           atMost('told too much', Math.max(...results.map((result) => result.toldTooMuch)), 1e-6, 'units'),
-          atMost(
-            'refused with room',
-            sum(results, (result) => result.refusedWithRoom),
-            0,
-            'requests',
-          ),
+          refusedWithRoom(results),
         ],
       })),
   },
@@ -90,7 +107,8 @@ export const bucketSteadyGoals: readonly Goal[] = [
         (size.quick ? [12] : [3, 12, 50]).map((nodes) => ({
           name: `x0.8 and x0.9, ${nodes} nodes, a burst of a tenth, ${nameOf(setting)}`,
           scenarios: [0.8, 0.9].map((times) => bucketOf(setting, times, halved(size), { nodes }, setting.limit / 10)),
-          judge: (results: Parameters<GoalCase['judge']>[0]) => [refusedWrongly(results)],
+          judge: (results: Parameters<GoalCase['judge']>[0]) =>
+            setting === SMALL ? refusedAsOften(results, FILLED_BY_CHANCE) : [refusedWrongly(results)],
         })),
       ),
     ],

@@ -115,8 +115,9 @@ export const LEASED: readonly Pick[] = [
 export const BUCKETS: readonly Pick[] = [
   { goal: 'B2', cases: NO_FLOOD_OF_LARGE, intervals: 3 },
   { goal: 'B3', cases: /^(uniform|zipf|moving|restarting)/, intervals: 2 },
-  // Not reached: a burst of ten units at 100 per 60 s.
   { goal: 'B4', cases: /^(?!.*a burst of a tenth, 100 per)/, intervals: 2 },
+  // A part of what is refused, which is little: it takes many requests.
+  { goal: 'B4', cases: /a burst of a tenth, 100 per/, intervals: 60 },
   { goal: 'B5', cases: MIDDLE, intervals: 12 },
   { goal: 'B6', cases: NO_FLOOD_OF_LARGE, intervals: 20 },
   { goal: 'B6', cases: /x2, uniform, 10000/, intervals: 4 },

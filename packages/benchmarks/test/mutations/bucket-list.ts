@@ -57,9 +57,16 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'a key is open as soon as a unit fits',
     file: PACE,
-    find: 'return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))',
-    replace: 'return 0 * most + 0 * limit + 1',
+    find: 'return Math.max(1, most <= FEW ? part : Math.min(most / 2, Math.max(part, limit / 20)))',
+    replace: 'return 0 * FEW + 0 * part + 0 * limit + 1',
     check: 'bucket: operations in a flood',
+  },
+  {
+    name: 'a bucket of few units stays closed until half of it is free',
+    file: PACE,
+    find: 'most <= FEW ? part : Math.min',
+    replace: 'most < 0 * FEW ? part : Math.min',
+    check: 'bucket: below a burst of ten',
   },
   {
     name: 'what is held back is sent at each end of a span',

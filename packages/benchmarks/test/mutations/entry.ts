@@ -139,6 +139,7 @@ export const checks = {
   'bucket: operations of a quiet key': goal('B8', 'x0.1, 1000 per 10 s', 6),
   'bucket: surges': goal('B11', 'x0.5 to x10, zipf, 1000 per 10 s', 12),
   'bucket: operations below a small burst': goal('B13', 'x0.9, 1000 per 10 s', 6),
+  'bucket: below a burst of ten': goal('B4', 'x0.8 and x0.9, 12 nodes, a burst of a tenth, 100 per 60 s', 80, 3),
   'bucket: lost answers': goal('B16', 'a tenth of the exchanges lost, x2, 1000 per 10 s', 10),
   'bucket: lost answers in a flood': goal('B16', 'a tenth of the replies lost, x100, 1000 per 10 s', 10, 3),
   'bucket: lost data': neverTooMuch('data lost', 'data lost at another moment'),

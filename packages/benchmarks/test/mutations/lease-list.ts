@@ -84,4 +84,11 @@ export const LEASES: readonly Mutation[] = [
     replace: 'granted: mine.granted + 0 * ask.granted,',
     check: afterLoss,
   },
+  {
+    name: 'a store that has lost what a node holds goes on granting',
+    file: 'store/leases/grant.ts',
+    find: 'if (lost) record.quietUntil = now + ask.lifetime',
+    replace: 'if (lost) record.quietUntil = 0',
+    check: afterLoss,
+  },
 ]

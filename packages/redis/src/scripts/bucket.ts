@@ -26,13 +26,11 @@ local mine = request.node`,
   mine = '=' .. string.gsub(mine, '..', function(digits) return string.char(tonumber(digits, 16)) end)
 end
 `,
-  // A flat list. Raises an error for what is none.
+  // Numbers one after the other, without the head of a list: of a busy key that is a tenth. Raises an error for what is none.
   `local function unpacked(text)
   if not text or text == '' then return {} end
   if #text > ${LONGEST_FIELD} then error() end
-  local list = unpackList(text)
-  if typeOf(list) ~= 'table' then error() end
-  return list
+  return { unpackList(text) }
 end
 `,
   // Adds cells to a list of ordinal, taken, given, refused, …, ascending: packed as 0, ordinal, taken, …, or with a 1 before and what was
@@ -79,7 +77,7 @@ local function packCells(list, from, first, last)
     end
     ordinal = list[i]
   end
-  return pack(flat)
+  return pack(unpack(flat))
 end
 `,
   `local function isUnits(value)
@@ -89,6 +87,9 @@ end
 local function readState(known, width)
   local flat = unpacked(known[1])
   if #flat == 0 then return nil end
+  if #flat == 8 then
+    for i = 9, 12 do flat[i] = 0 end
+  end
   if #flat ~= 12 then error() end
   for i = 1, 12 do
     local value = flat[i]
@@ -110,12 +111,14 @@ local function readState(known, width)
   return state
 end
 `,
-  // Times to a millisecond, and both they and cells as differences: they are short.
+  // Times to a millisecond, and both they and cells as differences: they are short. The last four numbers are left out where all are 0.
   `local function packState(state, width)
   local origin = state.origin
   local start = origin * width
   local hot = state.hot == 0 and 0 or max(1, ceil(state.hot - start))
-  return pack({ origin, state.base - origin, state.written - origin, state.held - origin, floor(state.announced - start), hot, state.level, state.taken, state.given, state.refused, state.floor > 0 and state.floorAt - origin or 0, state.floor })
+  local base, written, held, announced = state.base - origin, state.written - origin, state.held - origin, floor(state.announced - start)
+  if state.given == 0 and state.refused == 0 and state.floor == 0 then return pack(origin, base, written, held, announced, hot, state.level, state.taken) end
+  return pack(origin, base, written, held, announced, hot, state.level, state.taken, state.given, state.refused, state.floor > 0 and state.floorAt - origin or 0, state.floor)
 end
 `,
   // What a level is at a later cell, by when it has run down and what is known to have been there in between.
@@ -302,8 +305,12 @@ end
     for i = 1, max(state.fields, ceil(#groups / ${4 * GROUPS_PER_FIELD})) do
       local last = ${4 * GROUPS_PER_FIELD} * i
       if state.changed <= last then
-        fields[#fields + 1] = GROUP_FIELDS[i]
-        fields[#fields + 1] = packCells(groups, state.base, last - ${4 * GROUPS_PER_FIELD - 1}, min(#groups, last))
+        local text = packCells(groups, state.base, last - ${4 * GROUPS_PER_FIELD - 1}, min(#groups, last))
+        if text == '' then call('HDEL', hash, GROUP_FIELDS[i])
+        else
+          fields[#fields + 1] = GROUP_FIELDS[i]
+          fields[#fields + 1] = text
+        end
       end
     end
     call('HSET', unpack(fields))

@@ -246,8 +246,8 @@ export class BucketRoom implements Room {
 }
 
 /**
- * A bucket. Once a unit more would be too much it stays closed until a tenth of what it holds is free, or a twentieth of the limit; half
- * of it at most, and at least one unit.
+ * A bucket. Once a unit more would be too much it stays closed until a tenth of what it holds is free, and at least one unit. Where it
+ * holds more than 20 units it is a twentieth of the limit, if that is more; half of the bucket at most.
  */
 export class LeakyRoom implements Room {
   readonly #level: LeakyLevel
@@ -259,7 +259,7 @@ export class LeakyRoom implements Room {
   constructor(limit: number, interval: number, most: number) {
     this.#level = new LeakyLevel(limit, interval)
     this.#most = most
-    this.#opensAt = most - Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))
+    this.#opensAt = most - Math.max(1, most <= 20 ? 0.1 * most : Math.min(most / 2, Math.max(0.1 * most, limit / 20)))
   }
 
   fits(time: number, cost: number): boolean {

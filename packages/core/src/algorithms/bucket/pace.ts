@@ -43,12 +43,17 @@ export function spreadOver(share: Share, live: number): number {
   return Math.min(3 * live, Math.max(live, 1 / share.value(live)))
 }
 
+/** A bucket of so few units is filled by chance, also where less is asked for than the limit's pace. */
+const FEW = 20
+
 /**
  * A key that was full is refused until so many units are free: else each request at the limit would have to be told to all. It costs
- * no throughput, as a bucket runs out all the time.
+ * no throughput, as a bucket runs out all the time. Where the bucket is small beside the limit it opens no more often than twenty times per
+ * interval; but not one of few units, in which nearly each unit is told anyway: there it would refuse those who keep to the pace.
  */
 export function freeAt(most: number, limit: number): number {
-  return Math.max(1, Math.min(most / 2, Math.max(0.1 * most, limit / 20)))
+  const part = 0.1 * most
+  return Math.max(1, most <= FEW ? part : Math.min(most / 2, Math.max(part, limit / 20)))
 }
 
 /** While requests are let in by chance, what is asked for is told so often, in milliseconds. */
