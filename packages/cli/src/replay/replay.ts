@@ -141,6 +141,7 @@ function added(before: ClusterUsage | undefined, usage: ClusterUsage): ClusterUs
   return {
     store: {
       exchanges: before.store.exchanges + store.exchanges,
+      decisions: before.store.decisions + store.decisions,
       heartbeats: before.store.heartbeats + store.heartbeats,
       entries: before.store.entries + store.entries,
       blocks: before.store.blocks + store.blocks,
