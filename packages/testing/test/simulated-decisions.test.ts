@@ -1,17 +1,25 @@
-import { createThrottler, memoryStore } from '@weir/core'
+import { setImmediate } from 'node:timers/promises'
+import { createThrottler } from '@weir/core'
 import { expect, test } from 'vitest'
 import { NodeClock, simulatedStore, VirtualTime } from '../src/index.ts'
 
 const policies = [{ name: 'p', limit: 3, interval: '1m', coordination: 'central', degraded: 'closed' }] as const
 
 async function setUp() {
-  // What asks the store is loaded in real time, with the first throttler of its kind.
-  await createThrottler({ policies, store: memoryStore() }).inspected.coordinator?.loading
   const time = new VirtualTime()
   const store = simulatedStore({ time, network: { latency: 2 } })
   const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
+  // What asks the store, and what decides there, is loaded in real time with the first questions.
+  for (const node of nodes) {
+    for (let heard = false; !heard; await setImmediate()) {
+      void node.checkAsync('another key').then(({ reason }) => {
+        heard ||= reason !== 'degraded'
+      })
+      await time.runUntil(time.now + 10)
+    }
+  }
   // Time for the nodes to hear of each other.
-  await time.runUntil(2_000)
+  await time.runUntil(time.now + 2_000)
   return { time, store, nodes }
 }
 

@@ -26,7 +26,10 @@ export interface Nodes {
 /** Starts nodes that share a store; virtual time does not pass yet. */
 export async function startNodes({ policy, nodes, roundTrip, seed, queue }: NodesOptions): Promise<Nodes> {
   // What comes with the first of its kind is loaded in real time.
-  await createThrottler({ policies: [policy], store: memoryStore() }).inspected.coordinator?.loading
+  const first = createThrottler({ policies: [policy], store: memoryStore() })
+  await first.inspected.coordinator?.loading
+  while ((await first.checkAsync('')).reason === 'degraded') {}
+  await first.close()
   const time = new VirtualTime(-BOOT)
   const random = new SeededRandom(seed)
   const store = new SimulatedStore({ time, random: random.stream('network'), network: { latency: roundTrip / 2 } })
