@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { POLICY, TestNode } from '@weir/store-tests/test-node'
+import { watchUncaught } from '@weir/store-tests/uncaught'
 import { SeededRandom } from '@weir/testing'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
@@ -30,14 +31,9 @@ const SHAPES: readonly ((part: unknown) => unknown)[] = [
 
 let server: Server
 let respond: (response: ServerResponse) => void
-const uncaught: unknown[] = []
-const noteUncaught = (error: unknown): void => void uncaught.push(error)
-let runners: readonly NodeJS.UncaughtExceptionListener[] = []
+const uncaught = watchUncaught()
 
 beforeAll(async () => {
-  runners = process.listeners('uncaughtException')
-  process.removeAllListeners('uncaughtException').on('uncaughtException', noteUncaught)
-  process.on('unhandledRejection', noteUncaught)
   server = createServer((request, response) => {
     request.resume()
     request.on('error', () => {})
@@ -47,9 +43,6 @@ beforeAll(async () => {
   await once(server, 'listening')
 })
 afterAll(() => {
-  process.off('uncaughtException', noteUncaught)
-  process.off('unhandledRejection', noteUncaught)
-  for (const runner of runners) process.on('uncaughtException', runner)
   server.closeAllConnections()
   server.close()
 })

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { TestNode } from '@weir/store-tests/test-node'
+import { watchUncaught } from '@weir/store-tests/uncaught'
 import { until } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
@@ -38,14 +39,9 @@ let piece = Number.POSITIVE_INFINITY
 let server: Server
 const sockets = new Set<Socket>()
 const sent = new Set<number>()
-const uncaught: unknown[] = []
-const noteUncaught = (error: unknown): void => void uncaught.push(error)
-let runners: readonly NodeJS.UncaughtExceptionListener[] = []
+const uncaught = watchUncaught()
 
 beforeAll(async () => {
-  runners = process.listeners('uncaughtException')
-  process.removeAllListeners('uncaughtException').on('uncaughtException', noteUncaught)
-  process.on('unhandledRejection', noteUncaught)
   server = createServer((socket) => {
     const where = place
     sockets.add(socket)
@@ -70,9 +66,6 @@ beforeAll(async () => {
   await once(server, 'listening')
 })
 afterAll(() => {
-  process.off('uncaughtException', noteUncaught)
-  process.off('unhandledRejection', noteUncaught)
-  for (const runner of runners) process.on('uncaughtException', runner)
   for (const socket of sockets) socket.destroy()
   server.close()
 })

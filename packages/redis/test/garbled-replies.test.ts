@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { TestNode } from '@weir/store-tests/test-node'
+import { watchUncaught } from '@weir/store-tests/uncaught'
 import { until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { Redis as Redis5 } from 'ioredis5'
@@ -49,14 +50,9 @@ let place: Place
 const sockets = new Set<Socket>()
 /** Which garbled replies were sent. */
 const sent = new Set<number>()
-/** What would have ended the process. */
-const uncaught: unknown[] = []
-const noteUncaught = (error: unknown): void => void uncaught.push(error)
-let runners: readonly NodeJS.UncaughtExceptionListener[] = []
+const uncaught = watchUncaught()
 
 beforeAll(async () => {
-  runners = process.listeners('uncaughtException')
-  process.removeAllListeners('uncaughtException').on('uncaughtException', noteUncaught)
   server = createServer((socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
@@ -72,8 +68,6 @@ beforeAll(async () => {
   await once(server, 'listening')
 })
 afterAll(() => {
-  process.off('uncaughtException', noteUncaught)
-  for (const listener of runners) process.on('uncaughtException', listener)
   for (const socket of sockets) socket.destroy()
   server.close()
 })

@@ -25,7 +25,7 @@ export function OutcomeView({ settings, found: { of, outcome, error, running }, 
       data-digest={outcome?.digest}
     >
       {!embedded && (
-        <p class="unseen" role="status">
+        <p class="hidden" role="status">
           {outcome === undefined ? '' : saidOf(outcome)}
         </p>
       )}

@@ -90,6 +90,10 @@ export abstract class GatedMeter implements Exchanging {
     return this.exchange.roundTrip
   }
 
+  shareOf(_slot: number): number {
+    return 1 / this.nodes
+  }
+
   get syncing(): Syncing | undefined {
     return this.exchange.connected ? this : undefined
   }
@@ -407,10 +411,6 @@ export abstract class GatedMeter implements Exchanging {
   abstract scan(from: number, now: number, batch: Batch, options: ScanOptions): number
   abstract usedOf(slot: number, now: number): number
   abstract ownOf(slot: number, now?: number): number
-  shareOf(_slot: number): number {
-    return 1 / this.nodes
-  }
-
   abstract unsyncedOf(slot: number): number
   abstract unsyncedSince(slot: number, now: number): number
   abstract wasExchanged(slot: number): boolean
