@@ -1,7 +1,6 @@
 import * as Plot from '@observablehq/plot'
 import { type PolicyOptions, tokenBucket } from '@weir/core'
 import { poisson, type Scenario, type SimulationResult, simulate } from '@weir/testing'
-import { central } from './central.ts'
 import { type Figure, percent, whole } from './figure.ts'
 import { COLORS, draw, grid } from './svg.ts'
 
@@ -138,6 +137,7 @@ export const farRegions: Figure = {
       'tokenBucket()': [{ ...MIDDLE, algorithm: tokenBucket() }, {}],
       'tokenBucket({ soft: true })': [{ ...MIDDLE, algorithm: tokenBucket({ soft: true }) }, { shortcut: false }],
       "'leases'": [{ ...MIDDLE, coordination: 'leases', ...patient }, {}],
+      "'central'": [{ ...MIDDLE, coordination: 'central', ...patient }, {}],
     }
     const rows = [
       ['policy', 'round trip', 'admitted in the first interval', 'in the long run', 'of those that are admitted wait', 'operations'],
@@ -148,23 +148,10 @@ export const farRegions: Figure = {
         const first = await run(policy, 20, { ...roundTrip(trip), intervals: 1, warmup: 0, ...more })
         const { admitted, intervals, operations, waited } = await run(policy, 20, { ...roundTrip(trip), intervals: 60, warmup: 8, ...more })
         const rate = admitted / intervals / MIDDLE.limit
-        points.push({ name, trip, overshoot: rate })
+        // Its line is that of leases.
+        if (policy.coordination !== 'central') points.push({ name, trip, overshoot: rate })
         rows.push(rowOf(name, trip, first.admitted, rate, waited, operations))
       }
-    }
-    for (const trip of [1, 10, 50, 100, 250]) {
-      const policy = { ...MIDDLE, coordination: 'central', ...patient } as const
-      const asking = async (intervals: number, warmup: number) => {
-        const { node, asked } = await central(trip)
-        const result = await run(policy, 20, { intervals, warmup, node, waits: true })
-        // Those that are under way when the run ends are left out: each is of one unit.
-        const waited = result.measured.reduce((sum, interval) => sum + interval.waited, 0) / result.admitted
-        return { ...result, waited, operations: asked() / (intervals + warmup) }
-      }
-      const first = await asking(1, 0)
-      // Each interval is like the one before.
-      const { admitted, intervals, operations, waited } = await asking(12, 1)
-      rows.push(rowOf("'central'", trip, first.admitted, admitted / intervals / MIDDLE.limit, waited, operations))
     }
     return { tables: { 'far-regions': rows }, charts: { 'rate-by-round-trip.svg': rateChart(points) } }
   },

@@ -1,7 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
 import { createThrottler } from '@weir/core'
 import { expect, test } from 'vitest'
-import { NodeClock, simulatedStore, VirtualTime } from '../src/index.ts'
+import { NodeClock, poisson, simulate, simulatedStore, VirtualTime } from '../src/index.ts'
 
 const policies = [{ name: 'p', limit: 3, interval: '1m', coordination: 'central', degraded: 'closed' }] as const
 
@@ -9,17 +8,11 @@ async function setUp() {
   const time = new VirtualTime()
   const store = simulatedStore({ time, network: { latency: 2 } })
   const nodes = [1, 2].map(() => createThrottler({ clock: new NodeClock(time), store, policies }).start())
-  // What asks the store, and what decides there, is loaded in real time with the first questions.
-  for (const node of nodes) {
-    for (let heard = false; !heard; await setImmediate()) {
-      void node.checkAsync('another key').then(({ reason }) => {
-        heard ||= reason !== 'degraded'
-      })
-      await time.runUntil(time.now + 10)
-    }
-  }
+  // What asks the store, and what decides there, is loaded in real time.
+  for (const { inspected } of nodes) await inspected.coordinator?.loading
+  await store.opened()
   // Time for the nodes to hear of each other.
-  await time.runUntil(time.now + 2_000)
+  await time.runUntil(2_000)
   return { time, store, nodes }
 }
 
@@ -51,4 +44,15 @@ test('a simulated store that refuses connections decides about nothing', async (
   })
   await time.runUntil(time.now + 60)
   expect(decided).toBe('degraded')
+})
+
+test('a simulation asks with checkAsync, and counts what the store is asked', async () => {
+  const policy = { name: 'p', limit: 50, interval: '10s', coordination: 'central', degraded: 'closed' } as const
+  const { admitted, overshoot, operations, waited } = await simulate({ policy, nodes: 3, intervals: 4, load: poisson(2) })
+  expect(admitted).toBe(200)
+  expect(overshoot.max).toBe(0)
+  expect(waited).toBe(1)
+  expect(operations).toBeGreaterThanOrEqual(50)
+  // Those that are refused are known to be for a while.
+  expect(operations).toBeLessThan(100)
 })

@@ -1,4 +1,4 @@
-import { type AnyPolicyOptions, createThrottler, memoryStore, type QueueOptions, type Throttler } from '@weir/core'
+import { type AnyPolicyOptions, createThrottler, type QueueOptions, type Throttler } from '@weir/core'
 import { NodeClock, SeededRandom, SimulatedStore, VirtualTime } from '@weir/testing'
 
 /** Nodes start, and hear of each other, in this time before moment 0; milliseconds. */
@@ -25,11 +25,6 @@ export interface Nodes {
 
 /** Starts nodes that share a store; virtual time does not pass yet. */
 export async function startNodes({ policy, nodes, roundTrip, seed, queue }: NodesOptions): Promise<Nodes> {
-  // What comes with the first of its kind is loaded in real time.
-  const first = createThrottler({ policies: [policy], store: memoryStore() })
-  await first.inspected.coordinator?.loading
-  while ((await first.checkAsync('')).reason === 'degraded') {}
-  await first.close()
   const time = new VirtualTime(-BOOT)
   const random = new SeededRandom(seed)
   const store = new SimulatedStore({ time, random: random.stream('network'), network: { latency: roundTrip / 2 } })
@@ -45,6 +40,9 @@ export async function startNodes({ policy, nodes, roundTrip, seed, queue }: Node
   })
   for (const throttler of throttlers) await throttler.acquire('', { signal: AbortSignal.abort() }).catch(() => {})
   for (const throttler of throttlers) throttler.start()
+  // What comes with the first of its kind is loaded in real time.
+  for (const { inspected } of throttlers) await inspected.coordinator?.loading
+  await store.opened()
   return {
     time,
     random,

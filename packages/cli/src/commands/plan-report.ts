@@ -113,7 +113,7 @@ export function rulesReport({ rules, version, tally, usage, bytesPerKey, notes }
       exchanges: usage.store.exchanges - usage.store.heartbeats,
       keyWrites: usage.store.entries,
       announcements: usage.store.announcements,
-      decisions: usage.decisions,
+      decisions: usage.store.decisions,
     },
     memory: { bytesPerKey, bytes: bytesPerKey * most },
     notes: [...notes, ...usage.warnings],

@@ -4,7 +4,6 @@ import { snapshot } from '@weir/core/inspect'
 import type { Override } from '@weir/core/rules'
 import { NodeClock, SeededRandom, SimulatedStore, type StoreStatistics, VirtualTime } from '@weir/testing'
 import type { LogRecord } from '../log/record.ts'
-import { CentralSide } from './central.ts'
 import { logReader } from './reader.ts'
 
 export type LogPolicy = AnyPolicyOptions<LogRecord> | PlannedPolicyOptions<LogRecord>
@@ -38,8 +37,6 @@ const EXACT_KEYS = 1_000_000
 /** What a cluster has needed. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
-  /** Requests that the store decided about. */
-  readonly decisions: number
   /** For each policy the keys of the node that holds the most, and whether there were more than a node may hold. */
   readonly keys: readonly { readonly held: number; readonly overflowing: boolean }[]
   /** What the nodes warned of, each once. */
@@ -50,7 +47,6 @@ export interface ClusterUsage {
 export class ReplayCluster {
   readonly #time: VirtualTime
   readonly #store: SimulatedStore
-  readonly #central: CentralSide
   readonly #random: SeededRandom
   readonly #clocks: NodeClock[] = []
   readonly #options: ClusterOptions
@@ -70,13 +66,11 @@ export class ReplayCluster {
       random: this.#random.stream('network'),
       network: { latency: roundTrip / 2 },
     })
-    this.#central = new CentralSide(this.#time, this.#store.serverClock, roundTrip / 2)
   }
 
   /** Lets the nodes start, and meet at the store. */
   async boot(): Promise<void> {
     const { nodes, policies } = this.#options
-    await this.#central.load()
     for (let node = 0; node < nodes; node++) {
       await this.#time.runUntil(-BOOT + (node * BOOT) / 2 / nodes)
       const guard = this.#guard(policies, HEARTBEAT, `node ${node}`, true)
@@ -85,7 +79,7 @@ export class ReplayCluster {
       this.#guards.push(guard)
     }
     this.#exact = this.#guard(policies.map(locally), HEARTBEAT, 'exact', false)
-    await this.#central.opened()
+    await this.#store.opened()
     if (this.#options.overrides.length > 0) this.#override()
     await this.#time.runUntil(0)
   }
@@ -99,7 +93,7 @@ export class ReplayCluster {
         policies,
         clock,
         random: () => random.next(),
-        ...(shared ? { heartbeat, store: this.#central.storeOf(this.#store) } : { maxKeys: EXACT_KEYS }),
+        ...(shared ? { heartbeat, store: this.#store } : { maxKeys: EXACT_KEYS }),
       },
       logReader,
     )
@@ -178,7 +172,6 @@ export class ReplayCluster {
     const nodes = this.#guards.map(({ throttler }) => snapshot(throttler, { top: 1, blocked: 1 }).policies)
     return {
       store: this.#store.statistics,
-      decisions: this.#central.decisions,
       keys: this.policies.map((_, place) => ({
         held: Math.max(...nodes.map((policies) => policies[place]?.keys ?? 0)),
         overflowing: nodes.some((policies) => policies[place]?.overflowing === true),

@@ -148,7 +148,6 @@ function added(before: ClusterUsage | undefined, usage: ClusterUsage): ClusterUs
       announcements: before.store.announcements + store.announcements,
       failures: before.store.failures + store.failures,
     },
-    decisions: before.decisions + usage.decisions,
     keys: usage.keys.map(({ held, overflowing }, place) => ({
       held: Math.max(held, before.keys[place]?.held ?? 0),
       overflowing: overflowing || before.keys[place]?.overflowing === true,

@@ -5,7 +5,7 @@ import type { SimulatedStore } from '../stores/simulated-store.ts'
 import { NodeClock } from '../time/manual-clock.ts'
 import type { VirtualTime } from '../time/virtual-time.ts'
 import { ClusterNode } from './cluster-node.ts'
-import type { NodeContext, Scenario, SimulatedNode } from './scenario.ts'
+import { mayWait, type NodeContext, type Scenario, type SimulatedNode } from './scenario.ts'
 
 export interface ClusterOptions {
   readonly scenario: Scenario
@@ -55,7 +55,7 @@ export class Cluster {
     const context: NodeContext = { policy: scenario.policy, store, clock, random: () => draws.next(), place, time }
     const limiter = scenario.node?.(context) ?? throttlerOf(context, scenario)
     limiter.start?.()
-    this.nodes[place] = new ClusterNode(place, clock, limiter, scenario.shortcut ?? scenario.policy.coordination !== 'leases')
+    this.nodes[place] = new ClusterNode(place, clock, limiter, scenario.shortcut ?? !mayWait(scenario.policy))
     this.#options.changed()
   }
 

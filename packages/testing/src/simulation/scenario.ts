@@ -85,7 +85,7 @@ export interface Scenario {
   /**
    * Don't ask a node again and again for a key that it has refused, as long as nothing but time has happened to it and
    * less than half of the time has passed that it told to wait, unless the store is away. Every 64th such request is asked nevertheless, and the
-   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true, but false with leases: units come back.
+   * run fails if it is admitted. Changes no figure, and makes floods affordable. Default true, but false where requests may wait: units come back, and the store may be asked.
    */
   readonly shortcut?: boolean
   /**
@@ -94,6 +94,11 @@ export interface Scenario {
    * @param time - of the store's clock, milliseconds since the Unix epoch
    */
   readonly handled?: (nodeId: string, request: SyncRequest, reply: SyncReply, time: number) => void
+}
+
+/** Whether requests of a policy may wait for the store. */
+export function mayWait({ coordination }: Pick<PolicyOptions, 'coordination'>): boolean {
+  return coordination === 'leases' || coordination === 'central'
 }
 
 /** A scenario in one line, for messages: with it and the seed a run can be repeated. */

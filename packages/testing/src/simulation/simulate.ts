@@ -14,7 +14,7 @@ import { VirtualTime } from '../time/virtual-time.ts'
 import { Cluster } from './cluster.ts'
 import type { ClusterNode } from './cluster-node.ts'
 import { loaded } from './loaded.ts'
-import type { NodeDecision, Scenario } from './scenario.ts'
+import { mayWait, type NodeDecision, type Scenario } from './scenario.ts'
 import { BlockWatch, UnblockWatch } from './watches.ts'
 
 /** What came out of a simulation, held against an exact limiter that was offered the same requests. */
@@ -91,7 +91,7 @@ class Simulation {
     })
     this.#unblock = new UnblockWatch(this.#time, () => this.#cluster.nodes)
     this.#watch = scenario.watch && new Set(scenario.watch)
-    this.#waits = scenario.waits ?? this.#policy.coordination === 'leases'
+    this.#waits = scenario.waits ?? mayWait(this.#policy)
     this.#timeBlocks = scenario.timeBlocks ?? false
     const { handled } = scenario
     const compared = isLeaky(this.#policy)
@@ -140,6 +140,7 @@ class Simulation {
     const time = this.#time
     const pick = balancing.start({ random: this.#random.stream('balancing'), interval })
     await time.runUntil(0)
+    await this.#store.opened()
     const arrivals = load.start({ random: this.#random.stream('load'), limit, interval, key })
     this.#askStore(0)
     const rest = end + interval

@@ -51,8 +51,12 @@ export interface StoreStatistics {
   failures: number
 }
 
-/** Sees what nodes send, at the moment they send it. */
-export type SyncObserver = (nodeId: string, request: SyncRequest) => void
+/** Sees of which keys nodes send something, at the moment they send it: counts, questions about requests, changes of blocks. */
+export type SyncObserver = (nodeId: string, sent: { readonly entries: readonly Keyed[]; readonly blocks: readonly Keyed[] }) => void
+
+interface Keyed {
+  readonly key: string
+}
 
 /**
  * A store in virtual time: the rules of a real one, behind a network that delays, loses, doubles and reorders, and
@@ -67,7 +71,7 @@ export class SimulatedStore implements Store {
    * request so near to a boundary would now and then look as if it was counted in the wrong interval.
    */
   readonly serverClock: NodeClock
-  /** Called for each exchange that a node sends. */
+  /** Called for all that a node sends. */
   observer: SyncObserver | undefined
   /** Called for each exchange that the store has handled, at that moment. */
   handled: ((request: SyncRequest, reply: SyncReply, nodeId: string) => void) | undefined
@@ -80,6 +84,8 @@ export class SimulatedStore implements Store {
   readonly #far = new Set<string>()
   readonly #partitioned = new Set<string>()
   readonly #policies = new Map<string, StorePolicy>()
+  /** What decides for each node that asks. */
+  readonly #deciders: Promise<Decider>[] = []
   #outage: OutageMode | undefined
   #held: (() => void)[] = []
   #extra = 0
@@ -177,14 +183,31 @@ export class SimulatedStore implements Store {
     return this.#carry(connection, handle, (reply) => this.#stamped(reply, sentAt, node.clock.now()))
   }
 
+  /**
+   * Waits until all nodes that have begun to ask about requests can do so: what decides is loaded in real time, in which virtual time stands.
+   * Only policies with `coordination: 'central'` need it.
+   */
+  async opened(): Promise<void> {
+    await this.#time.settled()
+    await Promise.all(this.#deciders)
+    await this.#time.settled()
+  }
+
   /** @internal What decides about the requests of a connection, over its links. */
-  async decider(connection: SimulatedConnection): Promise<Decider> {
+  decider(connection: SimulatedConnection): Promise<Decider> {
+    const decider = this.#decider(connection)
+    this.#deciders.push(decider)
+    return decider
+  }
+
+  async #decider(connection: SimulatedConnection): Promise<Decider> {
     const decider = await connectToHub(this.#hub, { ...connection.node, announced: () => {} }).decider?.()
     if (decider === undefined) throw new WeirError('WEIR_STORE_UNAVAILABLE', 'The hub decides about nothing.')
     return {
       partOf: (id) => decider.partOf(id),
       decide: (request: Decide): Promise<readonly Verdict[] | undefined> => {
         this.statistics.decisions++
+        this.observer?.(connection.node.id, { entries: request.questions, blocks: [] })
         const copy = { ...request, questions: request.questions.map((question) => ({ ...question })) }
         return this.#carry(connection, () => decider.decide(copy))
       },
