@@ -158,7 +158,7 @@ export const farRegions: Figure = {
 }
 
 function rowOf(name: string, trip: number, first: number, rate: number, waited: number, operations: number): string[] {
-  const waits = waited === 0 ? 'none' : waited === 1 ? 'all' : percent(waited)
+  const waits = waited === 0 ? 'none' : waited > 0.9995 ? 'all' : percent(waited)
   return [`\`${name}\``, `${trip} ms`, percent(first / MIDDLE.limit, 0), percent(rate), waits, whole(operations)]
 }
 
