@@ -1,56 +1,33 @@
 import { fileURLToPath } from 'node:url'
 import { pnpm } from '@weir/tooling/run'
-import { Command, InvalidArgumentError } from 'commander'
-import { bundle } from './bundle/bench.ts'
-import { central } from './central/bench.ts'
-import { decision } from './decision/bench.ts'
-import { etcd } from './etcd/bench.ts'
-import { flood } from './flood/bench.ts'
+import { Command } from 'commander'
+import { wholeNumber } from './harness/arguments.ts'
 import type { Bench, BenchOptions } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
-import { http } from './http/bench.ts'
-import { instructions } from './http/instructions.ts'
-import { local } from './local/bench.ts'
-import { memory } from './memory/bench.ts'
-import { plan } from './plan/bench.ts'
-import { redis } from './redis/bench.ts'
-import { rules } from './rules/bench.ts'
-import { scale } from './scale/bench.ts'
-import { snapshot } from './snapshot/bench.ts'
-import { stores } from './stores/bench.ts'
-import { sync } from './sync/bench.ts'
-import { waiting } from './waiting/bench.ts'
-import { windows } from './windows/bench.ts'
-import { worst } from './worst/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = {
-  decision,
-  local,
-  memory,
-  http,
-  instructions,
-  redis,
-  central,
-  stores,
-  sync,
-  etcd,
-  scale,
-  snapshot,
-  flood,
-  windows,
-  worst,
-  waiting,
-  rules,
-  plan,
-  bundle,
+/** Loaded once the packages are built, which they measure. */
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  decision: async () => (await import('./decision/bench.ts')).decision,
+  local: async () => (await import('./local/bench.ts')).local,
+  memory: async () => (await import('./memory/bench.ts')).memory,
+  http: async () => (await import('./http/bench.ts')).http,
+  instructions: async () => (await import('./http/instructions.ts')).instructions,
+  redis: async () => (await import('./redis/bench.ts')).redis,
+  central: async () => (await import('./central/bench.ts')).central,
+  stores: async () => (await import('./stores/bench.ts')).stores,
+  sync: async () => (await import('./sync/bench.ts')).sync,
+  etcd: async () => (await import('./etcd/bench.ts')).etcd,
+  scale: async () => (await import('./scale/bench.ts')).scale,
+  snapshot: async () => (await import('./snapshot/bench.ts')).snapshot,
+  flood: async () => (await import('./flood/bench.ts')).flood,
+  windows: async () => (await import('./windows/bench.ts')).windows,
+  worst: async () => (await import('./worst/bench.ts')).worst,
+  waiting: async () => (await import('./waiting/bench.ts')).waiting,
+  rules: async () => (await import('./rules/bench.ts')).rules,
+  plan: async () => (await import('./plan/bench.ts')).plan,
+  bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-
-function wholeNumber(text: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new InvalidArgumentError('a whole number of at least 1 is needed')
-  return value
-}
 
 const program = new Command('pnpm bench')
   .description('Measures Weir beside its peers and a floor, from the built packages, in fresh processes.')
@@ -68,7 +45,8 @@ const program = new Command('pnpm bench')
     if (options.build) await pnpm(['run', '--silent', 'build'], { cwd: ROOT })
     const reports: Record<string, readonly Report[]> = {}
     for (const name of wanted) {
-      reports[name] = await (BENCHES[name] as Bench)(options)
+      const bench = await (BENCHES[name] as () => Promise<Bench>)()
+      reports[name] = await bench(options)
       for (const report of reports[name]) show(report)
       // After each, so that a long run that is ended has left what it found.
       if (options.json !== undefined) writeJson(options.json, reports)

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
+import { Command, InvalidArgumentError } from 'commander'
+import { each, positive, wholeNumber } from '../harness/arguments.ts'
 import { attackFor } from './attack/program.ts'
 import { type Goal, type GoalCase, type Size, worst } from './goal.ts'
 import { GOALS } from './goals.ts'
@@ -8,49 +9,42 @@ import { format, header, type Line, linesOf, titleOf } from './report.ts'
 import { goalOf, type Task, type TaskResult, tasksOf } from './task.ts'
 import { performAll } from './workers.ts'
 
-const USAGE = `Measures what Weir promises of its accuracy, by simulated clusters of the code that ships.
+const ALL: Readonly<Record<string, RegExp>> = { fixed: /^\d/, sliding: /^S/, bucket: /^B/, leases: /^L/ }
 
-  pnpm accuracy [--case ID]... [--seeds N] [--intervals N] [--json FILE] [--quick] [--jobs N]
-  pnpm accuracy --attack [--minutes N] [--seed N]
+interface Options {
+  readonly case?: readonly (readonly Goal[])[]
+  readonly seeds: number
+  readonly intervals?: number
+  readonly json?: string
+  readonly quick: boolean
+  readonly jobs: number
+  readonly attack?: true
+  readonly minutes: number
+  readonly seed: number
+}
 
-  --case ID      one goal only: 1 to 22, S1 to S15, N1 to N10, B2 to B20, L1 to L7, or "fixed", "sliding", "bucket" or "leases"; may be
-                 repeated
-  --seeds N      runs of each scenario, with the seeds 1 to N (default 1)
-  --intervals N  measured intervals of each run (default 80)
-  --json FILE    writes all figures
-  --quick        fewer intervals and combinations
-  --jobs N       processes (default: one for each core)
+const program = new Command('pnpm accuracy')
+  .description('Measures what Weir promises of its accuracy, by simulated clusters of the code that ships.')
+  .option('--case <id>', `one goal only: ${idsOf(GOALS)}, or ${Object.keys(ALL).join(', ')}; may be repeated`, each(chosen))
+  .option('--seeds <n>', 'runs of each scenario, with the seeds 1 to n', wholeNumber, 1)
+  .option('--intervals <n>', 'measured intervals of each run (default: 80, with --quick 20)', wholeNumber)
+  .option('--json <file>', 'write all figures')
+  .option('--quick', 'fewer intervals and combinations', false)
+  .option('--jobs <n>', 'processes', wholeNumber, availableParallelism())
+  .option(
+    '--attack',
+    'instead, look for traffic that gets more through than the documentation says: random schedules of requests, and from the best of them on to ones that get further',
+  )
+  .option('--minutes <n>', 'how long an attack goes on', positive, 10)
+  .option('--seed <n>', 'what the schedules of an attack follow from', wholeNumber, 1)
+  .parse()
+const options = program.opts<Options>()
 
-  --attack       looks for traffic that gets more through than the documentation says: random schedules of
-                 requests, and from the best of them on to ones that get further
-  --minutes N    how long (default 10)
-  --seed N       what the schedules follow from (default 1)`
-
-const { values } = parseArgs({
-  options: {
-    case: { type: 'string', multiple: true },
-    seeds: { type: 'string', default: '1' },
-    intervals: { type: 'string' },
-    json: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-    jobs: { type: 'string', default: String(availableParallelism()) },
-    attack: { type: 'boolean', default: false },
-    minutes: { type: 'string', default: '10' },
-    seed: { type: 'string', default: '1' },
-    help: { type: 'boolean', default: false },
-  },
-})
-
-if (values.help) {
-  console.log(USAGE)
-} else if (values.attack) {
-  process.exitCode = (await attackFor(positive(values.minutes, '--minutes'), whole(values.seed, '--seed'))) ? 1 : 0
+if (options.attack) {
+  process.exitCode = (await attackFor(options.minutes, options.seed)) ? 1 : 0
 } else {
-  const size: Size = {
-    intervals: values.intervals === undefined ? (values.quick ? 20 : 80) : whole(values.intervals, '--intervals'),
-    quick: values.quick,
-  }
-  const failed = await measure(chosen(values.case), whole(values.seeds, '--seeds'), size, whole(values.jobs, '--jobs'), values.json)
+  const size: Size = { intervals: options.intervals ?? (options.quick ? 20 : 80), quick: options.quick }
+  const failed = await measure(options.case?.flat() ?? GOALS, options.seeds, size, options.jobs, options.json)
   process.exitCode = failed ? 1 : 0
 }
 
@@ -114,25 +108,12 @@ function caseOf(task: Task): string {
   return `${task.goal}/${task.case}`
 }
 
-function chosen(ids: readonly string[] | undefined): readonly Goal[] {
-  if (ids === undefined) return GOALS
-  return ids.flatMap((id) => {
-    if (id === 'fixed') return GOALS.filter((goal) => /^\d/.test(goal.id))
-    if (id === 'leases') return GOALS.filter((goal) => goal.id.startsWith('L'))
-    if (id === 'sliding') return GOALS.filter((goal) => goal.id.startsWith('S'))
-    if (id === 'bucket') return GOALS.filter((goal) => goal.id.startsWith('B'))
-    return [goalOf(id)]
-  })
+function chosen(id: string): readonly Goal[] {
+  const goals = GOALS.filter((goal) => goal.id === id || ALL[id]?.test(goal.id))
+  if (goals.length === 0) throw new InvalidArgumentError('There is no such goal; --help lists them.')
+  return goals
 }
 
-function positive(text: string, option: string): number {
-  const value = Number(text)
-  if (!(value > 0)) throw new Error(`${option} is ${text}; it must be a number greater than 0`)
-  return value
-}
-
-function whole(text: string, option: string): number {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} is ${text}; it must be a whole number of at least 1`)
-  return value
+function idsOf(goals: readonly Goal[]): string {
+  return goals.map(({ id }) => id).join(' ')
 }

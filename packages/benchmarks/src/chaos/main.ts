@@ -1,13 +1,8 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
+import { positive } from '../harness/arguments.ts'
 import { killFailuresOf, killsWithLeases } from './kills.ts'
 import { killsWithSlots, slotFailuresOf } from './slot-kills.ts'
 import { failuresOf, soak } from './soak.ts'
-
-function positive(text: string): number {
-  const value = Number(text)
-  if (!(value > 0)) throw new InvalidArgumentError('It must be a number > 0.')
-  return value
-}
 
 const program = new Command('chaos')
   .description('Mixed load on three processes with faults by chance, and a look at what is left of it all.')

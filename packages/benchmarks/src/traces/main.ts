@@ -1,18 +1,9 @@
 import { writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
+import { Command } from 'commander'
+import { each, wholeNumber } from '../harness/arguments.ts'
 import { exactLimiter, type Refused, refusedOf, type Window } from './exact.ts'
 import { replay } from './replay.ts'
 import { readTrace, tracesIn, withoutSilence } from './trace-file.ts'
-
-const USAGE = `Replays recorded requests through simulated nodes and counts who is refused, beside exact limiters.
-
-  pnpm traces [FOLDER] [--trace NAME]... [--limit N]... [--json FILE]
-
-  FOLDER         holds NAME.tsv.gz: a header line, then milliseconds since the epoch and the client, tab separated,
-                 in order of time (default: the environment variable WEIR_TRACES)
-  --trace NAME   only this one; may be repeated
-  --limit N      requests per minute and client (default 30, 60 and 120); may be repeated
-  --json FILE    writes all figures`
 
 const INTERVAL = 60_000
 const NODES = [1, 3] as const
@@ -27,22 +18,23 @@ interface Row {
   readonly threeNodes: Refused
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    trace: { type: 'string', multiple: true },
-    limit: { type: 'string', multiple: true, default: ['30', '60', '120'] },
-    json: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-})
+const program = new Command('pnpm traces')
+  .description('Replays recorded requests through simulated nodes and counts who is refused, beside exact limiters.')
+  .argument(
+    '[folder]',
+    'holds NAME.tsv.gz: a header line, then milliseconds since the epoch and the client, tab separated, in order of time (default: the environment variable WEIR_TRACES)',
+  )
+  .option('--trace <name>', 'only this one; may be repeated', each(String))
+  .option('--limit <n>', 'requests per minute and client (default: 30, 60 and 120); may be repeated', each(wholeNumber))
+  .option('--json <file>', 'write all figures')
+  .parse()
+const { trace, limit = [30, 60, 120], json } = program.opts<{ trace?: readonly string[]; limit?: readonly number[]; json?: string }>()
 
-const folder = positionals[0] ?? (process.env['WEIR_TRACES'] || undefined)
+const folder = program.args[0] ?? (process.env['WEIR_TRACES'] || undefined)
 const names = folder === undefined ? undefined : tracesIn(folder)
-if (values.help) console.log(USAGE)
-else if (folder === undefined) console.log(`Skipped: no folder of traces was given.\n\n${USAGE}`)
+if (folder === undefined) console.log(`Skipped: no folder of traces was given.\n\n${program.helpInformation()}`)
 else if (names === undefined) console.log(`Skipped: there is no folder ${folder}.`)
-else await compare(folder, values.trace ?? names, values.limit.map(Number), values.json)
+else await compare(folder, trace ?? names, limit, json)
 
 async function compare(from: string, traces: readonly string[], limits: readonly number[], json: string | undefined): Promise<void> {
   const rows: Row[] = []
