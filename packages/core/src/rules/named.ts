@@ -25,7 +25,9 @@ export const NAMED_KINDS: readonly NamedKind[] = ['algorithms', 'keys', 'matches
 /** What a name looks like: it can be neither a path pattern nor a duration. */
 const NAME = /^[A-Za-z][\w-]{0,63}$/
 /** What `key` means without a function. */
-const KEYS: readonly string[] = ['route', 'ip', 'all']
+export const BUILT_IN_KEYS: readonly string[] = ['route', 'ip', 'all']
+/** Names that are there whatever the application gives. */
+const BUILT_IN: Readonly<Partial<Record<NamedKind, readonly string[]>>> = { algorithms: ['fixedWindow'], keys: BUILT_IN_KEYS }
 
 /** @throws WeirError `WEIR_INVALID_OPTION` for what is no function, or can't be named */
 export function checkNamed(named: NamedFunctions<never>): void {
@@ -34,7 +36,7 @@ export function checkNamed(named: NamedFunctions<never>): void {
     if (given === undefined) continue
     if (typeof given !== 'object' || given === null) throw invalidOption(kind, given, 'an object of functions by their names')
     for (const [name, value] of Object.entries(given)) {
-      const reserved = kind === 'keys' && KEYS.includes(name)
+      const reserved = kind === 'keys' && BUILT_IN_KEYS.includes(name)
       if (!NAME.test(name) || reserved) {
         const what = 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64'
         throw invalidOption(`${kind}.${name}`, name, reserved ? 'another name: this one has a meaning of its own' : what)
@@ -64,7 +66,7 @@ export class Named {
     if (Object.hasOwn(known, name)) return known[name] as (...args: never[]) => unknown
     const made = NAME.test(name) ? this.#standIn?.(kind, name) : undefined
     if (typeof made === 'function') return made as (...args: never[]) => unknown
-    const names = Object.keys(known)
+    const names = [...(BUILT_IN[kind] ?? []), ...Object.keys(known)]
     const near = nearest(name, names)
     const meant = near === undefined ? '' : ` Did you mean ${show(near)}?`
     const there = names.length === 0 ? 'the application gives none' : `there is ${names.map((one) => show(one)).join(', ')}`

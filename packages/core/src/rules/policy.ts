@@ -7,7 +7,7 @@ import { paths } from '../http/request/paths.ts'
 import { type CalendarUnit, calendar } from '../options/calendar.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
-import type { Named } from './named.ts'
+import { BUILT_IN_KEYS, type Named } from './named.ts'
 import type { Path, Problems } from './problems.ts'
 
 /** The options of algorithms that come with Weir, so that a slip of the pen is found; they take no others. */
@@ -25,7 +25,6 @@ export const ALGORITHM_OPTIONS: Readonly<Record<string, readonly string[]>> = {
 const MOST_PARTS = 1_000
 
 const DRY_RUN = 'It is "next"; it must be true or false: policies to come stand in "next" of the document.'
-const BUILT_IN_KEYS: readonly unknown[] = ['route', 'ip', 'all']
 
 /** A policy of a document as one in code. */
 export type MadePolicy<Req = unknown> = AnyPolicyOptions<Req> | PlannedPolicyOptions<Req>

@@ -36,7 +36,12 @@ describe('a document that can not be used is refused with the place and what is 
     ['a calendar that does not exist', of({ interval: { calendar: 'year' } }), 'policies[1].interval', '"day", "week" or "month"'],
     ['a time zone that does not exist', of({ interval: { calendar: 'day', timeZone: 'Moon' } }), 'policies[1].interval.timeZone', 'IANA'],
     ['an unknown option', of({ limt: 5 }), 'policies[1].limt', 'Did you mean "limit"?'],
-    ['an algorithm that is not there', of({ algorithm: 'slidingWindow' }), 'policies[1].algorithm', 'there is "tokenBucket"'],
+    [
+      'an algorithm that is not there',
+      of({ algorithm: 'slidingWindow' }),
+      'policies[1].algorithm',
+      'there is "fixedWindow", "tokenBucket"',
+    ],
     ['an algorithm named badly', of({ algorithm: { name: 'tokenBuckett' } }), 'policies[1].algorithm.name', 'Did you mean "tokenBucket"?'],
     [
       'an option of an algorithm',
@@ -48,6 +53,7 @@ describe('a document that can not be used is refused with the place and what is 
     ['an algorithm that is a number', of({ algorithm: 5 }), 'policies[1].algorithm', 'the name of an algorithm'],
     ['a pair that does not go', of({ algorithm: 'tokenBucket', coordination: 'spans' }), 'policies[1].coordination', 'with tokenBucket()'],
     ['a key that has no function', of({ key: 'tenants' }), 'policies[1].key', 'Did you mean "tenant"?'],
+    ['a built-in key with a slip', of({ key: 'rout' }), 'policies[1].key', 'Did you mean "route"?'],
     ['a key that is a number', of({ key: 5 }), 'policies[1].key', 'header("name")'],
     ['a path that can not be compiled', of({ match: ['/a/:'] }), 'policies[1].match', '/a/:'],
     ['a cooldown that shrinks', of({ cooldown: { base: '1m', max: '1s' } }), 'policies[1].cooldown.max', 'at least 60000 ms'],
