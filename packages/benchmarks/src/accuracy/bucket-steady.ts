@@ -50,6 +50,9 @@ function refusedWithRoom(results: Parameters<GoalCase['judge']>[0]): Figure {
   return atMost('refused with room', refused, 0, 'requests')
 }
 
+/** A bucket at x1.1 is full after so many intervals; from then on more is to be told. */
+const FILLING = 10
+
 /** Steady loads on buckets. Debt is what was really admitted beyond the burst, at most, in per cent of the limit. */
 export const bucketSteadyGoals: readonly Goal[] = [
   {
@@ -161,14 +164,15 @@ export const bucketSteadyGoals: readonly Goal[] = [
         [
           [0.1, [12, 20, 20]],
           [0.9, [40, 40, 40]],
-          [1.1, [120, 260, 220]],
+          [1.1, [120, 260, 220], FILLING],
+          [1.1, [120, 260, 260]],
           [2, [180, 310, 340]],
           [100, [200, 330, 380]],
-        ] as const satisfies readonly [number, Triple][]
-      ).flatMap(([times, most]) =>
+        ] as const satisfies readonly [number, Triple, number?][]
+      ).flatMap(([times, most, intervals]) =>
         forEachSetting((setting, index) => ({
-          name: `x${times}, ${nameOf(setting)}`,
-          scenarios: [bucketOf(setting, times, size)],
+          name: `x${times}, ${intervals === undefined ? '' : 'while it fills, '}${nameOf(setting)}`,
+          scenarios: [bucketOf(setting, times, intervals === undefined ? size : { ...size, intervals })],
           judge: (results) => [atMost('operations', operations(results), most[index], 'ops')],
         })),
       ),
