@@ -1,4 +1,4 @@
-import { CALCULATES, LOW_PRIORITY, weirTests } from '@weir/tooling/vitest'
+import { LOW_PRIORITY, weirTests } from '@weir/tooling/vitest'
 
 const REAL_TIME = ['test/*.test.ts', 'test/real-processes/**', 'test/migration/**']
 /** In virtual time, which nothing beside them can disturb. */
@@ -12,7 +12,6 @@ const BESIDE = {
   sequence: { groupOrder: 1 },
   maxWorkers: 2,
   setupFiles: [LOW_PRIORITY],
-  execArgv: CALCULATES,
   testTimeout: PATIENCE,
 }
 

@@ -8,12 +8,6 @@ export const SOURCE_CONDITION = '@weir/source'
 export const LOW_PRIORITY = fileURLToPath(new URL('./low-priority.js', import.meta.url))
 
 /**
- * Of workers that do nothing but calculate: threads of the garbage collector wait for one another where all of the processor is taken,
- * and that took a tenth of a simulation's time.
- */
-export const CALCULATES = ['--single-threaded-gc']
-
-/**
  * The vitest configuration of every package: sources instead of builds, and a summary file for the root `test` script.
  *
  * @param {import('vitest/config').ViteUserConfig} [overrides]
