@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const LONG = 14_000
 /** Requests before the first measurement, and between the two; each makes a new key. */
 const WARM = 1_000
-const MEASURED = 2_500
+const MEASURED = 1_000
 /** Requests that are under way at once. */
 const AT_ONCE = 8
 

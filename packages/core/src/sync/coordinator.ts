@@ -286,7 +286,10 @@ class BackgroundCoordinator implements Coordinator {
 
   #tick(monotonic: number): number {
     this.#localTime.observe(monotonic, monotonic, this.#clock.now())
-    return Math.min(...this.throttlers.map((throttler) => throttler.tick(monotonic)))
+    // No list of moments: this runs at each of a node's timers.
+    let next = Number.POSITIVE_INFINITY
+    for (const throttler of this.throttlers) next = Math.min(next, throttler.tick(monotonic))
+    return next
   }
 
   /** Tells the throttlers that have a listener. If none has one, one throttler warns the process. */

@@ -157,7 +157,7 @@ class Simulation {
         if (due > rest) return
         if (time.step()) await time.drained()
       }
-      for (const watch of this.#blockWatches.values()) watch.look()
+      if (this.#blockWatches.size > 0) for (const watch of this.#blockWatches.values()) watch.look()
     }
   }
 
