@@ -45,9 +45,8 @@ export class LocalSlidingLog extends LocalMeter {
     const { interval } = this
     const mask = ring.length - 1
     const base = slot * 2
-    // Known to be whole from here on: to find that out at each use takes longer.
-    let head = (fields[base] as number) | 0
-    let size = (fields[base + 1] as number) | 0
+    let head = fields[base] as number
+    let size = fields[base + 1] as number
     while (size > 0 && now - (ring[head] as number) >= interval) {
       head = (head + 1) & mask
       size--
