@@ -1,7 +1,7 @@
 import { BLOCKED } from '../keys/key-table.ts'
 import { LOCAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import type { Meter, MeterSite, Refusal } from './meter.ts'
+import { type Meter, type MeterSite, type Refusal, UNDECIDED } from './meter.ts'
 import { RoomSearch } from './room-search.ts'
 
 /** Slots that one step of a walk looks at, so that a step takes about a millisecond. */
@@ -116,11 +116,12 @@ export abstract class LocalMeter implements Meter {
     this.limit = this.site.limited ? -1 : this.site.policy.limit
   }
 
-  take(slot: number, cost: number, now: number): boolean {
+  take(slot: number, cost: number, now: number): number {
     const { site } = this
-    if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.countIfAllowed(slot, cost, site.limitOf(slot), now)) return false
+    const limit = site.limitOf(slot)
+    if (((site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.countIfAllowed(slot, cost, limit, now)) return UNDECIDED
     this.admitted += cost
-    return true
+    return this.left(slot, limit, now)
   }
 
   fits(slot: number, cost: number, now: number): boolean {

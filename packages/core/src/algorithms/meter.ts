@@ -129,6 +129,14 @@ export interface MeterSite {
   freed(slot: number): void
 }
 
+/** What `take` returns for a request that it has not counted: more than the gate must be asked. */
+export const UNDECIDED = -1
+/**
+ * Nothing is left until `rollAt`, by what this node itself has counted; that it is refused starts no cooldown, and no dry run lets it
+ * pass. `fullBy` would tell `LOCAL`.
+ */
+export const USED_UP = -2
+
 /**
  * Counts the keys of one policy. `now` is of the monotonic clock; a key's numbers lie in the limiter's table, in its slot.
  * `rollAt` must not have passed when anything but `roll` is called.
@@ -143,8 +151,11 @@ export interface Meter {
   /** The rule has changed, its counts have not. */
   adopt(now: number): void
 
-  /** Counts a request of `cost` if the key's gate alone lets it pass. Otherwise false: ask `admits`. */
-  take(slot: number, cost: number, now: number): boolean
+  /**
+   * Counts a request of `cost` if the key's gate alone lets it pass; the units left then, as `remaining` tells them. Otherwise less
+   * than 0: `UNDECIDED`, where `admits` is to be asked, or `USED_UP`.
+   */
+  take(slot: number, cost: number, now: number): number
   /** Whether the key's gate alone lets a request of `cost` pass. */
   fits(slot: number, cost: number, now: number): boolean
   /**

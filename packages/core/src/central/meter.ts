@@ -1,6 +1,6 @@
 import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
-import type { Meter, Refusal } from '../algorithms/meter.ts'
+import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
@@ -139,8 +139,8 @@ export class CentralMeter extends GatedMeter {
 
   // What is decided without asking: by knowledge of the store, or alone.
 
-  override take(): boolean {
-    return false
+  override take(): number {
+    return UNDECIDED
   }
 
   override fits(): boolean {

@@ -1,5 +1,6 @@
+import { UNDECIDED, USED_UP } from '../algorithms/meter.ts'
 import { isCost } from '../keys/units.ts'
-import type { SourceIndex } from '../report/stats.ts'
+import { LOCAL, type SourceIndex } from '../report/stats.ts'
 import type { Keys } from './asking.ts'
 import { type Levels, LevelsDecision } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
@@ -60,14 +61,18 @@ export class ByGates {
       if (slot < 0) return this.#untake(costs, places, counted)
       found[at] = slot
       before[at] = meter.mark(slot)
-      if (refused === 0 && meter.take(slot, cost, now)) counted++
-      else if (refused === 0 || !meter.fits(slot, cost, now)) {
-        if (limiter.policy.dryRun || meter.fullBy(slot, cost, now) < 0) return this.#untake(costs, places, counted)
+      const left = refused === 0 ? meter.take(slot, cost, now) : UNDECIDED
+      if (left >= 0) {
+        counted++
+        numbers[3 * at + 2] = cost
+      } else if (refused === 0 || !meter.fits(slot, cost, now)) {
+        const source = left === USED_UP ? LOCAL : limiter.policy.dryRun ? -1 : meter.fullBy(slot, cost, now)
+        if (source < 0) return this.#untake(costs, places, counted)
         refused |= 1 << at
+        numbers[3 * at + 2] = source
       }
-      numbers[3 * at] = meter.remaining(slot, now)
+      numbers[3 * at] = left >= 0 ? left : meter.remaining(slot, now)
       numbers[3 * at + 1] = meter.resetAfter(slot, now)
-      numbers[3 * at + 2] = cost
       if (levels !== undefined && levels.cells[at] !== limiter.cell) levels = undefined
     }
     if (refused !== 0) this.#refuse(costs, places, refused, counted, now, numbers)
@@ -85,17 +90,23 @@ export class ByGates {
     return undefined
   }
 
-  /** Makes the numbers those of a refusal: nothing was taken, and what refused it counts that. */
+  /**
+   * Makes the numbers those of a refusal: nothing was taken, and what refused it counts that, by the source that stands where its
+   * cost will. What came after the first of them has not counted anything.
+   */
   #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
     this.#untake(costs, places, counted)
     for (let at = 0; 3 * at < numbers.length; at++) {
       const i = places[at] as number
       const limiter = this.#limiters[i] as Limiter
       const slot = this.#found[at] as number
-      const full = (refused & (1 << at)) !== 0
-      if (full) limiter.stats.countByLimit(limiter.meter.fullBy(slot, costs[i] as number, now) as SourceIndex)
-      numbers[3 * at] = limiter.meter.remaining(slot, now)
-      numbers[3 * at + 1] = full ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now)
+      if ((refused & (1 << at)) !== 0) {
+        limiter.stats.countByLimit(numbers[3 * at + 2] as SourceIndex)
+        numbers[3 * at + 1] = limiter.meter.rollAt - now
+      } else if (at < counted) {
+        numbers[3 * at] = limiter.meter.remaining(slot, now)
+        numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
+      }
       numbers[3 * at + 2] = 0
     }
   }

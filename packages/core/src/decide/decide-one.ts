@@ -9,21 +9,32 @@ import { RunningCell } from './outcome.ts'
 
 /**
  * A request to one policy alone, decided about and counted as such: the hot path. `rollAt` must not have passed, and no key may have a limit of its own. V8 compiles
- * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together; so refusals are made elsewhere.
+ * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together; so whatever is rarer than these two
+ * outcomes is made elsewhere.
  */
 export function decideOne(limiter: Limiter, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const { meter } = limiter
   const slot = limiter.table.find(key)
-  if (slot < 0) return decideNew(limiter, key, cost, now, requests)
-  if (!meter.take(slot, cost, now)) return decideFull(limiter, slot, key, cost, now, requests)
-  requests.admitted++
-  return new PolicyDecision(limiter.cell.passed, key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)
+  // -1 is `UNDECIDED`; numbers stand for imported constants, as in `GatedMeter`.
+  const left = slot < 0 ? -1 : meter.take(slot, cost, now)
+  if (left >= 0) {
+    requests.admitted++
+    return new PolicyDecision(limiter.cell.passed, key, left, Math.ceil(meter.resetAfter(slot, now)), cost)
+  }
+  return left === -1 ? decideUndecided(limiter, slot, key, cost, now, requests) : refuseUsedUp(limiter, key, now, requests)
 }
 
-/** As `decideOne`, for a key whose gate did not let the request pass. */
-function decideFull(limiter: Limiter, slot: number, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
+/** Refuses a request to a key whose units this node has seen used up: most of those of a flood. */
+function refuseUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
+  requests.reasons.limit++
+  limiter.stats.countByLimit(0)
+  return new PolicyDecision(limiter.cell.full, key, 0, Math.ceil(limiter.meter.rollAt - now), 0)
+}
+
+/** As `decideOne`, for a key that is new, or whose gate did not let the request pass. */
+function decideUndecided(limiter: Limiter, slot: number, key: string, cost: number, now: number, requests: Requests): PolicyDecision {
   const { meter } = limiter
-  const source = meter.fullBy(slot, cost, now)
+  const source = slot < 0 ? -1 : meter.fullBy(slot, cost, now)
   if (source < 0 || limiter.policy.dryRun) return decideNew(limiter, key, cost, now, requests)
   requests.reasons.limit++
   limiter.stats.countByLimit(source as SourceIndex)
@@ -41,7 +52,7 @@ function decideNew(limiter: Limiter, key: string, cost: number, now: number, req
 export function decideKeyed(limiter: Limiter, key: string, cost: number, now: number): PolicyDecision {
   const { meter } = limiter
   const slot = limiter.table.find(key)
-  if (slot < 0 || !meter.take(slot, cost, now)) return decideSlowly(limiter, key, cost, now)
+  if (slot < 0 || meter.take(slot, cost, now) < 0) return decideSlowly(limiter, key, cost, now)
   return passed(limiter, slot, key, cost, now)
 }
 

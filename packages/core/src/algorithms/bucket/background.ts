@@ -85,19 +85,19 @@ export class BackgroundBucket extends GatedMeter {
 
   // The request path. Of a record, `fields[base]` counts the units since the last look, `fields[base + 1]` how many of them need none.
 
-  override take(slot: number, cost: number, now: number = 0): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields } = this.table
     const base = slot * 5
     const counted = (fields[base] as number) + cost
     let level = (fields[base + 3] as number) - ((now - (fields[base + 4] as number)) * this.rate) / this.interval
     if (level < 0) level = 0
     level += cost
-    if (!(counted < (fields[base + 1] as number) && level <= this.capacity && fields[base + 2] === this.tag)) return false
+    if (!(counted < (fields[base + 1] as number) && level <= this.capacity && fields[base + 2] === this.tag)) return -1
     fields[base] = counted
     fields[base + 3] = level
     fields[base + 4] = now
     this.admitted += cost
-    return true
+    return this.remaining(slot, now)
   }
 
   override fits(slot: number, cost: number, now: number = 0): boolean {

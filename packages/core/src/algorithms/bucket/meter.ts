@@ -47,18 +47,19 @@ export class LocalBucket extends LocalMeter {
 
   // The request path, short enough to be compiled into its caller; a number stands for an imported constant, as in `GatedMeter`.
 
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
+    const { capacity } = this
     const base = slot * 2
     let level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * this.rate) / this.interval
     if (level < 0) level = 0
     level += cost
-    if (!(level <= this.capacity) || ((flags[slot] as number) & 4) !== 0) return false
+    if (!(level <= capacity) || ((flags[slot] as number) & 4) !== 0) return -1
     fields[base] = level
     fields[base + 1] = now
     this.admitted += cost
     if (now >= this.toldUntil) this.tell(now)
-    return true
+    return capacity - level
   }
 
   override remaining(slot: number, now: number): number {
@@ -70,15 +71,14 @@ export class LocalBucket extends LocalMeter {
   }
 
   override resetAfter(slot: number, now: number): number {
-    const { rate, interval } = this
-    if (this.capacity < 0) return this.#emptyAfter(slot, now)
     const { fields } = this.site.table
     const base = slot * 2
-    const level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * rate) / interval
-    return level > 0 ? (level * interval) / rate : 0
+    // Mostly `take` has just been called. Of a limit of 0 the capacity is 0.
+    if (this.capacity <= 0 || fields[base + 1] !== now) return this.#emptyAfter(slot, now)
+    return ((fields[base] as number) * this.interval) / this.rate
   }
 
-  /** As `resetAfter`, where keys have limits of their own. */
+  /** As `resetAfter`, of any key at any time. */
   #emptyAfter(slot: number, now: number): number {
     const limit = this.site.limitOf(slot)
     return drainTime(this.#level(slot, limit, now), limit, this.interval)

@@ -21,16 +21,17 @@ export class LocalFirstRequestWindow extends LocalMeter {
   }
 
   /** A request within a window that is open; numbers stand for imported constants, as in `GatedMeter`. */
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * 2
+    const { limit } = this
     const used = fields[base] as number
-    if (used === 0 || now - (fields[base + 1] as number) >= this.interval || !(cost <= this.limit - used)) return false
-    if (((flags[slot] as number) & 4) !== 0) return false
+    if (used === 0 || now - (fields[base + 1] as number) >= this.interval || !(cost <= limit - used)) return -1
+    if (((flags[slot] as number) & 4) !== 0) return -1
     fields[base] = used + cost
     this.admitted += cost
     if (now >= this.toldUntil) this.tell(now)
-    return true
+    return Math.max(0, limit - (used + cost))
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {

@@ -26,14 +26,16 @@ export class LocalFixedWindow extends LocalMeter {
   // Not `#`: of a private name more bytecode is made, and these are read on the request path.
   protected readonly table: KeyTable
   protected ordinal = 0 as Ordinal
-  protected cools: boolean
+  protected cools = false
+  /** The limit, if all that happens to a key that has reached it is that it is refused; else no number. */
+  protected closed: number = Number.NaN
 
   /** @param time the clock whose epoch the intervals are of */
   constructor(site: MeterSite, time: EpochTime) {
     super(site)
     this.#time = epochTimeOf(site.policy, time)
     this.table = site.table
-    this.cools = site.policy.cooldown > 0
+    this.adoptLimit()
   }
 
   override roll(now: number): void {
@@ -53,14 +55,17 @@ export class LocalFixedWindow extends LocalMeter {
 
   // The request path, short enough to be compiled into its caller; numbers stand for imported constants, as in `GatedMeter`.
 
-  override take(slot: number, cost: number): boolean {
+  override take(slot: number, cost: number): number {
     const { fields } = this.table
+    const { limit } = this
     const base = slot * 2
-    const used = (fields[base] as number) + cost
-    if (used > this.limit || fields[base + 1] !== this.ordinal) return false
+    const before = fields[base] as number
+    const used = before + cost
+    if (fields[base + 1] !== this.ordinal) return -1
+    if (used > limit) return before === this.closed && cost <= limit ? -2 : -1
     fields[base] = used
     this.admitted += cost
-    return true
+    return limit - used
   }
 
   override fits(slot: number, cost: number): boolean {
@@ -106,7 +111,9 @@ export class LocalFixedWindow extends LocalMeter {
 
   protected override adoptLimit(): void {
     super.adoptLimit()
-    this.cools = this.site.policy.cooldown > 0
+    const { cooldown, dryRun } = this.site.policy
+    this.cools = cooldown > 0
+    this.closed = this.cools || dryRun ? Number.NaN : this.limit
   }
 
   protected override allows(slot: number, cost: number, limit: number): boolean {

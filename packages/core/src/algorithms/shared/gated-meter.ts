@@ -108,14 +108,14 @@ export abstract class GatedMeter implements Exchanging {
 
   // A record on the request path: `fields[base]` is KNOWN, `fields[base + 1]` GATE, `fields[base + 2]` TAG, see `KeyTable`.
 
-  take(slot: number, cost: number): boolean {
+  take(slot: number, cost: number, now: number): number {
     const { fields } = this.table
     const base = slot * 5
     const known = (fields[base] as number) + cost
-    if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return false
+    if (!(known < (fields[base + 1] as number) && fields[base + 2] === this.tag)) return -1
     fields[base] = known
     this.admitted += cost
-    return true
+    return this.remaining(slot, now)
   }
 
   fits(slot: number, cost: number): boolean {

@@ -25,7 +25,7 @@ export class LocalSlidingCounter extends LocalMeter {
   }
 
   /** A request to a key that was in use in this interval, and that fits even were the one before it to count in full. */
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * 3
     const units = (fields[base + 1] as number) + cost
@@ -34,7 +34,7 @@ export class LocalSlidingCounter extends LocalMeter {
     }
     fields[base + 1] = units
     this.admitted += cost
-    return true
+    return fields[base] === 0 ? this.limit - units : super.remaining(slot, now)
   }
 
   override remaining(slot: number, now: number): number {

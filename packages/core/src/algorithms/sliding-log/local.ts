@@ -22,10 +22,9 @@ export class LocalSlidingLog extends LocalMeter {
   protected readonly rings: (number[] | undefined)[] = []
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
-  /** The last request that `take` counted, as long as nothing has changed since, and what it left: asked for at once. */
+  /** The last request that `take` counted, as long as nothing has changed since: when all is back is asked for at once. */
   protected lastSlot = -1
   protected lastAt = 0
-  protected lastLeft = 0
   readonly #weighted = new Map<number, WeightedLog>()
 
   constructor(site: MeterSite) {
@@ -39,7 +38,7 @@ export class LocalSlidingLog extends LocalMeter {
   }
 
   /** A request of one unit to a key with a ring that has room; a number stands for an imported constant, as in `GatedMeter`. */
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const ring = this.rings[slot]
     if (ring === undefined || cost !== 1) return super.take(slot, cost, now)
     const { fields, flags } = this.site.table
@@ -58,14 +57,9 @@ export class LocalSlidingLog extends LocalMeter {
     fields[base + 1] = size + 1
     this.lastSlot = slot
     this.lastAt = now
-    this.lastLeft = this.limit - size - 1
     this.admitted++
     if (now >= this.toldUntil) this.tell(now)
-    return true
-  }
-
-  override remaining(slot: number, now: number): number {
-    return slot === this.lastSlot && now === this.lastAt ? this.lastLeft : super.remaining(slot, now)
+    return this.limit - size - 1
   }
 
   override resetAfter(slot: number, now: number): number {

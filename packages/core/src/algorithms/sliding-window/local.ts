@@ -64,7 +64,7 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   /** A request to a key that was in use in the running bucket, and that fits even where nothing is released; numbers stand for imported constants. */
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
     const base = slot * this.stride
     const units = fields[base + 1] as number
@@ -75,7 +75,7 @@ export class LocalSlidingWindow extends LocalMeter {
     fields[at] = (fields[at] as number) + cost
     fields[base + 1] = units + cost
     this.admitted += cost
-    return true
+    return fields[base + this.leaving] === 0 ? this.limit - (units + cost) : super.remaining(slot, now)
   }
 
   override remaining(slot: number, now: number): number {

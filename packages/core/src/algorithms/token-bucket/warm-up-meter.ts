@@ -57,9 +57,9 @@ export class LocalWarmUp extends LocalMeter {
   }
 
   /** As `WARM_UP_STEP`; a number stands for an imported constant, as in `GatedMeter`. */
-  override take(slot: number, cost: number, now: number): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const { fields, flags } = this.site.table
-    const { rate, interval, saved } = this
+    const { rate, interval, saved, capacity } = this
     const base = slot * 3
     let owed = (fields[base] as number) - (now - (fields[base + 1] as number))
     let warmth = fields[base + 2] as number
@@ -68,15 +68,16 @@ export class LocalWarmUp extends LocalMeter {
       if (warmth < 0) warmth = 0
       owed = 0
     }
-    if (!(cost <= this.capacity - (owed * rate) / interval) || ((flags[slot] as number) & 4) !== 0) return false
+    if (!(cost <= capacity - (owed * rate) / interval) || ((flags[slot] as number) & 4) !== 0) return -1
     const above = (1 - warmth) * saved - this.threshold
     const slow = Math.max(0, Math.min(cost, above))
-    fields[base] = owed + ((cost + (slow * this.slope * (2 * above - slow)) / 2) * interval) / rate
+    owed += ((cost + (slow * this.slope * (2 * above - slow)) / 2) * interval) / rate
+    fields[base] = owed
     fields[base + 1] = now
     fields[base + 2] = Math.min(1, warmth + cost / saved)
     this.admitted += cost
     if (now >= this.toldUntil) this.tell(now)
-    return true
+    return Math.max(0, capacity - (owed * rate) / interval)
   }
 
   override remaining(slot: number, now: number): number {

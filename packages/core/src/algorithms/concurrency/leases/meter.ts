@@ -4,7 +4,7 @@ import type { Cell, SyncEntry, SyncResult } from '../../../store/contract.ts'
 import { HELD, type LeaseAsk, type LeaseNotice } from '../../../store/leases/ask.ts'
 import { askFor, hearReply, heldOf, isOver, newLease } from '../../../store/leases/lease.ts'
 import type { Ordinal } from '../../../time/intervals.ts'
-import type { Meter, Refusal, Reservation, Reserving } from '../../meter.ts'
+import { type Meter, type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, Leasing, newIncarnation } from '../../shared/leasing.ts'
@@ -64,12 +64,12 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     return key === undefined ? 0 : Math.max(0, heldOf(key.current))
   }
 
-  override take(slot: number, cost: number, now: number = Number.NaN): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const key = this.#keys[slot]
-    if (key === undefined || !(now < key.current.until) || !key.holds(this.#local.usedOf(slot) + cost)) return false
-    if (!this.#local.take(slot, cost, now)) return false
+    if (key === undefined || !(now < key.current.until) || !key.holds(this.#local.usedOf(slot) + cost)) return UNDECIDED
+    if (this.#local.take(slot, cost, now) < 0) return UNDECIDED
     this.#counted(slot, key, cost, now)
-    return true
+    return this.remaining(slot, now)
   }
 
   override fits(slot: number, cost: number, now: number = Number.NaN): boolean {
@@ -209,7 +209,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   }
 
   #serve(slot: number, key: KeySlots, now: number): void {
-    this.#leasing.serve(slot, key, now, (cost) => this.take(slot, cost, now))
+    this.#leasing.serve(slot, key, now, (cost) => this.take(slot, cost, now) >= 0)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {

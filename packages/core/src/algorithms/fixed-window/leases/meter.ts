@@ -6,7 +6,7 @@ import { servesLease } from '../../../store/leases/grant.ts'
 import { askFor, hearReply, hearReset, heldOf, type Lease, newLease, surrender, takeLease } from '../../../store/leases/lease.ts'
 import { intervalOf } from '../../../time/calendar.ts'
 import { endOf, type Ordinal, ordinalAt, startOf } from '../../../time/intervals.ts'
-import type { Refusal, Reservation, Reserving } from '../../meter.ts'
+import { type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
@@ -57,12 +57,12 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     return now + (next === undefined || next.ordinal < this.ordinal ? 0 : Math.max(0, heldOf(next)))
   }
 
-  override take(slot: number, cost: number, now: number = Number.NaN): boolean {
+  override take(slot: number, cost: number, now: number): number {
     const key = this.#keys[slot]
-    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0 || !takeLease(key.current, cost, now)) return false
+    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0 || !takeLease(key.current, cost, now)) return UNDECIDED
     this.admitted += cost
     if (heldOf(key.current) <= key.low) this.#runsLow(slot, key, now)
-    return true
+    return this.remaining(slot)
   }
 
   override fits(slot: number, cost: number, now: number = Number.NaN): boolean {
