@@ -1,48 +1,30 @@
 import { fileURLToPath } from 'node:url'
 import { pnpm } from '@weir/tooling/run'
 import { Command, InvalidArgumentError } from 'commander'
-import { bundle } from './bundle/bench.ts'
-import { central } from './central/bench.ts'
-import { decision } from './decision/bench.ts'
-import { etcd } from './etcd/bench.ts'
-import { flood } from './flood/bench.ts'
 import type { Bench, BenchOptions } from './harness/bench.ts'
 import { type Report, show, writeJson } from './harness/report.ts'
-import { http } from './http/bench.ts'
-import { instructions } from './http/instructions.ts'
-import { local } from './local/bench.ts'
-import { memory } from './memory/bench.ts'
-import { plan } from './plan/bench.ts'
-import { redis } from './redis/bench.ts'
-import { rules } from './rules/bench.ts'
-import { scale } from './scale/bench.ts'
-import { snapshot } from './snapshot/bench.ts'
-import { stores } from './stores/bench.ts'
-import { sync } from './sync/bench.ts'
-import { waiting } from './waiting/bench.ts'
-import { windows } from './windows/bench.ts'
-import { worst } from './worst/bench.ts'
 
-const BENCHES: Readonly<Record<string, Bench>> = {
-  decision,
-  local,
-  memory,
-  http,
-  instructions,
-  redis,
-  central,
-  stores,
-  sync,
-  etcd,
-  scale,
-  snapshot,
-  flood,
-  windows,
-  worst,
-  waiting,
-  rules,
-  plan,
-  bundle,
+/** Loaded once the packages are built that they import. */
+const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
+  decision: async () => (await import('./decision/bench.ts')).decision,
+  local: async () => (await import('./local/bench.ts')).local,
+  memory: async () => (await import('./memory/bench.ts')).memory,
+  http: async () => (await import('./http/bench.ts')).http,
+  instructions: async () => (await import('./http/instructions.ts')).instructions,
+  redis: async () => (await import('./redis/bench.ts')).redis,
+  central: async () => (await import('./central/bench.ts')).central,
+  stores: async () => (await import('./stores/bench.ts')).stores,
+  sync: async () => (await import('./sync/bench.ts')).sync,
+  etcd: async () => (await import('./etcd/bench.ts')).etcd,
+  scale: async () => (await import('./scale/bench.ts')).scale,
+  snapshot: async () => (await import('./snapshot/bench.ts')).snapshot,
+  flood: async () => (await import('./flood/bench.ts')).flood,
+  windows: async () => (await import('./windows/bench.ts')).windows,
+  worst: async () => (await import('./worst/bench.ts')).worst,
+  waiting: async () => (await import('./waiting/bench.ts')).waiting,
+  rules: async () => (await import('./rules/bench.ts')).rules,
+  plan: async () => (await import('./plan/bench.ts')).plan,
+  bundle: async () => (await import('./bundle/bench.ts')).bundle,
 }
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -68,7 +50,8 @@ const program = new Command('pnpm bench')
     if (options.build) await pnpm(['run', '--silent', 'build'], { cwd: ROOT })
     const reports: Record<string, readonly Report[]> = {}
     for (const name of wanted) {
-      reports[name] = await (BENCHES[name] as Bench)(options)
+      const bench = await BENCHES[name]?.()
+      reports[name] = (await bench?.(options)) ?? []
       for (const report of reports[name]) show(report)
       // After each, so that a long run that is ended has left what it found.
       if (options.json !== undefined) writeJson(options.json, reports)

@@ -25,6 +25,8 @@ export interface PaceInput {
 export interface PaceResult {
   /** When requests went, by the wall clock. */
   readonly times: readonly number[]
+  /** Requests that did not go. */
+  readonly failed: number
   /** Commands that were sent to Redis from the beginning until the last of them. */
   readonly commands: number
 }
@@ -43,10 +45,11 @@ Redis.prototype.sendCommand = function (...args) {
 const redis = new Redis({ host: '127.0.0.1', port, protocol: 2 })
 const wait: () => Promise<unknown> = TOGETHER[contender](redis, limit)
 const times: number[] = []
+let failed = 0
 await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
 commands = 0
 await (demand.kind === 'always' ? always(from + demand.during) : demand.kind === 'flood' ? flood(demand.requests) : random(demand))
-report({ times, commands } satisfies PaceResult)
+report({ times, failed, commands } satisfies PaceResult)
 process.exit(0)
 
 async function always(until: number): Promise<void> {
@@ -70,7 +73,12 @@ async function random({ rate, seconds, seed }: Extract<Demand, { kind: 'random' 
 }
 
 async function one(until = Number.POSITIVE_INFINITY): Promise<void> {
-  await wait()
+  try {
+    await wait()
+  } catch {
+    failed++
+    return
+  }
   const now = Date.now()
   if (now < until) times.push(now)
 }

@@ -12,6 +12,8 @@ const NAMES = Object.keys(TOGETHER) as readonly TogetherName[]
 
 interface Run {
   readonly times: readonly number[]
+  /** Requests that did not go. */
+  readonly failed: number
   readonly commands: number
   /** When it began, by the wall clock. */
   readonly from: number
@@ -25,7 +27,14 @@ export async function pace(quick: boolean): Promise<Report> {
   const goals: Goal[] = []
   for (const contender of NAMES) {
     for (const processes of [1, 3, 12]) {
-      const { times, from } = await run(contender, limit, processes, () => ({ kind: 'always', during: seconds * SECOND + 5 }))
+      const what = `${contender}, ${processes} processes`
+      const found = await tried(() => run(contender, limit, processes, () => ({ kind: 'always', during: seconds * SECOND + 5 })))
+      if (typeof found === 'string') {
+        rows.push({ contender, processes, failed: found })
+        if (contender.startsWith('weir')) goals.push(missed(what))
+        continue
+      }
+      const { times, failed, from } = found
       const counts = ofTheClock(times, Math.ceil(from / SECOND), seconds)
       const ofClock = Math.max(...counts)
       const any = mostIn(times, SECOND)
@@ -38,9 +47,9 @@ export async function pace(quick: boolean): Promise<Report> {
         'in any second': any,
         'in the first': first,
         'went, part of the limit': round(used),
+        ...(failed > 0 && { 'did not go': failed }),
       })
       if (!contender.startsWith('weir')) continue
-      const what = `${contender}, ${processes} processes`
       const paced = contender.includes('Bucket')
       if (paced) {
         goals.push({
@@ -78,10 +87,14 @@ export async function commands(quick: boolean): Promise<Report> {
   for (const { load, most, demand } of loads) {
     const each = new Map<TogetherName, number>()
     for (const contender of NAMES) {
-      const { times, commands } = await run(contender, LIMIT, PROCESSES, demand)
-      each.set(contender, commands / times.length)
+      const found = await tried(() => run(contender, LIMIT, PROCESSES, demand))
+      if (typeof found === 'string') {
+        rows.push({ load, contender, failed: found })
+        if (contender.startsWith('weir')) goals.push(missed(`${contender}, ${load}`))
+      } else each.set(contender, found.commands / found.times.length)
     }
-    const peer = each.get('bottleneck') as number
+    // What it sends for each request where it could not be asked: registering, submitting and freeing it.
+    const peer = each.get('bottleneck') ?? 3
     for (const [contender, commands] of each) {
       rows.push({ load, contender, 'commands for a request': round(commands), "times bottleneck's": round(commands / peer) })
       if (contender.startsWith('weir'))
@@ -89,6 +102,19 @@ export async function commands(quick: boolean): Promise<Report> {
     }
   }
   return { title: `Commands that Redis gets, ${PROCESSES} processes and ${LIMIT} requests a second`, rows, goals }
+}
+
+/** What a run found; or why it came to no end, so that the other rows are there all the same. */
+async function tried(run: () => Promise<Run>): Promise<Run | string> {
+  try {
+    return await run()
+  } catch (error) {
+    return error instanceof Error ? (error.message.split('\n', 1)[0] as string) : String(error)
+  }
+}
+
+function missed(what: string): Goal {
+  return { what: `${what}: runs to its end`, value: Number.POSITIVE_INFINITY, most: 0 }
 }
 
 async function run(contender: TogetherName, limit: number, processes: number, demand: (process: number) => Demand): Promise<Run> {
@@ -105,6 +131,7 @@ async function run(contender: TogetherName, limit: number, processes: number, de
     return {
       from,
       times: results.flatMap(({ times }) => times),
+      failed: results.reduce((sum, { failed }) => sum + failed, 0),
       commands: results.reduce((sum, { commands }) => sum + commands, 0),
     }
   } finally {
