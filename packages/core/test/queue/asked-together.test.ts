@@ -105,22 +105,25 @@ test('costs are asked for as they are: only those of the same cost together', as
   await it.close()
 })
 
-test.each(['share', 'closed', 'open'] as const)('after a lost answer the store counts those that went, and no others: %s', async (degraded) => {
-  const it = await central(1, { limit: 60, interval: 60_000, degraded }, 20)
-  const [queue] = it.queues as [Waiting]
-  for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
-  // The first few are asked for one by one, and the others when these are answered.
-  await it.world.run(10)
-  it.store.health = 'mute'
-  await it.world.run(15)
-  expect(Math.max(...it.asked())).toBeGreaterThan(1)
-  await it.world.run(500)
-  it.store.health = 'up'
-  await it.world.run(4_000)
-  const went = queue.ended.filter(({ decision }) => decision?.allowed === true).length
-  expect(queue.ended).toHaveLength(30)
-  const usage = it.nodes[0]?.usage('a')
-  await it.world.run(100)
-  expect((await usage)?.[0]?.used).toBe(went)
-  await it.close()
-})
+test.each(['share', 'closed', 'open'] as const)(
+  'after a lost answer the store counts those that went, and no others: %s',
+  async (degraded) => {
+    const it = await central(1, { limit: 60, interval: 60_000, degraded }, 20)
+    const [queue] = it.queues as [Waiting]
+    for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
+    // The first few are asked for one by one, and the others when these are answered.
+    await it.world.run(10)
+    it.store.health = 'mute'
+    await it.world.run(15)
+    expect(Math.max(...it.asked())).toBeGreaterThan(1)
+    await it.world.run(500)
+    it.store.health = 'up'
+    await it.world.run(4_000)
+    const went = queue.ended.filter(({ decision }) => decision?.allowed === true).length
+    expect(queue.ended).toHaveLength(30)
+    const usage = it.nodes[0]?.usage('a')
+    await it.world.run(100)
+    expect((await usage)?.[0]?.used).toBe(went)
+    await it.close()
+  },
+)

@@ -44,8 +44,7 @@ export class Telling {
     if (unsent + cost >= due || key.hello) {
       const at = this.#meter.nodes === 1 ? Math.max(now, key.sentAt + ALONE) : now
       this.#meter.wantExchange(slot, at, key.hello ? HELLO : COUNTDOWN)
-    }
-    else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
+    } else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
   /** Units that the store lacks at which they are sent. */
