@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'
+import { FROM, READY } from './common-start.ts'
 import { TOGETHER, type TogetherName } from './contenders.ts'
 import { poissonArrivals } from './virtual.ts'
 
@@ -17,8 +18,6 @@ export interface PaceInput {
   readonly contender: TogetherName
   readonly port: number
   readonly limit: number
-  /** When all begin, by the wall clock. */
-  readonly from: number
   readonly demand: Demand
 }
 
@@ -34,7 +33,7 @@ export interface PaceResult {
 /** Requests of one process that wait at any time. */
 const WAITING = 4
 
-const { contender, port, limit, from, demand } = input<PaceInput>()
+const { contender, port, limit, demand } = input<PaceInput>()
 let commands = 0
 const { sendCommand } = Redis.prototype
 Redis.prototype.sendCommand = function (...args) {
@@ -46,6 +45,13 @@ const redis = new Redis({ host: '127.0.0.1', port, protocol: 2 })
 const wait: () => Promise<unknown> = TOGETHER[contender](redis, limit)
 const times: number[] = []
 let failed = 0
+await redis.incr(READY)
+// When all begin, by the wall clock.
+let from = 0
+while (from === 0) {
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  from = Number(await redis.get(FROM))
+}
 await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
 commands = 0
 await (demand.kind === 'always' ? always(from + demand.during) : demand.kind === 'flood' ? flood(demand.requests) : random(demand))

@@ -1,12 +1,16 @@
 import { RedisServer } from '@weir/tooling/redis-servers'
+import { Redis } from 'ioredis'
 import { runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
+import { FROM, READY } from './common-start.ts'
 import { TOGETHER, type TogetherName } from './contenders.ts'
 import type { Demand, PaceInput, PaceResult } from './pace.ts'
 import { mostIn } from './virtual.ts'
 
-/** Processes need some time to start, and to hear of each other; milliseconds. */
-const HEAD_START = 6_000
+/** Nodes that have started need some time to hear of each other; milliseconds. */
+const HEAD_START = 3_000
+/** Processes have so long to start: many take a while on a busy machine; milliseconds. */
+const START = 120_000
 const SECOND = 1_000
 const NAMES = Object.keys(TOGETHER) as readonly TogetherName[]
 
@@ -120,14 +124,13 @@ function missed(what: string): Goal {
 async function run(contender: TogetherName, limit: number, processes: number, demand: (process: number) => Demand): Promise<Run> {
   const server = await RedisServer.start()
   try {
-    // Just before a second: processes whose timers are late count in the right one.
-    const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
-    const results = await Promise.all(
+    const running = Promise.all(
       Array.from({ length: processes }, (_, process) => {
-        const input: PaceInput = { contender, port: server.port, limit, from, demand: demand(process) }
-        return runProgram<PaceResult>('waiting/pace', input, { patience: 120_000 })
+        const input: PaceInput = { contender, port: server.port, limit, demand: demand(process) }
+        return runProgram<PaceResult>('waiting/pace', input, { patience: START + 120_000 })
       }),
     )
+    const [from, results] = await Promise.all([Promise.race([begin(server.port, processes), running.then(() => 0)]), running])
     return {
       from,
       times: results.flatMap(({ times }) => times),
@@ -136,6 +139,21 @@ async function run(contender: TogetherName, limit: number, processes: number, de
     }
   } finally {
     await server.stop()
+  }
+}
+
+/** Waits until all processes have started, and tells them when to begin. */
+async function begin(port: number, processes: number): Promise<number> {
+  const redis = new Redis({ host: '127.0.0.1', port })
+  try {
+    const until = Date.now() + START
+    while (Number(await redis.get(READY)) < processes && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+    // Just before a second: processes whose timers are late count in the right one.
+    const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
+    await redis.set(FROM, from)
+    return from
+  } finally {
+    redis.disconnect()
   }
 }
 

@@ -9,7 +9,7 @@ const MOST_ASKED = 16
 const MOST_ALONE = 4
 const MOST_TOGETHER = 100
 /** Of what a node got the last time there was room it asks for such a part at once: so nodes take it in small steps beside each other. */
-const PARTS = 4
+const PARTS = 3
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
