@@ -23,7 +23,7 @@ export interface Goal {
 }
 
 export function show({ title, rows, goals = [] }: Report): void {
-  const columns = Object.keys(rows[0] ?? {})
+  const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const table = new Table({ head: columns, style: { head: ['cyan'], compact: true } })
   for (const row of rows) table.push(columns.map((column) => String(row[column] ?? '')))
   console.log(`\n${pc.bold(title)}\n${table.toString()}`)

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis'
 import { input, report } from '../harness/child.ts'
+import { FROM, READY } from './common-start.ts'
 import { TOGETHER, type TogetherName } from './contenders.ts'
 import { poissonArrivals } from './virtual.ts'
 
@@ -17,14 +18,14 @@ export interface PaceInput {
   readonly contender: TogetherName
   readonly port: number
   readonly limit: number
-  /** When all begin, by the wall clock. */
-  readonly from: number
   readonly demand: Demand
 }
 
 export interface PaceResult {
   /** When requests went, by the wall clock. */
   readonly times: readonly number[]
+  /** Requests that did not go. */
+  readonly failed: number
   /** Commands that were sent to Redis from the beginning until the last of them. */
   readonly commands: number
 }
@@ -32,7 +33,7 @@ export interface PaceResult {
 /** Requests of one process that wait at any time. */
 const WAITING = 4
 
-const { contender, port, limit, from, demand } = input<PaceInput>()
+const { contender, port, limit, demand } = input<PaceInput>()
 let commands = 0
 const { sendCommand } = Redis.prototype
 Redis.prototype.sendCommand = function (...args) {
@@ -43,10 +44,18 @@ Redis.prototype.sendCommand = function (...args) {
 const redis = new Redis({ host: '127.0.0.1', port, protocol: 2 })
 const wait: () => Promise<unknown> = TOGETHER[contender](redis, limit)
 const times: number[] = []
+let failed = 0
+await redis.incr(READY)
+// When all begin, by the wall clock.
+let from = 0
+while (from === 0) {
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  from = Number(await redis.get(FROM))
+}
 await new Promise((resolve) => setTimeout(resolve, from - Date.now()))
 commands = 0
 await (demand.kind === 'always' ? always(from + demand.during) : demand.kind === 'flood' ? flood(demand.requests) : random(demand))
-report({ times, commands } satisfies PaceResult)
+report({ times, failed, commands } satisfies PaceResult)
 process.exit(0)
 
 async function always(until: number): Promise<void> {
@@ -70,7 +79,12 @@ async function random({ rate, seconds, seed }: Extract<Demand, { kind: 'random' 
 }
 
 async function one(until = Number.POSITIVE_INFINITY): Promise<void> {
-  await wait()
+  try {
+    await wait()
+  } catch {
+    failed++
+    return
+  }
   const now = Date.now()
   if (now < until) times.push(now)
 }

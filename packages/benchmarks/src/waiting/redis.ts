@@ -1,17 +1,23 @@
 import { RedisServer } from '@weir/tooling/redis-servers'
+import { Redis } from 'ioredis'
 import { runProgram } from '../harness/programs.ts'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
+import { FROM, READY } from './common-start.ts'
 import { TOGETHER, type TogetherName } from './contenders.ts'
 import type { Demand, PaceInput, PaceResult } from './pace.ts'
 import { mostIn } from './virtual.ts'
 
-/** Processes need some time to start, and to hear of each other; milliseconds. */
-const HEAD_START = 6_000
+/** Nodes that have started need some time to hear of each other; milliseconds. */
+const HEAD_START = 3_000
+/** Processes have so long to start: many take a while on a busy machine; milliseconds. */
+const START = 120_000
 const SECOND = 1_000
 const NAMES = Object.keys(TOGETHER) as readonly TogetherName[]
 
 interface Run {
   readonly times: readonly number[]
+  /** Requests that did not go. */
+  readonly failed: number
   readonly commands: number
   /** When it began, by the wall clock. */
   readonly from: number
@@ -25,7 +31,14 @@ export async function pace(quick: boolean): Promise<Report> {
   const goals: Goal[] = []
   for (const contender of NAMES) {
     for (const processes of [1, 3, 12]) {
-      const { times, from } = await run(contender, limit, processes, () => ({ kind: 'always', during: seconds * SECOND + 5 }))
+      const what = `${contender}, ${processes} processes`
+      const found = await tried(() => run(contender, limit, processes, () => ({ kind: 'always', during: seconds * SECOND + 5 })))
+      if (typeof found === 'string') {
+        rows.push({ contender, processes, failed: found })
+        if (contender.startsWith('weir')) goals.push(missed(what))
+        continue
+      }
+      const { times, failed, from } = found
       const counts = ofTheClock(times, Math.ceil(from / SECOND), seconds)
       const ofClock = Math.max(...counts)
       const any = mostIn(times, SECOND)
@@ -38,9 +51,9 @@ export async function pace(quick: boolean): Promise<Report> {
         'in any second': any,
         'in the first': first,
         'went, part of the limit': round(used),
+        ...(failed > 0 && { 'did not go': failed }),
       })
       if (!contender.startsWith('weir')) continue
-      const what = `${contender}, ${processes} processes`
       const paced = contender.includes('Bucket')
       if (paced) {
         goals.push({
@@ -78,10 +91,14 @@ export async function commands(quick: boolean): Promise<Report> {
   for (const { load, most, demand } of loads) {
     const each = new Map<TogetherName, number>()
     for (const contender of NAMES) {
-      const { times, commands } = await run(contender, LIMIT, PROCESSES, demand)
-      each.set(contender, commands / times.length)
+      const found = await tried(() => run(contender, LIMIT, PROCESSES, demand))
+      if (typeof found === 'string') {
+        rows.push({ load, contender, failed: found })
+        if (contender.startsWith('weir')) goals.push(missed(`${contender}, ${load}`))
+      } else each.set(contender, found.commands / found.times.length)
     }
-    const peer = each.get('bottleneck') as number
+    // What it sends for each request where it could not be asked: registering, submitting and freeing it.
+    const peer = each.get('bottleneck') ?? 3
     for (const [contender, commands] of each) {
       rows.push({ load, contender, 'commands for a request': round(commands), "times bottleneck's": round(commands / peer) })
       if (contender.startsWith('weir'))
@@ -91,24 +108,52 @@ export async function commands(quick: boolean): Promise<Report> {
   return { title: `Commands that Redis gets, ${PROCESSES} processes and ${LIMIT} requests a second`, rows, goals }
 }
 
+/** What a run found; or why it came to no end, so that the other rows are there all the same. */
+async function tried(run: () => Promise<Run>): Promise<Run | string> {
+  try {
+    return await run()
+  } catch (error) {
+    return error instanceof Error ? (error.message.split('\n', 1)[0] as string) : String(error)
+  }
+}
+
+function missed(what: string): Goal {
+  return { what: `${what}: runs to its end`, value: Number.POSITIVE_INFINITY, most: 0 }
+}
+
 async function run(contender: TogetherName, limit: number, processes: number, demand: (process: number) => Demand): Promise<Run> {
   const server = await RedisServer.start()
   try {
-    // Just before a second: processes whose timers are late count in the right one.
-    const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
-    const results = await Promise.all(
+    const running = Promise.all(
       Array.from({ length: processes }, (_, process) => {
-        const input: PaceInput = { contender, port: server.port, limit, from, demand: demand(process) }
-        return runProgram<PaceResult>('waiting/pace', input, { patience: 120_000 })
+        const input: PaceInput = { contender, port: server.port, limit, demand: demand(process) }
+        return runProgram<PaceResult>('waiting/pace', input, { patience: START + 120_000 })
       }),
     )
+    const [from, results] = await Promise.all([Promise.race([begin(server.port, processes), running.then(() => 0)]), running])
     return {
       from,
       times: results.flatMap(({ times }) => times),
+      failed: results.reduce((sum, { failed }) => sum + failed, 0),
       commands: results.reduce((sum, { commands }) => sum + commands, 0),
     }
   } finally {
     await server.stop()
+  }
+}
+
+/** Waits until all processes have started, and tells them when to begin. */
+async function begin(port: number, processes: number): Promise<number> {
+  const redis = new Redis({ host: '127.0.0.1', port })
+  try {
+    const until = Date.now() + START
+    while (Number(await redis.get(READY)) < processes && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 50))
+    // Just before a second: processes whose timers are late count in the right one.
+    const from = SECOND * Math.ceil((Date.now() + HEAD_START) / SECOND) - 5
+    await redis.set(FROM, from)
+    return from
+  } finally {
+    redis.disconnect()
   }
 }
 

@@ -83,6 +83,25 @@ export interface Booking {
   soonest(slot: number, units: number, now: number): number | undefined
 }
 
+/** What the store said of several requests that it let go together: units that are left to the key, and milliseconds until all are back. */
+export interface Grouped {
+  readonly left: number
+  readonly resetAfter: number
+}
+
+/** How several requests for one key that take the same are decided about in one step: all of them go, or none. */
+export interface Grouping {
+  /** Whether the store is asked about such requests now. */
+  asks(slot: number, cost: number, now: number): boolean
+  /**
+   * Asks for them.
+   *
+   * @param deadline milliseconds after which it is decided without the store
+   * @returns undefined where not all of them fit
+   */
+  take(slot: number, cost: number, count: number, deadline: number, now: number): Promise<Grouped | undefined>
+}
+
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */
 export interface Syncing {
   /** Live nodes. */
@@ -216,6 +235,8 @@ export interface Meter {
   readonly reserving?: Reserving | undefined
   /** Gives requests that wait their places, where the store keeps a pace. */
   readonly booking?: Booking | undefined
+  /** Asks the store for several requests that wait at once. */
+  readonly grouping?: Grouping | undefined
   /** Absent where counts stay in this process. */
   readonly syncing?: Syncing | undefined
   /** Forgets idle keys of the slots from `from` on, for about a millisecond; returns where to go on, or -1 at the end. */

@@ -55,7 +55,7 @@ export class Asked implements Awaited {
  * the store did about it, or did not, is put right as soon as it is known, so that what was admitted counts there, and nothing else.
  */
 export class CentralLink {
-  readonly #clock: Clock
+  readonly clock: Clock
   readonly #exchange: Exchange
   readonly #warn: LinkOptions['warn']
   readonly #deadlines: Deadlines<Asked>
@@ -76,7 +76,7 @@ export class CentralLink {
   #warned = false
 
   constructor({ clock, exchange, warn, returned }: LinkOptions) {
-    this.#clock = clock
+    this.clock = clock
     this.#exchange = exchange
     this.#warn = warn
     const link = this
@@ -155,7 +155,7 @@ export class CentralLink {
 
   /** Tells the store something; once. */
   tell(question: Question): void {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     const asked = new Asked(this.#requestOf([question], now), Number.POSITIVE_INFINITY, () => {})
     // There is nobody who could decide otherwise.
     asked.admitted = true
@@ -168,7 +168,7 @@ export class CentralLink {
   }
 
   look(question: Question, deadline: number): Promise<Verdict | undefined> {
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     if (this.#closed || this.#exchange.degraded) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       const asked = this.ask([{ ...question, at: this.#exchange.time.at(now) }], deadline, now, (verdicts) => {
@@ -181,7 +181,7 @@ export class CentralLink {
   /** The store has answered an exchange: it is there, and its time is known. */
   answered(): void {
     if (this.#decider === undefined || this.#exchange.degraded) return
-    const now = this.#clock.monotonic()
+    const now = this.clock.monotonic()
     this.#backlog.tell(now, true)
     for (const asked of this.#early.splice(0)) if (!asked.settled || asked.admitted === true) this.#send(asked, now)
   }
@@ -232,7 +232,7 @@ export class CentralLink {
     const verdicts = checkVerdicts(given, asked.request.questions)
     if (this.#overdue) {
       this.#overdue = false
-      this.#backlog.tell(this.#clock.monotonic())
+      this.#backlog.tell(this.clock.monotonic())
     }
     if (verdicts === undefined) {
       // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
@@ -267,7 +267,7 @@ export class CentralLink {
   #owes(): void {
     if (this.#overdue) return
     this.#overdue = true
-    this.#probeAt = this.#clock.monotonic() + PROBE
+    this.#probeAt = this.clock.monotonic() + PROBE
   }
 
   #settle(asked: Asked): void {
@@ -300,14 +300,14 @@ export class CentralLink {
 
   #keepBack(question: Question, of: number): void {
     if (question.kind !== 'take' || question.units === 0) return
-    const request = { ...this.#requestOf([{ ...question, kind: 'give-back' as const }], this.#clock.monotonic()), of }
+    const request = { ...this.#requestOf([{ ...question, kind: 'give-back' as const }], this.clock.monotonic()), of }
     const asked = new Asked(request, Number.POSITIVE_INFINITY, () => {})
     asked.admitted = true
     this.#backlog.keep(asked)
   }
 
   #measure({ sent, deadline }: Asked): void {
-    const took = this.#clock.monotonic() - sent
+    const took = this.clock.monotonic() - sent
     this.#answers++
     this.#usual += (took - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
     if (this.#warned || this.#answers < ENOUGH || !(this.#usual > deadline / PART)) return

@@ -8,9 +8,13 @@ import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import type { Calendar } from '../time/calendar.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import { Groups } from './groups.ts'
+import type { CentralLink } from './link.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
+  /** What asks it, once that is loaded. */
+  readonly link: CentralLink | undefined
   /** Whether requests are decided about without the store now. */
   readonly alone: boolean
   /** Tells the store something that nobody waits for, until it has heard it; once. */
@@ -48,6 +52,7 @@ const ROUNDING = 1e-9
  */
 export class CentralMeter extends GatedMeter {
   readonly jitter: boolean = false
+  readonly grouping: Groups
   #decided: DecidedPolicy
   readonly #calendar: Calendar | undefined
   readonly #algorithm: CentralAlgorithm
@@ -66,6 +71,7 @@ export class CentralMeter extends GatedMeter {
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
     this.#algorithm = algorithm
     this.#store = store
+    this.grouping = new Groups(this, store)
     this.#inner = before ?? this.#make()
     this.rollAt = this.#inner.rollAt
     const { step = EPOCH_STEP } = algorithm

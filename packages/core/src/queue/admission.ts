@@ -41,12 +41,18 @@ export class Admission<D extends Answer> {
           open.set(counter, turn)
           return looked
         }
-        if (!this.#asking.mayAsk(counter, seen)) {
+        const together = gate.together(key, wanted)
+        const most = together === undefined ? 1 : this.#asking.atOnce(counter, together)
+        if (!this.#asking.mayAsk(counter, seen, together !== undefined)) {
           // Answers go on with it.
           open.remove(counter)
           return looked
         }
-        this.#asking.ask(request, line, counter, now)
+        if (together !== undefined && together.after > 0) {
+          open.set(counter, now + together.after)
+          return looked
+        }
+        this.#asking.ask(line, counter, now, most, together)
         continue
       }
       const turn = seen.allowed ? this.#turnOf(counter, request, now) : now
@@ -101,6 +107,10 @@ export class Admission<D extends Answer> {
       // After a moment they go on with their turns: the store's clock may be behind.
       counter.pace = this.#gate.turns(counter.policy, time)
       if (counter.pace !== undefined) counter.turns?.end(asked)
+    }
+    if (counter.got > 0) {
+      counter.gotBefore = counter.got
+      counter.got = 0
     }
     this.#counters.open.set(counter, now + time)
     this.#counters.book(counter)

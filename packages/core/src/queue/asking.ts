@@ -1,10 +1,15 @@
 import type { Counters } from './counters.ts'
-import type { Gate } from './gate.ts'
+import type { Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
 const MOST_ASKED = 16
+/** As many where several can be asked for in one step, and the most in one step. */
+const MOST_ALONE = 4
+const MOST_TOGETHER = 100
+/** Of what a node got the last time there was room it asks for such a part at once: so nodes take it in small steps beside each other. */
+const PARTS = 3
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
@@ -31,36 +36,68 @@ export class Asking<D extends Answer> {
     this.#changed = changed
   }
 
-  /** Whether one request more of a counter may ask. */
-  mayAsk({ asked }: Counter<D>, { remaining }: D): boolean {
-    return asked < Math.max(1, Math.min(MOST_ASKED, remaining))
+  /**
+   * Whether more requests of a counter may ask.
+   *
+   * @param together whether several could in one step: then a few are asked for alone at once, and the others when these are answered
+   */
+  mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: boolean): boolean {
+    const most = together && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
+    return asked < Math.max(1, Math.min(most, remaining))
   }
 
-  ask(request: Request<D>, line: Line<D>, counter: Counter<D>, asked: number): void {
-    line.remove(request)
-    request.asked = true
-    request.by = counter.id
-    // The question has a deadline of its own.
-    this.#waiters.times.remove(request)
-    counter.asked++
-    counter.turns?.take()
+  /** How many requests of a counter are to be asked for in one step. */
+  atOnce({ lines, asked, turns, gotBefore }: Counter<D>, { part, fit }: Together<D>): number {
+    // The keys that wait for it take turns.
+    if (lines.first !== lines.last) return 1
+    const most = turns?.running === true ? gotBefore / PARTS : part
+    return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
+  }
+
+  /** @param most requests that want the same as the first one are asked for with it */
+  ask(line: Line<D>, counter: Counter<D>, asked: number, most: number, together: Together<D> | undefined): void {
+    const first = line.first as Request<D>
+    const { key, wanted } = first
+    const requests: Request<D>[] = []
+    for (let next: Request<D> | undefined = first; next !== undefined && requests.length < most; next = line.first) {
+      if (next.wanted.cost !== wanted.cost || next.wanted.limit !== wanted.limit || next.wanted.asked !== wanted.asked) break
+      requests.push(next)
+      line.remove(next)
+      next.asked = true
+      next.by = counter.id
+      // The question has a deadline of its own.
+      this.#waiters.times.remove(next)
+      counter.turns?.take()
+    }
+    const { length } = requests
+    counter.asked += length
     if (line.first === undefined) this.#counters.takeOut(line)
     else this.#counters.rotate(line, counter)
-    const answered = (decision: D | undefined, error?: unknown) => {
+    const answered = (decisions: readonly D[], error?: unknown) => {
       const now = this.#gate.clock.monotonic()
-      counter.asked--
-      if (decision?.allowed === true) counter.turns?.granted(asked)
-      if (request.settled) {
-        if (decision?.allowed === true) this.#gate.refund(decision)
-      } else if (decision === undefined) {
-        this.#waiters.break(request, error)
-      } else if (decision.allowed) this.#waiters.admit(request, decision, now)
-      else if (this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, line, decision, now, asked)
+      counter.asked -= length
+      if (decisions[0]?.allowed === true) {
+        counter.turns?.granted(asked)
+        counter.got += length
+      }
+      // Those that did not fit together: what is known now says whether fewer do.
+      const none = decisions.length === 0 && error === undefined ? this.#gate.peek(key, wanted) : undefined
+      for (const [place, request] of requests.entries()) {
+        const decision = decisions[place] ?? none
+        if (request.settled) {
+          if (none === undefined && decision?.allowed === true) this.#gate.refund(decision)
+        } else if (decision === undefined) {
+          this.#waiters.break(request, error)
+        } else if (none === undefined && decision.allowed) this.#waiters.admit(request, decision, now)
+        else if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, line, decision, now, asked)
+      }
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
       this.#changed()
     }
-    Promise.resolve(this.#gate.take(request.key, request.wanted)).then(answered, (error) => answered(undefined, error))
+    const failed = (error: unknown) => answered([], error)
+    if (length > 1 && together !== undefined) together.take(length).then(answered, failed)
+    else Promise.resolve(this.#gate.take(key, wanted)).then((decision) => answered([decision]), failed)
   }
 
   /** The store has refused it. */
@@ -70,12 +107,15 @@ export class Asking<D extends Answer> {
     line.add(request)
     this.#waiters.times.set(request, request.at)
     const counter = this.#counters.locate(decision, now)
-    if (line.counter !== counter) {
+    const before = line.counter
+    if (before !== counter) {
+      // Until now the store had not said yet what it waits for.
+      if (before !== undefined) counter.got += before.got
       this.#counters.takeOut(line)
       this.#counters.put(line, counter)
     }
-    const again = this.#gate.mayAskAgain(request.key, request.wanted)
-    if (again) this.#counters.open.set(counter, now + ASK_AGAIN)
+    if (decision.allowed) this.#counters.open.set(counter, now)
+    else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#refusals.close(counter, decision, now, asked)
   }
 }

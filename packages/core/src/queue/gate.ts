@@ -10,6 +10,18 @@ export interface Pause {
   readonly time: number
 }
 
+/** Several requests for one key that want the same, where the store can be asked for them in one step: all of them go, or none. */
+export interface Together<D> {
+  /** As many as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
+  readonly part: number
+  /** Requests that find room, as far as is known. */
+  readonly fit: number
+  /** Milliseconds in which room for `part` of them comes free, where nobody goes later for waiting until then; or 0. */
+  readonly after: number
+  /** Asks for so many. Resolves with a decision for each of them, or with none where they do not all fit. */
+  take(count: number): Promise<readonly D[]>
+}
+
 /** Who lets requests in. */
 export interface Gate<D extends Answer> {
   readonly clock: Clock
@@ -47,6 +59,8 @@ export interface Gate<D extends Answer> {
   book(policy: string, key: string, waiting: Amount, first: Wanted | undefined): void
   /** Counts a request if it may go. Right after a `peek` that allowed it, unless it asks the store. */
   take(key: string, wanted: Wanted): D | Promise<D>
+  /** How requests like this one are asked for together; undefined where each is asked for alone. */
+  together(key: string, wanted: Wanted): Together<D> | undefined
   refund(decision: D): void
   /** What became of a request that was to go in its turn: it goes, or it is refused. Not told of one that was aborted. */
   ended(allowed: boolean): void

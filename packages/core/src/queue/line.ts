@@ -188,6 +188,9 @@ export class Counter<D extends Answer> implements Timed {
   readonly lines: Chain<Line<D>> = new Chain()
   /** Requests that the store is being asked for. */
   asked = 0
+  /** Those of them that were let in since there is room, and how many it were the last time there was. */
+  got = 0
+  gotBefore = 0
   /** There was no room left for long, and nobody has had a turn since: at this pace they have them then. */
   pace: Pace | undefined
   turns: Turns | undefined

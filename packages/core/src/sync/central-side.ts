@@ -20,7 +20,8 @@ export class CentralSide implements CentralStore {
   readonly #warn: (error: WeirError) => void
   #loading: Promise<void> | undefined
   #decide: Decides | undefined
-  #link: CentralLink | undefined
+  /** Once it is loaded. */
+  link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #meters: readonly CentralMeter[] = []
   #make: MakeCentral | undefined
@@ -46,15 +47,15 @@ export class CentralSide implements CentralStore {
     let made: Asking | undefined
     let by: CentralLink | undefined
     const now = (): Asking => {
-      if (made !== undefined && by === this.#link) return made
-      by = this.#link as CentralLink
+      if (made !== undefined && by === this.link) return made
+      by = this.link as CentralLink
       made = (this.#decide as Decides)(host, by)
       return made
     }
     return {
       // A throttler that has been closed, and others that shared its connection, load again.
       decide: (keys, costs, places, applied) =>
-        this.#link === undefined
+        this.link === undefined
           ? this.#load().then(() => now().decide(keys, costs, places, applied))
           : now().decide(keys, costs, places, applied),
     }
@@ -62,12 +63,12 @@ export class CentralSide implements CentralStore {
 
   open(connection: StoreConnection): void {
     this.#connection = connection
-    if (this.#link !== undefined) this.#open(this.#link)
+    if (this.link !== undefined) this.#open(this.link)
   }
 
   /** The store has answered an exchange. */
   answered(): void {
-    this.#link?.answered()
+    this.link?.answered()
   }
 
   retire(meters: readonly Exchanging[]): void {
@@ -75,37 +76,37 @@ export class CentralSide implements CentralStore {
   }
 
   close(): void {
-    this.#link?.close()
-    this.#link = undefined
+    this.link?.close()
+    this.link = undefined
     this.#loading = undefined
     this.#connection = undefined
   }
 
   get alone(): boolean {
-    return this.#link?.alone ?? this.#exchange().degraded
+    return this.link?.alone ?? this.#exchange().degraded
   }
 
   tell(question: Question): void {
-    if (this.#link !== undefined) this.#link.tell(question)
-    else this.#load().then(() => this.#link?.tell(question), IGNORED)
+    if (this.link !== undefined) this.link.tell(question)
+    else this.#load().then(() => this.link?.tell(question), IGNORED)
   }
 
   async look(question: Question, deadline: number): Promise<Verdict | undefined> {
     await this.#load()
-    return await this.#link?.look(question, deadline)
+    return await this.link?.look(question, deadline)
   }
 
   #load(): Promise<void> {
     this.#loading ??= import('../central/index.ts').then(({ CentralDecisions, CentralLink, CentralMeter }) => {
       this.#make = (algorithm, site, before) => new CentralMeter(algorithm, site, this.#exchange(), this, before)
       this.#decide = (host, link) => new CentralDecisions(host, link)
-      this.#link = new CentralLink({
+      this.link = new CentralLink({
         clock: this.#clock,
         exchange: this.#exchange(),
         warn: (code, message) => this.#warn(new WeirError(code, message)),
         returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
       })
-      this.#open(this.#link)
+      this.#open(this.link)
     })
     return this.#loading
   }

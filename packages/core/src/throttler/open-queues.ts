@@ -15,6 +15,7 @@ import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
+import { together } from './together.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
@@ -145,6 +146,12 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         if (each === undefined) return path.take(key, optionsOf(wanted))
         return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
       }),
+    together: (key, wanted) => {
+      // What adapters read of a request is its own.
+      const [part, other] = wanted.asked === undefined && wanted.limit === undefined ? asked(host, key, wanted) : []
+      if (part === undefined || other !== undefined) return undefined
+      return together(host, part.limiter, part.key, wanted.cost ?? costAt(host, part.place, undefined))
+    },
     refund: (decision) => host.giveBack(decision),
     ended: (allowed) => {
       if (allowed) host.requests.admitted++

@@ -6,6 +6,11 @@ import { ROUNDING } from './step.ts'
  * has to wait until the long queue of another one is empty.
  */
 const PART = 1 / 8
+/**
+ * Places are asked for together that lie within so many milliseconds: an exchange for each would cost more than it spreads, and what one that
+ * leaves gives back is no longer than that.
+ */
+const TOGETHER = 40
 /** Times are on whole milliseconds, and an exchange waits for so long until the next one is sent. */
 const LEAST_LEAD = 5
 
@@ -45,7 +50,11 @@ export class Places {
     const lead = LEAST_LEAD + 2 * this.#roundTrip
     // The next ones are there before the last of these is used: else the pace would not be used up.
     if (this.units >= this.first && this.#last(each) - now > lead + each) return 0
-    return Math.min(missing, Math.max(this.first - this.units, Math.ceil(PART * this.wanted), Math.ceil((lead - this.#others) / each)))
+    const together = Math.floor(TOGETHER / each) - this.units
+    return Math.min(
+      missing,
+      Math.max(this.first - this.units, together, Math.ceil(PART * this.wanted), Math.ceil((lead - this.#others) / each)),
+    )
   }
 
   /** The store has been asked for so many units. */

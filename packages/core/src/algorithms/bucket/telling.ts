@@ -9,6 +9,9 @@ import type { StorePolicies } from './store-policies.ts'
 /** What is held back is sent when it is nearly so old as a bucket takes to run out. */
 const OLD = 0.9
 
+/** While there are no other nodes a key is told no more often, in milliseconds: one that comes hears of it soon enough. */
+const ALONE = 15
+
 /** When the other nodes are told of a key: early where it matters to them, and not at all where it can't. */
 export class Telling {
   readonly #meter: GatedMeter
@@ -38,8 +41,10 @@ export class Telling {
   countDown(slot: number, key: BucketKey, level: number, cost: number, now: number): void {
     const unsent = key.cells.unsent()
     const due = this.#dueAt(slot, key, level, unsent, now)
-    if (unsent + cost >= due || key.hello) this.#meter.wantExchange(slot, now, key.hello ? HELLO : COUNTDOWN)
-    else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
+    if (unsent + cost >= due || key.hello) {
+      const at = this.#meter.nodes === 1 ? Math.max(now, key.sentAt + ALONE) : now
+      this.#meter.wantExchange(slot, at, key.hello ? HELLO : COUNTDOWN)
+    } else this.#meter.table.fields[baseOf(slot) + GATE] = due - unsent
   }
 
   /** Units that the store lacks at which they are sent. */

@@ -1,0 +1,65 @@
+import type { Grouped, Grouping } from '../algorithms/meter.ts'
+import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
+import type { Question, Verdict } from '../store/contract.ts'
+import type { CentralLink } from './link.ts'
+
+/** What asking for several requests needs of the meter of their policy. */
+interface GroupedMeter extends GatedMeter {
+  closedTo(slot: number, cost: number, now: number): boolean
+  ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question
+  begin(now: number): void
+  follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
+  counted(cost: number): void
+  admitsAlone(slot: number, cost: number, now: number): boolean
+  addAlone(slot: number, cost: number, now: number): void
+}
+
+/** Asks the store for several requests that wait for one key by one question about all of their units, so they are counted all or none. */
+export class Groups implements Grouping {
+  readonly #meter: GroupedMeter
+  readonly #store: { readonly link: CentralLink | undefined }
+
+  constructor(meter: GroupedMeter, store: { readonly link: CentralLink | undefined }) {
+    this.#meter = meter
+    this.#store = store
+  }
+
+  asks(slot: number, cost: number, now: number): boolean {
+    return this.#store.link?.alone === false && !this.#meter.closedTo(slot, cost, now)
+  }
+
+  take(slot: number, cost: number, count: number, deadline: number, now: number): Promise<Grouped | undefined> {
+    const meter = this.#meter
+    const { site } = meter
+    const link = this.#store.link as CentralLink
+    const units = cost * count
+    const id = site.idOf(slot)
+    const question = meter.ask('take', id, slot, units, meter.exchange.time.at(now))
+    meter.begin(now)
+    return new Promise((resolve) => {
+      const asked = link.ask([question], deadline, now, (verdicts) => {
+        const then = link.clock.monotonic()
+        if (then >= meter.rollAt) meter.roll(then)
+        // The key may have been forgotten, and its place be another one's.
+        const here = site.findId(id)
+        const verdict = verdicts?.[0]
+        if (verdict === undefined) {
+          const fits = here >= 0 && meter.admitsAlone(here, units, then)
+          link.decided(asked, fits)
+          if (fits) {
+            meter.addAlone(here, units, then)
+            meter.counted(units)
+          }
+          resolve(fits ? { left: meter.remaining(here, then), resetAfter: meter.resetAfter(here, then) } : undefined)
+          return
+        }
+        const { allowed, remaining, resetAfter } = verdict
+        // Where there is no room for one of them either, the next one to ask is told so here.
+        const refused = !allowed && remaining < cost ? { ...question, units: cost } : question
+        if (here >= 0) meter.follow(here, refused, verdict, remaining, then)
+        if (allowed) meter.counted(units)
+        resolve(allowed ? { left: remaining, resetAfter } : undefined)
+      })
+    })
+  }
+}

@@ -1,0 +1,129 @@
+import { expect, test, vi } from 'vitest'
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { started } from '../support/central.ts'
+import { type Node, type Scene, scene } from '../support/nodes.ts'
+import { type Waiting, waiting } from '../support/waiting.ts'
+
+// Much of it is computed; a busy machine needs time for that.
+vi.setConfig({ testTimeout: 60_000 })
+
+interface Nodes extends Scene {
+  readonly nodes: readonly Node[]
+  readonly queues: readonly Waiting[]
+  /** Requests to decide since the nodes have started, by the units that each asked for. */
+  asked(): readonly number[]
+}
+
+/** Nodes whose requests the store decides about, at the begin of an interval. */
+async function central(count: number, more: Partial<PolicyOptions<never>> = {}, roundTrip = 2): Promise<Nodes> {
+  const it = scene()
+  it.store.roundTrip = roundTrip
+  const policy = { limit: 100, interval: 1_000, coordination: 'central', ...more } as const
+  const nodes = Array.from({ length: count }, () => it.node(policy))
+  await started(it, ...nodes)
+  const queues: Waiting[] = []
+  for (const node of nodes) queues.push(await waiting(it, node))
+  await it.world.runTo(20_000)
+  const before = it.store.decided.length
+  const asked = () => it.store.decided.slice(before).map(({ request }) => request.questions[0]?.units ?? 0)
+  return { ...it, nodes, queues, asked }
+}
+
+/** Of so many requests at once, the same number at each node. */
+function flood(queues: readonly Waiting[], requests: number): void {
+  for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
+}
+
+test.each([1, 3])('a flood of windows costs the store few requests, and no interval has more than the limit: %i nodes', async (count) => {
+  const it = await central(count)
+  flood(it.queues, 600)
+  await it.world.run(8_000)
+  const went = it.queues.flatMap(({ ended }) => ended).map(({ at }) => at as number)
+  expect(went).toHaveLength(600)
+  for (let from = 20_000; from < 28_000; from += 1_000)
+    expect(went.filter((at) => at - 1 >= from && at - 1 < from + 1_000).length, `from ${from}`).toBeLessThanOrEqual(100)
+  expect(Math.max(...went)).toBeLessThanOrEqual(25_400)
+  expect(it.asked().length).toBeLessThanOrEqual(0.25 * 600)
+  await it.close()
+})
+
+test.each([1, 3, 12])('a flood of a pace costs few, and the pace is kept and used: %i nodes', async (count) => {
+  const it = await central(count, { algorithm: leakyBucket() })
+  flood(it.queues, 600)
+  await it.world.run(8_000)
+  const went = it.queues
+    .flatMap(({ ended }) => ended)
+    .map(({ at }) => at as number)
+    .sort((a, b) => a - b)
+  expect(went).toHaveLength(600)
+  for (const from of went) expect(went.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(101)
+  expect(went.at(-1)).toBeLessThanOrEqual(26_010)
+  expect(it.asked().length).toBeLessThanOrEqual((count === 12 ? 0.6 : 0.25) * 600)
+  await it.close()
+})
+
+test('those that are asked for together go in their order, the highest priority first', async () => {
+  const it = await central(1, { limit: 20 })
+  const [queue] = it.queues as [Waiting]
+  for (let i = 0; i < 20; i++) queue.acquire('a', { name: `before ${i}` })
+  await it.world.run(100)
+  for (const [name, priority] of [['late', -1] as const, ['a', 0] as const, ['b', 0] as const, ['urgent', 1] as const])
+    queue.acquire('a', { name, priority })
+  await it.world.run(1_200)
+  expect(queue.went.slice(20)).toEqual(['urgent', 'a', 'b', 'late'])
+  expect(it.asked().length).toBeLessThan(20)
+  await it.close()
+})
+
+test('one that is aborted while several are asked for gives its own unit back, and no other', async () => {
+  const it = await central(1, { limit: 20, interval: 60_000 }, 20)
+  const [queue] = it.queues as [Waiting]
+  const controller = new AbortController()
+  for (let i = 0; i < 12; i++) queue.acquire('a', i === 8 ? { name: 'aborted', signal: controller.signal } : {})
+  await it.world.run(30)
+  controller.abort()
+  await it.world.run(100)
+  expect(Math.max(...it.asked())).toBeGreaterThan(1)
+  expect(queue.went).toHaveLength(11)
+  expect(queue.went).not.toContain('aborted')
+  expect(it.nodes[0]?.peek('a', 0).remaining).toBe(9)
+  const usage = it.nodes[0]?.usage('a')
+  await it.world.run(100)
+  expect((await usage)?.[0]?.used).toBe(11)
+  await it.close()
+})
+
+test('costs are asked for as they are: only those of the same cost together', async () => {
+  const it = await central(1, { limit: 40, interval: 60_000 })
+  const [queue] = it.queues as [Waiting]
+  for (let i = 0; i < 12; i++) queue.acquire('a', { cost: i < 8 ? 2 : 3 })
+  await it.world.run(200)
+  expect(queue.went).toHaveLength(12)
+  expect(it.asked().reduce((sum, units) => sum + units, 0)).toBe(8 * 2 + 4 * 3)
+  expect(it.nodes[0]?.peek('a', 0).remaining).toBe(12)
+  await it.close()
+})
+
+test.each(['share', 'closed', 'open'] as const)(
+  'after a lost answer the store counts those that went, and no others: %s',
+  async (degraded) => {
+    const it = await central(1, { limit: 60, interval: 60_000, degraded }, 20)
+    const [queue] = it.queues as [Waiting]
+    for (let i = 0; i < 30; i++) queue.acquire('a', { timeout: '2s' })
+    // The first few are asked for one by one, and the others when these are answered.
+    await it.world.run(10)
+    it.store.health = 'mute'
+    await it.world.run(15)
+    expect(Math.max(...it.asked())).toBeGreaterThan(1)
+    await it.world.run(500)
+    it.store.health = 'up'
+    await it.world.run(4_000)
+    const went = queue.ended.filter(({ decision }) => decision?.allowed === true).length
+    expect(queue.ended).toHaveLength(30)
+    const usage = it.nodes[0]?.usage('a')
+    await it.world.run(100)
+    expect((await usage)?.[0]?.used).toBe(went)
+    await it.close()
+  },
+)
