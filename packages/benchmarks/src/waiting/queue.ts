@@ -21,6 +21,11 @@ export const WAYS: readonly Way[] = [
     policy: { limit: LIMIT, interval: SECOND, algorithm: leakyBucket() },
     pace: 'even',
   },
+  {
+    name: "'central', leakyBucket()",
+    policy: { limit: LIMIT, interval: SECOND, algorithm: leakyBucket(), coordination: 'central' },
+    pace: 'even',
+  },
 ]
 
 export interface Compared {

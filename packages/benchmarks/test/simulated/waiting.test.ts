@@ -26,7 +26,7 @@ describe.each(WAYS)('requests that wait at several nodes, $name', (way) => {
   })
 })
 
-const [leases, central, background, bucket] = WAYS as [Way, Way, Way, Way]
+const [leases, central, background, bucket, asked] = WAYS as [Way, Way, Way, Way, Way]
 
 test.each([
   { way: leases, roundTrip: 1, load: 1.2 },
@@ -36,6 +36,8 @@ test.each([
   { way: background, roundTrip: 20, load: 2 },
   { way: bucket, roundTrip: 1, load: 2 },
   { way: bucket, roundTrip: 20, load: 1.2 },
+  { way: asked, roundTrip: 1, load: 2 },
+  { way: asked, roundTrip: 20, load: 2 },
 ])('nodes are served by what comes to them: $way.name, $roundTrip ms, x$load', async ({ way, roundTrip, load }) => {
   // In less there are too few requests of the nodes to which hardly any come.
   const found = await shares(way, load, roundTrip, 200)

@@ -83,10 +83,21 @@ export interface Booking {
   soonest(slot: number, units: number, now: number): number | undefined
 }
 
-/** What the store said of several requests that it let go together: units that are left to the key, and milliseconds until all are back. */
+/**
+ * What the store said of several requests that it let go together: units that are left to the key, less than 0 where they were counted
+ * ahead; and milliseconds until all are back.
+ */
 export interface Grouped {
   readonly left: number
   readonly resetAfter: number
+}
+
+/** Within what limits several requests are let go together. */
+export interface GroupLimits {
+  /** Milliseconds after which it is decided without the store. */
+  readonly deadline: number
+  /** Where they are counted ahead: units that may be in the key's bucket with them. */
+  readonly most: number
 }
 
 /** How several requests for one key that take the same are decided about in one step: all of them go, or none. */
@@ -94,12 +105,16 @@ export interface Grouping {
   /** Whether the store is asked about such requests now. */
   asks(slot: number, cost: number, now: number): boolean
   /**
+   * Where requests are counted ahead, so that the store says when each of them goes: units in the key's bucket as far as known, beyond
+   * what it holds too. Undefined elsewhere.
+   */
+  ahead(slot: number, now: number): number | undefined
+  /**
    * Asks for them.
    *
-   * @param deadline milliseconds after which it is decided without the store
    * @returns undefined where not all of them fit
    */
-  take(slot: number, cost: number, count: number, deadline: number, now: number): Promise<Grouped | undefined>
+  take(slot: number, cost: number, count: number, limits: GroupLimits, now: number): Promise<Grouped | undefined>
 }
 
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */

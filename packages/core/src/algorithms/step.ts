@@ -7,4 +7,10 @@ export type { Verdict } from '../store/step.ts'
 export interface Step extends AtomicStep {
   /** What the script needs to know of a policy beside the limit: its interval, first of all. */
   parameters(policy: MeterPolicy): readonly number[]
+  /**
+   * Of steps whose units leave evenly: parameters, made of those of a policy, by which `take` counts units ahead that find room only later,
+   * as long as there are no more than `most`. The verdict's `resetAfter` says then until when the last of them stays. Undefined where nobody
+   * can say when that is.
+   */
+  readonly ahead?: (parameters: readonly number[], most: number) => readonly number[]
 }

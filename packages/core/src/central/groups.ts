@@ -1,4 +1,4 @@
-import type { Grouped, Grouping } from '../algorithms/meter.ts'
+import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
 import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'
 import type { CentralLink } from './link.ts'
@@ -6,15 +6,23 @@ import type { CentralLink } from './link.ts'
 /** What asking for several requests needs of the meter of their policy. */
 interface GroupedMeter extends GatedMeter {
   closedTo(slot: number, cost: number, now: number): boolean
+  barred(slot: number, cost: number, now: number): boolean
+  countsAhead(slot: number): boolean
+  levelOf(slot: number, now: number): number
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question
+  askAhead(key: string, slot: number, units: number, most: number, at: number): Question
   begin(now: number): void
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
+  followAhead(slot: number, level: number, now: number): void
   counted(cost: number): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
 }
 
-/** Asks the store for several requests that wait for one key by one question about all of their units, so they are counted all or none. */
+/**
+ * Asks the store for several requests that wait for one key by one question about all of their units, so they are counted all or none.
+ * Of buckets units are counted ahead, as if there were always room: the store's answer says when each request finds it.
+ */
 export class Groups implements Grouping {
   readonly #meter: GroupedMeter
   readonly #store: { readonly link: CentralLink | undefined }
@@ -25,16 +33,24 @@ export class Groups implements Grouping {
   }
 
   asks(slot: number, cost: number, now: number): boolean {
-    return this.#store.link?.alone === false && !this.#meter.closedTo(slot, cost, now)
+    if (this.#store.link?.alone !== false) return false
+    return this.#meter.countsAhead(slot) ? !this.#meter.barred(slot, cost, now) : !this.#meter.closedTo(slot, cost, now)
   }
 
-  take(slot: number, cost: number, count: number, deadline: number, now: number): Promise<Grouped | undefined> {
+  ahead(slot: number, now: number): number | undefined {
+    if (this.#store.link?.alone !== false || !this.#meter.countsAhead(slot)) return undefined
+    return this.#meter.levelOf(slot, now)
+  }
+
+  take(slot: number, cost: number, count: number, { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
     const link = this.#store.link as CentralLink
     const units = cost * count
     const id = site.idOf(slot)
-    const question = meter.ask('take', id, slot, units, meter.exchange.time.at(now))
+    const at = meter.exchange.time.at(now)
+    const ahead = meter.countsAhead(slot)
+    const question = ahead ? meter.askAhead(id, slot, units, most, at) : meter.ask('take', id, slot, units, at)
     meter.begin(now)
     return new Promise((resolve) => {
       const asked = link.ask([question], deadline, now, (verdicts) => {
@@ -53,12 +69,17 @@ export class Groups implements Grouping {
           resolve(fits ? { left: meter.remaining(here, then), resetAfter: meter.resetAfter(here, then) } : undefined)
           return
         }
-        const { allowed, remaining, resetAfter } = verdict
-        // Where there is no room for one of them either, the next one to ask is told so here.
-        const refused = !allowed && remaining < cost ? { ...question, units: cost } : question
-        if (here >= 0) meter.follow(here, refused, verdict, remaining, then)
+        const { allowed, resetAfter } = verdict
+        const level = (resetAfter * question.limit) / meter.policy.interval
+        const left = ahead ? site.most(question.limit) - level : verdict.remaining
+        if (here >= 0 && ahead) meter.followAhead(here, level, then)
+        else if (here >= 0) {
+          // Where there is no room for one of them either, the next one to ask is told so here.
+          const refused = !allowed && left < cost ? { ...question, units: cost } : question
+          meter.follow(here, refused, verdict, left, then)
+        }
         if (allowed) meter.counted(units)
-        resolve(allowed ? { left: remaining, resetAfter } : undefined)
+        resolve(allowed ? { left, resetAfter } : undefined)
       })
     })
   }

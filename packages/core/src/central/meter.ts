@@ -86,9 +86,39 @@ export class CentralMeter extends GatedMeter {
 
   /** Whether the key is known to have no room for such a request, so that the store need not be asked. */
   closedTo(slot: number, cost: number, now: number): boolean {
-    if (this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))) return true
+    if (this.barred(slot, cost, now)) return true
     const closed = this.#closed.get(slot)
     return closed !== undefined && closed.cost === cost && now < closed.trusted
+  }
+
+  /** Whether such a request could not go, whatever is left. */
+  barred(slot: number, cost: number, now: number): boolean {
+    return this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
+  }
+
+  /** Whether units of the key can be counted ahead: it is known then when they find room. */
+  countsAhead(slot: number): boolean {
+    const limit = this.site.limitOf(slot)
+    return this.#algorithm.step?.ahead !== undefined && limit > 0 && limit < Number.POSITIVE_INFINITY
+  }
+
+  /** A question that counts units ahead, as long as the bucket holds no more than `most` with them. */
+  askAhead(key: string, slot: number, units: number, most: number, at: number): Question {
+    const { id, step, parameters } = this.#decided
+    const ahead = this.#algorithm.step?.ahead?.(parameters, most) ?? parameters
+    return { ...this.ask('take', key, slot, units, at), policy: { id, step, parameters: ahead } }
+  }
+
+  /** What is in a key's bucket as far as this node knows, beyond what it holds too. */
+  levelOf(slot: number, now: number): number {
+    return this.#inner.usedOf(slot, now) + (this.#inner.over?.(slot, now) ?? 0)
+  }
+
+  /** The store said how much is in a key's bucket, what was counted ahead included. */
+  followAhead(slot: number, level: number, now: number): void {
+    const more = level - this.levelOf(slot, now)
+    if (more < 0) this.#inner.reset(this.site.keyOf(slot), slot, now)
+    this.#inner.add(slot, more < 0 ? level : more, now)
   }
 
   /**
@@ -236,12 +266,12 @@ export class CentralMeter extends GatedMeter {
   }
 
   override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
-    this.#inner.refund(key, ordinal, units, now)
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
     const id = slot >= 0 ? this.site.idOf(slot) : key
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
+    this.#inner.refund(key, ordinal, units - back + (slot >= 0 ? this.#scaled(slot, back) : 0), now)
     if (back > 0) this.#untold.set(id, untold - back)
     if (units > back) this.#store.tell(this.ask('give-back', id, slot, units - back, this.#timeOf(ordinal, now)))
   }

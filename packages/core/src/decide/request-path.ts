@@ -148,7 +148,7 @@ export class RequestPath<Name extends string> {
 
   /** As the throttler's. */
   decide(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
-    if (this.#limited || limits !== undefined) this.#limitEach(keys, limits)
+    if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     if (applied === 1 && applying !== undefined && !this.#judges) {
       const place = applying[0] as number
       const key = keys[place]
@@ -187,7 +187,7 @@ export class RequestPath<Name extends string> {
 
   /** What `decide` would answer by what is known here. Counts nothing, not even a refusal. */
   look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision<Name> {
-    if (this.#limited || limits !== undefined) this.#limitEach(keys, limits)
+    if (this.#limited || limits !== undefined) this.limitEach(keys, limits)
     return this.#decideAll(keys, costs, false, applying, applied)
   }
 
@@ -199,7 +199,7 @@ export class RequestPath<Name extends string> {
     applied?: number,
     limits?: Limits,
   ): Decision<Name> | Promise<Decision<Name>> {
-    if (limits !== undefined) this.#limitEach(keys, limits)
+    if (limits !== undefined) this.limitEach(keys, limits)
     if (this.waits && this.#asking !== undefined) {
       let places = applying ?? this.#places
       let many = applied ?? places.length
@@ -239,12 +239,17 @@ export class RequestPath<Name extends string> {
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
     const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
     const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
-    if (this.#limits.giveAll(key, limit)) this.#findLimited()
+    this.limitKey(key, limit)
     return cost
   }
 
-  /** Gives keys the limits of a request. */
-  #limitEach(keys: Keys, limits: Limits | undefined): void {
+  /** Gives a key the limit of a request, or without one that of each policy. */
+  limitKey(key: string, limit: number | undefined): void {
+    if (this.#limits.giveAll(key, limit)) this.#findLimited()
+  }
+
+  /** As `limitKey`, of a request with a key for each policy. */
+  limitEach(keys: Keys, limits: Limits | undefined): void {
     if (this.#limits.giveEach(keys, limits)) this.#findLimited()
   }
 

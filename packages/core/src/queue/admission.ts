@@ -35,24 +35,24 @@ export class Admission<D extends Answer> {
       const request = line.first as Request<D>
       const { key, wanted } = request
       const seen = gate.peek(key, wanted)
-      if (gate.waits && (seen.allowed || gate.asks(key, wanted))) {
-        const turn = this.#turnOf(counter, request, now)
+      const together = gate.waits ? gate.together(key, wanted) : undefined
+      const ahead = together?.ahead
+      if (gate.waits && (seen.allowed || ahead !== undefined || gate.asks(key, wanted))) {
+        if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
+          this.#move(line, ahead.by, now)
+          return looked + this.serve(line.counter as Counter<D>, now, most)
+        }
+        const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead)
         if (turn > now) {
           open.set(counter, turn)
           return looked
         }
-        const together = gate.together(key, wanted)
-        const most = together === undefined ? 1 : this.#asking.atOnce(counter, together)
-        if (!this.#asking.mayAsk(counter, seen, together !== undefined)) {
+        if (!this.#asking.mayAsk(counter, seen, together)) {
           // Answers go on with it.
           open.remove(counter)
           return looked
         }
-        if (together !== undefined && together.after > 0) {
-          open.set(counter, now + together.after)
-          return looked
-        }
-        this.#asking.ask(line, counter, now, most, together)
+        this.#asking.ask(line, counter, now, together)
         continue
       }
       const turn = seen.allowed ? this.#turnOf(counter, request, now) : now

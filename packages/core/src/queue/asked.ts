@@ -49,6 +49,15 @@ export class Asked {
     return this.#parts.length
   }
 
+  /** Whether it asks the same of the same policies. */
+  isLike(other: Asked): boolean {
+    if (other.size !== this.size) return false
+    return this.#parts.every(({ id, key, cost, limit }, at) => {
+      const part = other.#parts[at] as Part
+      return id === part.id && key === part.key && cost === part.cost && limit === part.limit
+    })
+  }
+
   /** What it asks of the policies for whose ids this is true. */
   only(which: (id: string) => boolean): Asked {
     return new Asked(this.#parts.filter(({ id }) => which(id)))

@@ -1,6 +1,7 @@
 import type { Counters } from './counters.ts'
-import type { Gate, Together } from './gate.ts'
+import type { Ahead, Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
+import type { Wanted } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -10,6 +11,12 @@ const MOST_ALONE = 4
 const MOST_TOGETHER = 100
 /** Of what a node got the last time there was room it asks for such a part at once: so nodes take it in small steps beside each other. */
 const PARTS = 3
+/**
+ * Places are asked for ahead for this part of what waits, or for so many milliseconds. As all nodes do so each gets its part of the pace in
+ * every round, and none has to wait until the long queue of another one is empty.
+ */
+const AHEAD_PART = 1 / 8
+const AHEAD_FOR = 40
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
@@ -36,76 +43,142 @@ export class Asking<D extends Answer> {
     this.#changed = changed
   }
 
-  /**
-   * Whether more requests of a counter may ask.
-   *
-   * @param together whether several could in one step: then a few are asked for alone at once, and the others when these are answered
-   */
-  mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: boolean): boolean {
-    const most = together && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
+  /** Whether more requests of a counter may ask. */
+  mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
+    if (together?.ahead !== undefined) return asked === 0
+    // Where several can be asked for at once a few are alone, and the others when these are answered.
+    const most = together !== undefined && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
     return asked < Math.max(1, Math.min(most, remaining))
   }
 
+  /** When places are to be asked for: before the last one that the counter's requests have is used up. */
+  asksAt({ id }: Counter<D>, { each, lead }: Ahead): number {
+    return this.#waiters.lastOf(id) - lead - each
+  }
+
   /** How many requests of a counter are to be asked for in one step. */
-  atOnce({ lines, asked, turns, gotBefore }: Counter<D>, { part, fit }: Together<D>): number {
-    // The keys that wait for it take turns.
-    if (lines.first !== lines.last) return 1
+  #atOnce(counter: Counter<D>, { part, fit, cost, ahead }: Together<D>): number {
+    if (ahead !== undefined) {
+      const { units, unsaid } = counter.amount
+      const { each, lead } = ahead
+      return Math.max(1, part, Math.ceil(AHEAD_PART * (units / cost + unsaid)), Math.floor(AHEAD_FOR / each), Math.ceil(lead / each))
+    }
+    const { asked, turns, gotBefore } = counter
     const most = turns?.running === true ? gotBefore / PARTS : part
     return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
   }
 
-  /** @param most requests that want the same as the first one are asked for with it */
-  ask(line: Line<D>, counter: Counter<D>, asked: number, most: number, together: Together<D> | undefined): void {
-    const first = line.first as Request<D>
-    const { key, wanted } = first
+  /** The request that goes first of a line, and as many of the counter that want the same as may be asked for with it. */
+  ask(line: Line<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
+    const { key, wanted, at } = line.first as Request<D>
+    const most = together === undefined ? 1 : this.#atOnce(counter, together)
     const requests: Request<D>[] = []
-    for (let next: Request<D> | undefined = first; next !== undefined && requests.length < most; next = line.first) {
-      if (next.wanted.cost !== wanted.cost || next.wanted.limit !== wanted.limit || next.wanted.asked !== wanted.asked) break
-      requests.push(next)
-      line.remove(next)
-      next.asked = true
-      next.by = counter.id
+    for (let next = counter.lines.first; next !== undefined && requests.length < most; next = counter.lines.first) {
+      const request = next.first as Request<D>
+      if (!isLike(request.wanted, wanted)) break
+      requests.push(request)
+      counter.asked++
+      next.remove(request)
+      request.asked = true
+      request.by = counter.id
       // The question has a deadline of its own.
-      this.#waiters.times.remove(next)
+      this.#waiters.times.remove(request)
       counter.turns?.take()
+      if (next.first === undefined) this.#counters.takeOut(next)
+      else this.#counters.rotate(next, counter)
     }
     const { length } = requests
-    counter.asked += length
-    if (line.first === undefined) this.#counters.takeOut(line)
-    else this.#counters.rotate(line, counter)
-    const answered = (decisions: readonly D[], error?: unknown) => {
+    const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
       counter.asked -= length
-      if (decisions[0]?.allowed === true) {
-        counter.turns?.granted(asked)
-        counter.got += length
-      }
-      // Those that did not fit together: what is known now says whether fewer do.
-      const none = decisions.length === 0 && error === undefined ? this.#gate.peek(key, wanted) : undefined
-      for (const [place, request] of requests.entries()) {
-        const decision = decisions[place] ?? none
-        if (request.settled) {
-          if (none === undefined && decision?.allowed === true) this.#gate.refund(decision)
-        } else if (decision === undefined) {
-          this.#waiters.break(request, error)
-        } else if (none === undefined && decision.allowed) this.#waiters.admit(request, decision, now)
-        else if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, line, decision, now, asked)
-      }
+      take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
       this.#changed()
     }
-    const failed = (error: unknown) => answered([], error)
-    if (length > 1 && together !== undefined) together.take(length).then(answered, failed)
-    else Promise.resolve(this.#gate.take(key, wanted)).then((decision) => answered([decision]), failed)
+    const decided = (decisions: readonly D[]) =>
+      answered((now) => {
+        if (decisions[0]?.allowed === true) {
+          counter.turns?.granted(asked)
+          counter.got += length
+          this.#share(requests, decisions, counter, now)
+        } else if (together?.ahead !== undefined) this.#late(requests, counter, now)
+        else this.#refused(requests, decisions[0] ?? this.#gate.peek(key, wanted), now, asked)
+      })
+    const failed = (error: unknown) =>
+      answered(() => {
+        for (const request of requests) if (!request.settled) this.#waiters.break(request, error)
+      })
+    if (together !== undefined && (length > 1 || together.ahead !== undefined)) together.take(length, at - asked).then(decided, failed)
+    else Promise.resolve(this.#gate.take(key, wanted)).then((decision) => decided([decision]), failed)
   }
 
-  /** The store has refused it. */
-  #waitAgain(request: Request<D>, line: Line<D>, decision: D, now: number, asked: number): void {
+  /**
+   * The store lets as many go. Of one that has gone, or would go too late, the next one has the place: of those that were asked for, or of
+   * those that wait behind them.
+   */
+  #share(requests: readonly Request<D>[], decisions: readonly D[], counter: Counter<D>, now: number): void {
+    const { wanted } = requests[0] as Request<D>
+    const asked = requests.values()
+    for (const decision of decisions) {
+      let request = asked.next().value
+      while (request !== undefined && !this.#takes(request, decision, now)) request = asked.next().value
+      request ??= this.#behind(counter, wanted, decision, now)
+      if (request === undefined) this.#gate.refund(decision)
+      else this.#waiters.admit(request, decision, now)
+    }
+  }
+
+  /** Whether a request that was asked for can use this. */
+  #takes(request: Request<D>, { delay }: D, now: number): boolean {
+    if (request.settled) return false
+    if (delay === 0 || now + delay <= request.at) return true
+    this.#waiters.fail(request, 'timeout', delay)
+    return false
+  }
+
+  /** The request that waits next, if it wants the same and can use this. */
+  #behind({ lines }: Counter<D>, wanted: Wanted, { delay }: D, now: number): Request<D> | undefined {
+    const next = lines.first?.first
+    return next !== undefined && isLike(next.wanted, wanted) && (delay === 0 || now + delay <= next.at) ? next : undefined
+  }
+
+  /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
+  #refused(requests: readonly Request<D>[], decision: D, now: number, asked: number): void {
+    for (const request of requests) {
+      if (request.settled) continue
+      if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, decision, now, asked)
+    }
+  }
+
+  /** The first of them would go too late: now it is known which of them would not. */
+  #late(requests: readonly Request<D>[], counter: Counter<D>, now: number): void {
+    for (const request of requests) {
+      if (request.settled) continue
+      const { key, wanted } = request
+      const soonest = this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted)
+      if (now + soonest > request.at) this.#waiters.fail(request, 'timeout', soonest)
+      else {
+        const line = this.#putBack(request)
+        if (line.counter === undefined) this.#counters.put(line, counter)
+      }
+    }
+    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + ASK_AGAIN)
+  }
+
+  /** It waits in its line again. */
+  #putBack(request: Request<D>): Line<D> {
+    const line = request.line as Line<D>
     request.asked = false
     request.by = undefined
     line.add(request)
     this.#waiters.times.set(request, request.at)
+    return line
+  }
+
+  /** The store has refused it. */
+  #waitAgain(request: Request<D>, decision: D, now: number, asked: number): void {
+    const line = this.#putBack(request)
     const counter = this.#counters.locate(decision, now)
     const before = line.counter
     if (before !== counter) {
@@ -118,4 +191,10 @@ export class Asking<D extends Answer> {
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#refusals.close(counter, decision, now, asked)
   }
+}
+
+/** Whether requests can be asked for together. */
+function isLike(a: Wanted, b: Wanted): boolean {
+  if (a.cost !== b.cost || a.limit !== b.limit) return false
+  return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)
 }

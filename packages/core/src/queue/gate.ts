@@ -10,16 +10,32 @@ export interface Pause {
   readonly time: number
 }
 
+/** How places are asked for ahead, so that each node is served by what waits with it and no place stays unused. Times in milliseconds. */
+export interface Ahead {
+  /** The counter of the policy that they are places of. */
+  readonly by: Pick<Answer, 'policy' | 'key'>
+  /** From one request to the next. */
+  readonly each: number
+  /** Before the last place of a node is used it asks for the next ones. */
+  readonly lead: number
+}
+
 /** Several requests for one key that want the same, where the store can be asked for them in one step: all of them go, or none. */
 export interface Together<D> {
   /** As many as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
   readonly part: number
   /** Requests that find room, as far as is known. */
   readonly fit: number
-  /** Milliseconds in which room for `part` of them comes free, where nobody goes later for waiting until then; or 0. */
-  readonly after: number
-  /** Asks for so many. Resolves with a decision for each of them, or with none where they do not all fit. */
-  take(count: number): Promise<readonly D[]>
+  /** Units that each takes. */
+  readonly cost: number
+  /** Where the store says when each of them goes: it is asked ahead. */
+  readonly ahead: Ahead | undefined
+  /**
+   * Asks for so many. Resolves with a decision for each of them, or with none where they do not all fit.
+   *
+   * @param within milliseconds that the first of them may wait
+   */
+  take(count: number, within: number): Promise<readonly D[]>
 }
 
 /** Who lets requests in. */

@@ -61,6 +61,11 @@ export class Waiters<D extends Answer> {
     return (this.#held.get(counter)?.size ?? 0) >= this.#settings.maxWaitingPerKey
   }
 
+  /** When the last one goes that a counter holds; -Infinity where it holds none. */
+  lastOf(counter: string): number {
+    return this.#held.get(counter)?.last?.at ?? Number.NEGATIVE_INFINITY
+  }
+
   /** The keys whose requests are held, at most so many. */
   held(now: number, most: number): WaitingKey[] {
     return [...this.#held]

@@ -15,7 +15,7 @@ import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
-import { together } from './together.ts'
+import { delayOf, passingOf, together } from './together.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
@@ -41,6 +41,8 @@ export interface AcquireHost {
   readonly rules: readonly PolicyOptions<never>[]
   readonly path: {
     readonly waits: boolean
+    limitKey(key: string, limit: number | undefined): void
+    limitEach(keys: Keys, limits: Limits | undefined): void
     peek(key: string, options?: CheckOptions): Decision
     look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision
     take(key: string, options?: CheckOptions): Decision | Promise<Decision>
@@ -147,10 +149,12 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
       }),
     together: (key, wanted) => {
-      // What adapters read of a request is its own.
-      const [part, other] = wanted.asked === undefined && wanted.limit === undefined ? asked(host, key, wanted) : []
-      if (part === undefined || other !== undefined) return undefined
-      return together(host, part.limiter, part.key, wanted.cost ?? costAt(host, part.place, undefined))
+      const [part, other] = asked(host, key, wanted)
+      if (part === undefined || other !== undefined || part.limiter.meter.grouping === undefined) return undefined
+      const each = wanted.asked?.at(host.limiters)
+      if (each === undefined) path.limitKey(key, wanted.limit)
+      else path.limitEach(each.keys, each.limits)
+      return together(host, part.limiter, part.key, each === undefined ? (wanted.cost ?? costAt(host, part.place, undefined)) : part.cost)
     },
     refund: (decision) => host.giveBack(decision),
     ended: (allowed) => {
@@ -168,13 +172,13 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     giveBack: (decision, left) => {
       let sooner = 0
       for (const part of decision.parts) {
-        const { policy, cost, limit, remaining, delay } = part
+        const { policy, cost, limit, delay } = part
         const only = { ...decision, parts: [part] }
         if (policy === undefined || delay === 0 || delay !== decision.delay) host.giveBack(only)
         else {
           const time = policy.interval / limit
           // The level that it filled the bucket to, less what drained since.
-          const undrained = (policy.algorithm.most?.(limit) ?? limit) - remaining - (delay - left) / time
+          const undrained = passingOf(policy.algorithm, limit) + left / time
           const units = Math.min(cost, undrained)
           sooner = units * time
           host.giveBack(only, units)
@@ -185,9 +189,12 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     soonest: (key, requests, units, wanted) => {
       const now = host.clock.monotonic()
       let longest = 0
-      for (const { limiter, place, key: own, cost, limit } of asked(host, key, wanted)) {
+      const parts = asked(host, key, wanted)
+      for (const { limiter, place, key: own, cost, limit } of parts) {
         const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
-        longest = Math.max(longest, soonest(host, limiter, own, units + requests * each, limit, now))
+        const ofThem = units + requests * each
+        const ahead = parts.length === 1 ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
+        longest = Math.max(longest, ahead ?? soonest(host, limiter, own, ofThem, limit, now))
       }
       return longest
     },
@@ -319,4 +326,14 @@ function soonest({ peekOne }: AcquireHost, limiter: Limiter, key: string, units:
   if (rounds === 0) return 0
   const whole = peekOne(limiter, key, most, limit, now)
   return (whole.allowed ? 0 : whole.retryAfter) + (rounds - 1) * round
+}
+
+/** As `soonest`, of requests whose places the store is asked for ahead; undefined of others. */
+function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
+  const { policy, table, meter } = limiter
+  const slot = policy.dryRun ? -1 : table.find(key)
+  const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
+  const limit = given ?? limiter.limitOf(slot)
+  if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
+  return delayOf(policy, limit, level + units)
 }

@@ -1,23 +1,26 @@
+import type { AnyAlgorithm } from '../algorithms/algorithm.ts'
+import { drainTime } from '../algorithms/bucket/step.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
+import type { Policy } from '../decide/policy.ts'
 import type { Together } from '../queue/gate.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Ordinal } from '../time/intervals.ts'
 
 /** What is needed of the throttler. */
 interface TogetherHost {
   readonly clock: Clock
-  readonly random: () => number
   /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly PolicyDecision: typeof PolicyDecision
 }
 
-/** So late a timer may be, in milliseconds. */
-const LATE = 50
+/** Places are asked for so many milliseconds, and two round trips, before the last one of before is used up. */
+const LEAD = 5
 
 /** How requests that wait for a key of a policy are asked for together; undefined where the store is not asked for several. */
 export function together(
-  { clock, random, PolicyDecision }: TogetherHost,
+  { clock, PolicyDecision }: TogetherHost,
   limiter: Limiter,
   key: string,
   cost: number,
@@ -27,29 +30,43 @@ export function together(
   const now = clock.monotonic()
   const slot = grouping === undefined || policy.dryRun || !(cost > 0) ? -1 : limiter.locate(key)
   if (grouping === undefined || slot < 0 || !grouping.asks(slot, cost, now)) return undefined
-  const nodes = meter.syncing?.nodes ?? 1
+  const { nodes = 1, roundTrip = 0 } = meter.syncing ?? {}
   const limit = limiter.limitOf(slot)
+  const most = limiter.most(limit)
   const left = meter.remaining(slot, now)
-  const take = async (count: number): Promise<readonly Decision[]> => {
-    const taking = grouping.take(slot, cost, count, policy.deadline, now)
+  const isAhead = grouping.ahead(slot, now) !== undefined
+  const take = async (count: number, within: number): Promise<readonly Decision[]> => {
+    // The first one can go in time then; those behind it, which came later, can as a rule.
+    const mostAhead = passingOf(policy.algorithm, limit) + (Math.max(0, within - roundTrip) * limit) / policy.interval + (count - 1) * cost
+    const taking = grouping.take(slot, cost, count, { deadline: policy.deadline, most: mostAhead }, now)
     const { passed } = limiter.cell
     const outcome: Outcome = passed.limit === limit ? passed : { ...passed, limit }
     const taken = await taking
     if (taken === undefined) return []
     const after = Math.ceil(taken.resetAfter)
+    const then = clock.monotonic()
     // As if they had been asked for one after another: of a pace that says when each of them goes.
-    return Array.from(
-      { length: count },
-      (_, place) => new PolicyDecision(outcome, key, Math.min(limiter.most(limit), taken.left + (count - 1 - place) * cost), after, cost),
-    )
+    return Array.from({ length: count }, (_, place) => {
+      const leftThen = taken.left + (count - 1 - place) * cost
+      const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
+      // Until it goes its units are in the bucket: as if they were taken then, they can be given back for so long.
+      const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
+      const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, cost)
+      return isAhead ? Object.defineProperty(decision, 'delay', { value: delay }) : decision
+    })
   }
-  const fit = Math.floor(left / cost)
-  const { delay } = policy.algorithm
   // Of what comes free at once a node may not know how many others wait for it: each asks for less than its part, again and again.
-  if (delay === undefined) return { part: Math.floor(left / (2 * nodes - 1) / cost), fit, after: 0, take }
-  const part = Math.floor(limiter.most(limit) / 4 / cost)
-  const after = left < part * cost ? ((part * cost - left + random() * part * cost) * policy.interval) / limit : 0
-  // What has been let in keeps the pace for so long.
-  const busy = delay(left, limit, policy.interval)
-  return { part, fit, after: busy > after + 2 * (meter.syncing?.roundTrip ?? 0) + LATE ? after : 0, take }
+  const part = Math.floor(left / (2 * nodes - 1) / cost)
+  const ahead = isAhead ? { by: { policy, key }, each: drainTime(cost, limit, policy.interval), lead: LEAD + 2 * roundTrip } : undefined
+  return { part, fit: Math.floor(left / cost), cost, ahead, take }
+}
+
+/** Milliseconds after which a request goes that has filled the bucket to this level. */
+export function delayOf({ algorithm, interval }: Policy, limit: number, level: number): number {
+  return drainTime(level - passingOf(algorithm, limit), limit, interval)
+}
+
+/** Units of a bucket that need not wait. */
+export function passingOf(algorithm: AnyAlgorithm, limit: number): number {
+  return (algorithm.together?.most ?? algorithm.most)?.(limit) ?? limit
 }

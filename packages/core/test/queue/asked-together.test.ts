@@ -1,39 +1,9 @@
 import { expect, test, vi } from 'vitest'
-import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
-import type { PolicyOptions } from '../../src/decide/policy.ts'
-import { started } from '../support/central.ts'
-import { type Node, type Scene, scene } from '../support/nodes.ts'
-import { type Waiting, waiting } from '../support/waiting.ts'
+import { central, flood } from '../support/central-queues.ts'
+import type { Waiting } from '../support/waiting.ts'
 
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
-
-interface Nodes extends Scene {
-  readonly nodes: readonly Node[]
-  readonly queues: readonly Waiting[]
-  /** Requests to decide since the nodes have started, by the units that each asked for. */
-  asked(): readonly number[]
-}
-
-/** Nodes whose requests the store decides about, at the begin of an interval. */
-async function central(count: number, more: Partial<PolicyOptions<never>> = {}, roundTrip = 2): Promise<Nodes> {
-  const it = scene()
-  it.store.roundTrip = roundTrip
-  const policy = { limit: 100, interval: 1_000, coordination: 'central', ...more } as const
-  const nodes = Array.from({ length: count }, () => it.node(policy))
-  await started(it, ...nodes)
-  const queues: Waiting[] = []
-  for (const node of nodes) queues.push(await waiting(it, node))
-  await it.world.runTo(20_000)
-  const before = it.store.decided.length
-  const asked = () => it.store.decided.slice(before).map(({ request }) => request.questions[0]?.units ?? 0)
-  return { ...it, nodes, queues, asked }
-}
-
-/** Of so many requests at once, the same number at each node. */
-function flood(queues: readonly Waiting[], requests: number): void {
-  for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
-}
 
 test.each([1, 3])('a flood of windows costs the store few requests, and no interval has more than the limit: %i nodes', async (count) => {
   const it = await central(count)
@@ -45,21 +15,6 @@ test.each([1, 3])('a flood of windows costs the store few requests, and no inter
     expect(went.filter((at) => at - 1 >= from && at - 1 < from + 1_000).length, `from ${from}`).toBeLessThanOrEqual(100)
   expect(Math.max(...went)).toBeLessThanOrEqual(25_400)
   expect(it.asked().length).toBeLessThanOrEqual(0.25 * 600)
-  await it.close()
-})
-
-test.each([1, 3, 12])('a flood of a pace costs few, and the pace is kept and used: %i nodes', async (count) => {
-  const it = await central(count, { algorithm: leakyBucket() })
-  flood(it.queues, 600)
-  await it.world.run(8_000)
-  const went = it.queues
-    .flatMap(({ ended }) => ended)
-    .map(({ at }) => at as number)
-    .sort((a, b) => a - b)
-  expect(went).toHaveLength(600)
-  for (const from of went) expect(went.filter((at) => at >= from && at < from + 1_000).length).toBeLessThanOrEqual(101)
-  expect(went.at(-1)).toBeLessThanOrEqual(26_010)
-  expect(it.asked().length).toBeLessThanOrEqual((count === 12 ? 0.6 : 0.25) * 600)
   await it.close()
 })
 

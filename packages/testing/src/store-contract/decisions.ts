@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Algorithm, fixedWindow, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
+import { type Algorithm, fixedWindow, leakyBucket, type Step, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
 import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
 import { type ContractContext, type ContractNode, defined } from './context.ts'
@@ -182,6 +182,32 @@ export const decisionCases: readonly ContractCase[] = [
         assert.ok((await a.send(a.request(all(1)))).every(({ allowed }) => allowed))
         await b.tell('reset', one, 'together', 0)
         await b.tell('reset', two, 'together', 0)
+      })
+    },
+  },
+  {
+    title: 'units of a bucket that are counted ahead, by a question that says what it may hold, stand in one count with all others',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        const ahead = policy.step.id === 'bucket' ? (policy.step as Step).ahead : undefined
+        if (ahead === undefined) return
+        const of = (most: number): DecidedPolicy => ({ ...policy, parameters: ahead(policy.parameters, most) })
+        await b.take(policy, 'k', 4)
+        const asked = a.question(of(30), 'k', 20)
+        const request = a.request([asked])
+        const [first] = await a.send(request)
+        // 24 of 10 per interval, less what has run out meanwhile.
+        const level = ((first?.resetAfter ?? 0) * LIMIT) / INTERVAL
+        assert.ok(first?.allowed === true && level > 23.8 && level <= 24, `${name}: ${level}`)
+        await a.send({ ...request, again: true })
+        const late = await b.take(of(30), 'k', 7)
+        assert.equal(late.allowed, false)
+        assert.ok(Math.abs((late.resetAfter * LIMIT) / INTERVAL - level) < 0.2, name)
+        const refused = await b.take(policy, 'k', 1)
+        assert.ok(!refused.allowed && Math.abs((refused.retryAfter * LIMIT) / INTERVAL - (level - LIMIT + 1)) < 0.2, name)
+        await a.send(a.request([{ ...asked, units: 15, kind: 'give-back' }]))
+        assert.ok(Math.abs((await b.take(policy, 'k', 0)).remaining - (LIMIT - level + 15)) < 0.2, name)
       })
     },
   },

@@ -64,6 +64,8 @@ export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
     write(state, Math.max(0, levelOf(state, now, limit, interval) - units), now)
   },
 
+  ahead: ([interval = 0, , atOnce = DEFAULT]: readonly number[], most: number) => [interval, most, atOnce],
+
   lifetime(state: readonly number[], now: number, limit: number, [interval = 0]: readonly number[]): number {
     // A single request may have had no limit: what it counted stays for those that have one.
     if (limit === Number.POSITIVE_INFINITY) return (state[0] ?? 0) > 0 ? interval : 0

@@ -1,0 +1,31 @@
+import type { PolicyOptions } from '../../src/decide/policy.ts'
+import { started } from './central.ts'
+import { type Node, type Scene, scene } from './nodes.ts'
+import { type Waiting, waiting } from './waiting.ts'
+
+export interface CentralNodes extends Scene {
+  readonly nodes: readonly Node[]
+  readonly queues: readonly Waiting[]
+  /** Requests to decide since the nodes have started, by the units that each asked for. */
+  asked(): readonly number[]
+}
+
+/** Nodes whose requests the store decides about, at the begin of an interval. */
+export async function central(count: number, more: Partial<PolicyOptions<never>> = {}, roundTrip = 2): Promise<CentralNodes> {
+  const it = scene()
+  it.store.roundTrip = roundTrip
+  const policy = { limit: 100, interval: 1_000, coordination: 'central', ...more } as const
+  const nodes = Array.from({ length: count }, () => it.node(policy))
+  await started(it, ...nodes)
+  const queues: Waiting[] = []
+  for (const node of nodes) queues.push(await waiting(it, node))
+  await it.world.runTo(20_000)
+  const before = it.store.decided.length
+  const asked = () => it.store.decided.slice(before).map(({ request }) => request.questions[0]?.units ?? 0)
+  return { ...it, nodes, queues, asked }
+}
+
+/** Of so many requests at once, the same number at each node. */
+export function flood(queues: readonly Waiting[], requests: number): void {
+  for (let i = 0; i < requests; i++) queues[i % queues.length]?.acquire('a', { timeout: '30s' })
+}
