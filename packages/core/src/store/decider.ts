@@ -1,6 +1,9 @@
 import type { AtomicStep, Verdict } from './step.ts'
 
-/** A policy whose requests the store decides about. The same object for every question of one policy. */
+/**
+ * A policy whose requests the store decides about. Mostly the same object for every question of one policy; its `parameters` may differ from
+ * one question to the next, and what is kept of a key is one count all the same: units of a bucket are counted ahead by what it may hold then.
+ */
 export interface DecidedPolicy {
   /** As `StorePolicy.id`. */
   readonly id: string
