@@ -39,8 +39,9 @@ export class Admission<D extends Answer> {
       const ahead = together?.ahead
       if (gate.waits && (seen.allowed || ahead !== undefined || gate.asks(key, wanted))) {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
-          this.#move(line, ahead.by, now)
-          return looked + this.serve(line.counter as Counter<D>, now, most)
+          const its = this.#counters.locate(ahead.by, now)
+          this.#move(line, its)
+          return looked + this.serve(its, now, most)
         }
         const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead)
         if (turn > now) {
@@ -63,7 +64,7 @@ export class Admission<D extends Answer> {
       const pause = seen.allowed ? gate.pause(key, wanted, counter.turns?.running === true) : undefined
       if (pause !== undefined) {
         if (counterId(pause.by) !== counter.id) {
-          this.#move(line, pause.by, now + pause.time)
+          this.#move(line, this.#counters.locate(pause.by, now + pause.time))
           continue
         }
         open.set(counter, now + pause.time)
@@ -79,7 +80,7 @@ export class Admission<D extends Answer> {
         continue
       }
       if (this.keeps(request, decision, now) && counterId(decision) !== counter.id) {
-        this.#move(line, decision, now + opensIn(decision))
+        this.#move(line, this.#counters.closed(decision, now))
       } else if (!request.settled) {
         this.close(counter, decision, now)
         return looked
@@ -95,9 +96,9 @@ export class Admission<D extends Answer> {
   }
 
   /** A line is to wait for another counter. */
-  #move(line: Line<D>, by: Pick<Answer, 'policy' | 'key'>, at: number): void {
+  #move(line: Line<D>, to: Counter<D>): void {
     this.#counters.takeOut(line)
-    this.#counters.put(line, this.#counters.locate(by, at))
+    this.#counters.put(line, to)
   }
 
   /** A counter has no room left for whom asked at that time. */

@@ -128,8 +128,8 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       if (coordination === 'spans' || algorithm.most !== undefined) return undefined
       const most = interval * TURNS_MOST_PART
       const during = Math.max(Math.min(interval * TURNS_PART, TURNS_MOST), Math.min(most, TURNS_ROUND_TRIPS * syncing.roundTrip))
-      // Nobody knows when a request in flight ends.
-      if (closedFor <= during || closedFor === Number.POSITIVE_INFINITY) return undefined
+      // What is over before the others could be heard is no overload; and nobody knows when a request in flight ends.
+      if (closedFor <= Math.min(during, TURNS_ROUND_TRIPS * syncing.roundTrip) || closedFor === Number.POSITIVE_INFINITY) return undefined
       return { speed: interval / during, most }
     },
     books: (policy) => bookingOf(host, policy) !== undefined,

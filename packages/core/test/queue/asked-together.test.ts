@@ -18,6 +18,17 @@ test.each([1, 3])('a flood of windows costs the store few requests, and no inter
   await it.close()
 })
 
+test.each([0, 300, 900])('in a flood all nodes wait equally long, whenever in an interval it comes: %i ms', async (after) => {
+  const it = await central(12)
+  await it.world.run(after)
+  flood(it.queues, 600)
+  await it.world.run(8_000)
+  const waits = it.queues.map(({ ended }) => ended.reduce((sum, { at }) => sum + (at as number) - 20_000 - after, 0) / ended.length)
+  expect(it.queues.map(({ ended }) => ended.length)).toEqual(Array.from({ length: 12 }, () => 50))
+  expect(Math.max(...waits) / Math.min(...waits)).toBeLessThanOrEqual(1.5)
+  await it.close()
+})
+
 test('those that are asked for together go in their order, the highest priority first', async () => {
   const it = await central(1, { limit: 20 })
   const [queue] = it.queues as [Waiting]
