@@ -138,3 +138,39 @@ export async function fairness(quick: boolean): Promise<Report> {
     goals,
   }
 }
+
+/** Of so many requests at once, the same number at each of twelve nodes: the longest mean wait of a node, in parts of the shortest. */
+async function floodWaits({ policy }: Way, roundTrip: number, begin: number): Promise<number> {
+  const nodes = UNEVEN.length
+  // A microsecond apart, so that they have an order.
+  const arrivals = Array.from({ length: FLOOD }, (_, i) => ({ node: i % nodes, at: begin + i / 1_000 }))
+  const { went } = await waitTogether({ policy, nodes, roundTrip, arrivals, seed: SEED })
+  const waits = UNEVEN.map((_, node) => {
+    const own = arrivals.flatMap((arrival, i) => (arrival.node === node ? [(went[i] as number) - arrival.at] : []))
+    return own.reduce((sum, wait) => sum + wait, 0) / own.length
+  })
+  return Math.max(...waits) / Math.min(...waits)
+}
+
+const FLOOD = 600
+
+/** Whether nodes wait equally long in one great flood. */
+export async function floods(): Promise<Report> {
+  const rows: Row[] = []
+  for (const way of WAYS) {
+    for (const roundTrip of [1, 20]) {
+      const after = async (part: number) => round(await floodWaits(way, roundTrip, part * SECOND))
+      rows.push({
+        way: way.name,
+        'round trip, ms': roundTrip,
+        'at the begin of a second': await after(0),
+        'after 0.3 s': await after(0.3),
+        'after 0.9 s': await after(0.9),
+      })
+    }
+  }
+  return {
+    title: `${FLOOD} requests at once, the same number at each of twelve nodes: the longest mean wait of a node, times the shortest`,
+    rows,
+  }
+}
