@@ -100,7 +100,7 @@ export interface GroupLimits {
   readonly most: number
 }
 
-/** How several requests for one key that take the same are decided about in one step: all of them go, or none. */
+/** How several requests for one key are decided about in one step: all of them go, or none. */
 export interface Grouping {
   /** Whether the store is asked about such requests now. */
   asks(slot: number, cost: number, now: number): boolean
@@ -112,9 +112,10 @@ export interface Grouping {
   /**
    * Asks for them.
    *
+   * @param costs what each takes
    * @returns undefined where not all of them fit
    */
-  take(slot: number, cost: number, count: number, limits: GroupLimits, now: number): Promise<Grouped | undefined>
+  take(slot: number, costs: readonly number[], limits: GroupLimits, now: number): Promise<Grouped | undefined>
 }
 
 /** What is known of the units that other nodes have not heard of. Times are of the monotonic clock. */

@@ -42,11 +42,11 @@ export class Groups implements Grouping {
     return this.#meter.levelOf(slot, now)
   }
 
-  take(slot: number, cost: number, count: number, { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
+  take(slot: number, costs: readonly number[], { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
     const link = this.#store.link as CentralLink
-    const units = cost * count
+    const units = costs.reduce((sum, cost) => sum + cost, 0)
     const id = site.idOf(slot)
     const at = meter.exchange.time.at(now)
     const ahead = meter.countsAhead(slot)
@@ -75,6 +75,7 @@ export class Groups implements Grouping {
         if (here >= 0 && ahead) meter.followAhead(here, level, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
+          const [cost = units] = costs
           const refused = !allowed && left < cost ? { ...question, units: cost } : question
           meter.follow(here, refused, verdict, left, then)
         }

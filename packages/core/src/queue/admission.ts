@@ -53,7 +53,7 @@ export class Admission<D extends Answer> {
           open.remove(counter)
           return looked
         }
-        this.#asking.ask(line, counter, now, together)
+        this.#asking.ask(request, counter, now, together)
         continue
       }
       const turn = seen.allowed ? this.#turnOf(counter, request, now) : now

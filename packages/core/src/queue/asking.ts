@@ -11,12 +11,8 @@ const MOST_ALONE = 4
 const MOST_TOGETHER = 100
 /** Of what a node got the last time there was room it asks for such a part at once: so nodes take it in small steps beside each other. */
 const PARTS = 3
-/**
- * Places are asked for ahead for this part of what waits, or for so many milliseconds. As all nodes do so each gets its part of the pace in
- * every round, and none has to wait until the long queue of another one is empty.
- */
-const AHEAD_PART = 1 / 8
-const AHEAD_FOR = 40
+/** Units are summed up; part of them. */
+const ROUNDING = 1e-9
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
 
@@ -24,6 +20,13 @@ const ASK_AGAIN = 5
 interface Refusals<D extends Answer> {
   keeps(request: Request<D>, decision: D, now: number): boolean
   close(counter: Counter<D>, decision: D, now: number, asked: number): void
+}
+
+/** Requests that the store is asked for at once, and what each takes. */
+interface Group<D extends Answer> {
+  readonly requests: readonly Request<D>[]
+  readonly costs: readonly number[]
+  readonly together: Together<D> | undefined
 }
 
 /** Asks the store for requests that wait, where it has to decide. */
@@ -52,41 +55,55 @@ export class Asking<D extends Answer> {
   }
 
   /** When places are to be asked for: before the last one that the counter's requests have is used up. */
-  asksAt({ id }: Counter<D>, { each, lead }: Ahead): number {
-    return this.#waiters.lastOf(id) - lead - each
+  asksAt({ id }: Counter<D>, { lead }: Ahead): number {
+    return this.#waiters.lastOf(id) - lead
   }
 
-  /** How many requests of a counter are to be asked for in one step. */
-  #atOnce(counter: Counter<D>, { part, fit, cost, ahead }: Together<D>): number {
-    if (ahead !== undefined) {
-      const { units, unsaid } = counter.amount
-      const { each, lead } = ahead
-      return Math.max(1, part, Math.ceil(AHEAD_PART * (units / cost + unsaid)), Math.floor(AHEAD_FOR / each), Math.ceil(lead / each))
-    }
-    const { asked, turns, gotBefore } = counter
+  /** How many requests of a counter that take the same are to be asked for in one step. */
+  #atOnce({ asked, turns, gotBefore }: Counter<D>, { part, fit }: Together<D>): number {
     const most = turns?.running === true ? gotBefore / PARTS : part
     return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
   }
 
-  /** The request that goes first of a line, and as many of the counter that want the same as may be asked for with it. */
-  ask(line: Line<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
-    const { key, wanted, at } = line.first as Request<D>
-    const most = together === undefined ? 1 : this.#atOnce(counter, together)
+  /** What a request takes that may be asked for beside the first one; undefined for one that has to wait until that is answered. */
+  #costBeside({ wanted }: Request<D>, first: Wanted, together: Together<D>): number | undefined {
+    if (wanted.limit !== first.limit) return undefined
+    if (together.ahead !== undefined) return together.ahead.costOf(wanted)
+    const isLike = wanted.asked === first.asked || (first.asked !== undefined && wanted.asked?.isLike(first.asked) === true)
+    return isLike && wanted.cost === first.cost ? together.cost : undefined
+  }
+
+  /** The first request, and as many as may be asked for with it. */
+  #gather(counter: Counter<D>, first: Request<D>, together: Together<D> | undefined): Group<D> {
+    const { cost = 1, ahead } = together ?? {}
     const requests: Request<D>[] = []
-    for (let next = counter.lines.first; next !== undefined && requests.length < most; next = counter.lines.first) {
-      const request = next.first as Request<D>
-      if (!isLike(request.wanted, wanted)) break
+    const costs: number[] = []
+    let left = together === undefined ? 1 : (ahead?.unitsOf(counter.amount) ?? this.#atOnce(counter, together) * cost)
+    for (let line = counter.lines.first; line !== undefined; line = counter.lines.first) {
+      const request = line.first as Request<D>
+      const takes = request === first ? cost : together && this.#costBeside(request, first.wanted, together)
+      if (takes === undefined || (request !== first && takes > left * (1 + ROUNDING))) break
+      left -= takes
       requests.push(request)
+      costs.push(takes)
       counter.asked++
-      next.remove(request)
+      line.remove(request)
       request.asked = true
       request.by = counter.id
       // The question has a deadline of its own.
       this.#waiters.times.remove(request)
       counter.turns?.take()
-      if (next.first === undefined) this.#counters.takeOut(next)
-      else this.#counters.rotate(next, counter)
+      if (line.first === undefined) this.#counters.takeOut(line)
+      else this.#counters.rotate(line, counter)
     }
+    return { requests, costs, together }
+  }
+
+  /** Asks for the request that goes first, and for others with it. */
+  ask(first: Request<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
+    const { key, wanted, at } = first
+    const group = this.#gather(counter, first, together)
+    const { requests, costs } = group
     const { length } = requests
     const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
@@ -101,7 +118,7 @@ export class Asking<D extends Answer> {
         if (decisions[0]?.allowed === true) {
           counter.turns?.granted(asked)
           counter.got += length
-          this.#share(requests, decisions, counter, now)
+          this.#share(group, decisions, counter, now)
         } else if (together?.ahead !== undefined) this.#late(requests, counter, now)
         else this.#refused(requests, decisions[0] ?? this.#gate.peek(key, wanted), now, asked)
       })
@@ -109,23 +126,28 @@ export class Asking<D extends Answer> {
       answered(() => {
         for (const request of requests) if (!request.settled) this.#waiters.break(request, error)
       })
-    if (together !== undefined && (length > 1 || together.ahead !== undefined)) together.take(length, at - asked).then(decided, failed)
+    if (together !== undefined && (length > 1 || together.ahead !== undefined)) together.take(costs, at - asked).then(decided, failed)
     else Promise.resolve(this.#gate.take(key, wanted)).then((decision) => decided([decision]), failed)
   }
 
   /**
-   * The store lets as many go. Of one that has gone, or would go too late, the next one has the place: of those that were asked for, or of
-   * those that wait behind them.
+   * The store lets as many go. Of one that has gone, or would go too late, another one has the place that takes the same: the next of those that
+   * were asked for, or who waits behind them.
    */
-  #share(requests: readonly Request<D>[], decisions: readonly D[], counter: Counter<D>, now: number): void {
-    const { wanted } = requests[0] as Request<D>
-    const asked = requests.values()
-    for (const decision of decisions) {
-      let request = asked.next().value
-      while (request !== undefined && !this.#takes(request, decision, now)) request = asked.next().value
-      request ??= this.#behind(counter, wanted, decision, now)
-      if (request === undefined) this.#gate.refund(decision)
-      else this.#waiters.admit(request, decision, now)
+  #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
+    const even = costs.every((cost) => cost === costs[0])
+    let next = 0
+    for (const [place, decision] of decisions.entries()) {
+      let taker: Request<D> | undefined
+      // Those that take the same move up.
+      const end = even ? requests.length : place + 1
+      for (next = even ? next : place; taker === undefined && next < end; next++) {
+        const request = requests[next] as Request<D>
+        if (this.#takes(request, decision, now)) taker = request
+      }
+      taker ??= together && this.#behind(counter, requests[0] as Request<D>, costs[place] as number, decision, together, now)
+      if (taker === undefined) this.#gate.refund(decision)
+      else this.#waiters.admit(taker, decision, now)
     }
   }
 
@@ -137,10 +159,18 @@ export class Asking<D extends Answer> {
     return false
   }
 
-  /** The request that waits next, if it wants the same and can use this. */
-  #behind({ lines }: Counter<D>, wanted: Wanted, { delay }: D, now: number): Request<D> | undefined {
+  /** The request that waits next, if it takes as much and can use this. */
+  #behind(
+    { lines }: Counter<D>,
+    { wanted }: Request<D>,
+    cost: number,
+    { delay }: D,
+    together: Together<D>,
+    now: number,
+  ): Request<D> | undefined {
     const next = lines.first?.first
-    return next !== undefined && isLike(next.wanted, wanted) && (delay === 0 || now + delay <= next.at) ? next : undefined
+    if (next === undefined || (delay > 0 && now + delay > next.at)) return undefined
+    return this.#costBeside(next, wanted, together) === cost ? next : undefined
   }
 
   /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
@@ -191,10 +221,4 @@ export class Asking<D extends Answer> {
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#refusals.close(counter, decision, now, asked)
   }
-}
-
-/** Whether requests can be asked for together. */
-function isLike(a: Wanted, b: Wanted): boolean {
-  if (a.cost !== b.cost || a.limit !== b.limit) return false
-  return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)
 }

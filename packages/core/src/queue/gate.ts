@@ -14,28 +14,30 @@ export interface Pause {
 export interface Ahead {
   /** The counter of the policy that they are places of. */
   readonly by: Pick<Answer, 'policy' | 'key'>
-  /** From one request to the next. */
-  readonly each: number
   /** Before the last place of a node is used it asks for the next ones. */
   readonly lead: number
+  /** What a request takes; undefined for one that is to ask alone. */
+  costOf(wanted: Wanted): number | undefined
+  /** Units to ask for at once, where so much waits. */
+  unitsOf(waiting: Amount): number
 }
 
-/** Several requests for one key that want the same, where the store can be asked for them in one step: all of them go, or none. */
+/** Several requests for one key, where the store can be asked for them in one step: all of them go, or none. */
 export interface Together<D> {
-  /** As many as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
+  /** As many that take the same as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
   readonly part: number
-  /** Requests that find room, as far as is known. */
+  /** Such requests that find room, as far as is known. */
   readonly fit: number
-  /** Units that each takes. */
+  /** What the first of them takes. */
   readonly cost: number
-  /** Where the store says when each of them goes: it is asked ahead. */
+  /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
   readonly ahead: Ahead | undefined
   /**
-   * Asks for so many. Resolves with a decision for each of them, or with none where they do not all fit.
+   * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit.
    *
    * @param within milliseconds that the first of them may wait
    */
-  take(count: number, within: number): Promise<readonly D[]>
+  take(costs: readonly number[], within: number): Promise<readonly D[]>
 }
 
 /** Who lets requests in. */

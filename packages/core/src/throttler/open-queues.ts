@@ -154,7 +154,14 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const each = wanted.asked?.at(host.limiters)
       if (each === undefined) path.limitKey(key, wanted.limit)
       else path.limitEach(each.keys, each.limits)
-      return together(host, part.limiter, part.key, each === undefined ? (wanted.cost ?? costAt(host, part.place, undefined)) : part.cost)
+      const usual = costAt(host, part.place, undefined)
+      return together(host, part.limiter, part.key, usual, wanted, (one) => {
+        if (one.asked === undefined) return one.cost ?? usual
+        const [own, more] = asked(host, key, one)
+        return own?.limiter === part.limiter && own.key === part.key && own.limit === part.limit && more === undefined
+          ? own.cost
+          : undefined
+      })
     },
     refund: (decision) => host.giveBack(decision),
     ended: (allowed) => {

@@ -4,7 +4,8 @@ import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { Policy } from '../decide/policy.ts'
-import type { Together } from '../queue/gate.ts'
+import type { Ahead, Together } from '../queue/gate.ts'
+import type { Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
@@ -15,19 +16,34 @@ interface TogetherHost {
   readonly PolicyDecision: typeof PolicyDecision
 }
 
-/** Places are asked for so many milliseconds, and two round trips, before the last one of before is used up. */
+/**
+ * Places are asked for ahead for this part of the units that wait, or for so many milliseconds. As all nodes do so each gets its part of the
+ * pace in every round, and none has to wait until the long queue of another one is empty.
+ */
+const AHEAD_PART = 1 / 8
+const AHEAD_FOR = 40
+/** They are asked for so many milliseconds, two round trips and the time of a unit before the last ones of before are used up. */
 const LEAD = 5
 
-/** How requests that wait for a key of a policy are asked for together; undefined where the store is not asked for several. */
+/**
+ * How requests that wait for a key of a policy are asked for together; undefined where the store is not asked for several.
+ *
+ * @param usual what a request takes that does not say so
+ * @param wanted of the first of them
+ * @param costOf what a request takes
+ */
 export function together(
   { clock, PolicyDecision }: TogetherHost,
   limiter: Limiter,
   key: string,
-  cost: number,
+  usual: number,
+  wanted: Wanted,
+  costOf: (wanted: Wanted) => number | undefined,
 ): Together<Decision> | undefined {
   const { meter, policy } = limiter
   const { grouping } = meter
   const now = clock.monotonic()
+  const cost = costOf(wanted) ?? 0
   const slot = grouping === undefined || policy.dryRun || !(cost > 0) ? -1 : limiter.locate(key)
   if (grouping === undefined || slot < 0 || !grouping.asks(slot, cost, now)) return undefined
   const { nodes = 1, roundTrip = 0 } = meter.syncing ?? {}
@@ -35,10 +51,12 @@ export function together(
   const most = limiter.most(limit)
   const left = meter.remaining(slot, now)
   const isAhead = grouping.ahead(slot, now) !== undefined
-  const take = async (count: number, within: number): Promise<readonly Decision[]> => {
+  const each = drainTime(1, limit, policy.interval)
+  const take = async (costs: readonly number[], within: number): Promise<readonly Decision[]> => {
+    let behind = costs.reduce((sum, one) => sum + one, 0)
     // The first one can go in time then; those behind it, which came later, can as a rule.
-    const mostAhead = passingOf(policy.algorithm, limit) + (Math.max(0, within - roundTrip) * limit) / policy.interval + (count - 1) * cost
-    const taking = grouping.take(slot, cost, count, { deadline: policy.deadline, most: mostAhead }, now)
+    const mostAhead = passingOf(policy.algorithm, limit) + Math.max(0, within - roundTrip) / each + behind - cost
+    const taking = grouping.take(slot, costs, { deadline: policy.deadline, most: mostAhead }, now)
     const { passed } = limiter.cell
     const outcome: Outcome = passed.limit === limit ? passed : { ...passed, limit }
     const taken = await taking
@@ -46,19 +64,29 @@ export function together(
     const after = Math.ceil(taken.resetAfter)
     const then = clock.monotonic()
     // As if they had been asked for one after another: of a pace that says when each of them goes.
-    return Array.from({ length: count }, (_, place) => {
-      const leftThen = taken.left + (count - 1 - place) * cost
+    return costs.map((one) => {
+      behind -= one
+      const leftThen = taken.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
       // Until it goes its units are in the bucket: as if they were taken then, they can be given back for so long.
       const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
-      const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, cost)
+      const decision = new PolicyDecision(goes, key, Math.max(0, Math.min(most, leftThen)), after, one)
       return isAhead ? Object.defineProperty(decision, 'delay', { value: delay }) : decision
     })
   }
   // Of what comes free at once a node may not know how many others wait for it: each asks for less than its part, again and again.
-  const part = Math.floor(left / (2 * nodes - 1) / cost)
-  const ahead = isAhead ? { by: { policy, key }, each: drainTime(cost, limit, policy.interval), lead: LEAD + 2 * roundTrip } : undefined
-  return { part, fit: Math.floor(left / cost), cost, ahead, take }
+  const part = left / (2 * nodes - 1)
+  const lead = LEAD + 2 * roundTrip + each
+  const ahead: Ahead = {
+    by: { policy, key },
+    lead,
+    costOf(wanted) {
+      const one = costOf(wanted)
+      return one !== undefined && one > 0 && one <= most ? one : undefined
+    },
+    unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
+  }
+  return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, ahead: isAhead ? ahead : undefined, take }
 }
 
 /** Milliseconds after which a request goes that has filled the bucket to this level. */

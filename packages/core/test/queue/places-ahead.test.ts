@@ -80,6 +80,24 @@ test('one that is aborted while it has a place, or while that is asked for, leav
   await it.close()
 })
 
+test.each(BUCKETS.filter(({ atOnce }) => atOnce >= 5))(
+  'requests that take more or less are asked for together, each as what it takes: $name',
+  async (bucket) => {
+    const it = await central(2, { algorithm: bucket.algorithm }, 40)
+    for (let i = 0; i < 200; i++) it.queues[i % 2]?.acquire('a', { cost: 1 + (i % 5), timeout: '30s' })
+    await it.world.run(8_000)
+    const went = goes(it)
+    expect(went).toHaveLength(200)
+    // 600 units.
+    expect(went.at(-1)).toBeLessThanOrEqual(20_000 + (600 - bucket.atOnce) * 10 + 90)
+    expect(it.asked().reduce((sum, units) => sum + units, 0)).toBe(600)
+    expect(it.asked().length).toBeLessThanOrEqual(60)
+    const order = it.queues[0]?.went.map((name) => Number(name.slice(1)))
+    expect(order).toEqual(order?.toSorted((one, other) => one - other))
+    await it.close()
+  },
+)
+
 test('the highest priority is asked for first', async () => {
   const it = await central(1, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
   const [queue] = it.queues as [Waiting]
