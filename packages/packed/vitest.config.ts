@@ -1,3 +1,7 @@
-import { weirTests } from '@weir/tooling/vitest'
+import { LOW_PRIORITY, weirTests } from '@weir/tooling/vitest'
 
-export default weirTests({ test: { testTimeout: 60_000, hookTimeout: 180_000 } })
+/** Beside suites that want all of the processor, what takes half a minute takes some. */
+const PATIENCE = 900_000
+
+// `pnpm test` runs it beside all others, with what these leave of the processor.
+export default weirTests({ test: { setupFiles: [LOW_PRIORITY], testTimeout: PATIENCE, hookTimeout: PATIENCE } })

@@ -1,4 +1,4 @@
 import { weirTests } from '@weir/tooling/vitest'
 
-// Real servers: a failover takes seconds, and two sets of servers at once would only slow each other down.
-export default weirTests({ test: { testTimeout: 30_000, hookTimeout: 60_000, fileParallelism: false } })
+// Real servers of its own for each file, on free ports. Most of the time is waiting, for a failover for example: meanwhile another file runs.
+export default weirTests({ test: { testTimeout: 30_000, hookTimeout: 60_000, maxWorkers: 2 } })

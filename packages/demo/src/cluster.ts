@@ -65,7 +65,7 @@ export class Cluster {
   /** Starts everything and waits until the gateways know each other. Whoever calls it calls `stop`, also when it fails. */
   async start(limits: Limits, signal: AbortSignal): Promise<void> {
     const url = await this.#startStore()
-    this.#backend = this.#child('the backend', './backend.ts', undefined)
+    this.#backend = this.#child('the backend', 'backend', undefined)
     const { port: backendPort } = await this.#backend.ready
     const { kind } = this.choice
     // Runs on one server at the same time must not share limits.
@@ -82,7 +82,7 @@ export class Cluster {
         timing: undefined,
         baseline: undefined,
         states: [],
-        child: this.#child(`the ${framework} gateway`, './gateway.ts', config, (message) => {
+        child: this.#child(`the ${framework} gateway`, 'gateway', config, (message) => {
           if (message.type === 'demo:report') {
             gateway.snapshot = message.snapshot
             gateway.timing = message.timing
@@ -129,7 +129,7 @@ export class Cluster {
       url = this.choice.url
       this.storeText = `Redis at ${shownUrl(url)} (REDIS_URL)`
     } else {
-      this.#keeper = this.#child('redis-server', './redis-keeper.ts', this.choice.program)
+      this.#keeper = this.#child('redis-server', 'redis-keeper', this.choice.program)
       const { port, about } = await this.#keeper.ready
       url = `redis://127.0.0.1:${port}`
       this.storeText = `Redis, a private ${about} on port ${port}`
@@ -146,7 +146,7 @@ export class Cluster {
       this.storeText = `${name} at ${shownUrl(choice.url)} (${choice.origin})`
       return choice.url
     }
-    this.#keeper = this.#child(name, './server-keeper.ts', choice.kind)
+    this.#keeper = this.#child(name, 'server-keeper', choice.kind)
     const { port, about, url } = await this.#keeper.ready
     this.storeText = `a private ${about} on port ${port}`
     return url

@@ -51,7 +51,7 @@ describe('no process is left behind', () => {
 
   it('when a gateway dies, which the summary tells', TIMEOUT, async () => {
     const { demo, pids } = await started(['--duration', '10', '--store', 'ipc'])
-    const gateway = pids.find((pid) => /gateway\.ts.*koa/.test(commandOf(pid)))
+    const gateway = pids.find((pid) => /gateway\.mjs.*koa/.test(commandOf(pid)))
     process.kill(gateway as number, 'SIGKILL')
     const { code, stdout } = await demo.ended()
     expect(stdout).toContain('✗ every request was answered (the koa gateway: it ended with SIGKILL')

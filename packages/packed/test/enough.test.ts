@@ -14,7 +14,7 @@ let redis: RedisServer
 beforeAll(async () => {
   redis = await RedisServer.start()
   packed = await packPublicPackages(join(scratch, 'tarballs'))
-}, 120_000)
+})
 afterAll(async () => {
   await redis?.stop()
   rmSync(scratch, { recursive: true, force: true })
@@ -104,47 +104,43 @@ const CASES: [string, string][] = [
 
 // pnpm and yarn let no package see what it does not ask for.
 describe('an adapter and a store are enough', () => {
-  it.each(CASES)(
-    'with %s and @weir/%s',
-    async (installer, version) => {
-      const [adapter] = version.split(' ') as [string]
-      const framework = ADAPTERS[adapter] as string
-      const directory = join(scratch, `${installer}-${version}`)
-      mkdirSync(directory)
-      const used = [find(`@weir/${adapter}`), find('@weir/redis')]
-      const dependencies: Record<string, string> = {}
-      for (const { manifest, tarball } of used) {
-        // Of the two clients for Redis one is enough.
-        const { redis: _, ...peers } = manifest.peerDependencies ?? {}
-        Object.assign(dependencies, { [manifest.name]: `file:${tarball}`, ...peers })
-      }
-      Object.assign(dependencies, BROUGHT[version])
-      // The packages depend on each other by version; none is published where this test runs.
-      const core = `file:${find('@weir/core').tarball}`
-      const instead = installer === 'yarn' ? { resolutions: { '@weir/core': core } } : { overrides: { '@weir/core': core } }
-      writeFileSync(
-        join(directory, 'package.json'),
-        JSON.stringify({ name: 'application', private: true, type: 'module', dependencies, ...(installer === 'pnpm' ? {} : instead) }),
-      )
-      writeFileSync(join(directory, 'main.js'), program(adapter, framework, `${installer}-${version.replace(' ', '-')}`))
-      const at = { cwd: directory, env: { ...env, REDIS_URL: redis.url } }
-      let said: string
-      if (installer === 'npm') {
-        await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'], at)
-        said = await mustRun(process.execPath, ['main.js'], at)
-      } else if (installer === 'pnpm') {
-        writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n  '@weir/core': '${core}'\n`)
-        await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], at)
-        said = await mustRun(process.execPath, ['main.js'], at)
-      } else {
-        // A folder of its own, or it would take this repository's root for the project's.
-        writeFileSync(join(directory, 'yarn.lock'), '')
-        const yarn = ['-y', '-p', '@yarnpkg/cli-dist@4', 'yarn']
-        await mustRun('npx', [...yarn, 'install'], at)
-        said = await mustRun('npx', [...yarn, 'node', 'main.js'], at)
-      }
-      expect(said.trim().split('\n')).toEqual(['200 200 429', '200 200 429'])
-    },
-    120_000,
-  )
+  it.each(CASES)('with %s and @weir/%s', async (installer, version) => {
+    const [adapter] = version.split(' ') as [string]
+    const framework = ADAPTERS[adapter] as string
+    const directory = join(scratch, `${installer}-${version}`)
+    mkdirSync(directory)
+    const used = [find(`@weir/${adapter}`), find('@weir/redis')]
+    const dependencies: Record<string, string> = {}
+    for (const { manifest, tarball } of used) {
+      // Of the two clients for Redis one is enough.
+      const { redis: _, ...peers } = manifest.peerDependencies ?? {}
+      Object.assign(dependencies, { [manifest.name]: `file:${tarball}`, ...peers })
+    }
+    Object.assign(dependencies, BROUGHT[version])
+    // The packages depend on each other by version; none is published where this test runs.
+    const core = `file:${find('@weir/core').tarball}`
+    const instead = installer === 'yarn' ? { resolutions: { '@weir/core': core } } : { overrides: { '@weir/core': core } }
+    writeFileSync(
+      join(directory, 'package.json'),
+      JSON.stringify({ name: 'application', private: true, type: 'module', dependencies, ...(installer === 'pnpm' ? {} : instead) }),
+    )
+    writeFileSync(join(directory, 'main.js'), program(adapter, framework, `${installer}-${version.replace(' ', '-')}`))
+    const at = { cwd: directory, env: { ...env, REDIS_URL: redis.url } }
+    let said: string
+    if (installer === 'npm') {
+      await mustRun('npm', ['install', '--prefer-offline', '--no-audit', '--no-fund', '--no-package-lock'], at)
+      said = await mustRun(process.execPath, ['main.js'], at)
+    } else if (installer === 'pnpm') {
+      writeFileSync(join(directory, 'pnpm-workspace.yaml'), `packages: []\noverrides:\n  '@weir/core': '${core}'\n`)
+      await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile'], at)
+      said = await mustRun(process.execPath, ['main.js'], at)
+    } else {
+      // A folder of its own, or it would take this repository's root for the project's.
+      writeFileSync(join(directory, 'yarn.lock'), '')
+      const yarn = ['-y', '-p', '@yarnpkg/cli-dist@4', 'yarn']
+      await mustRun('npx', [...yarn, 'install'], at)
+      said = await mustRun('npx', [...yarn, 'node', 'main.js'], at)
+    }
+    expect(said.trim().split('\n')).toEqual(['200 200 429', '200 200 429'])
+  })
 })

@@ -35,7 +35,7 @@ beforeAll(async () => {
   writeFileSync(join(directory, 'limits.jest.cjs'), block('js jest'))
   writeFileSync(join(directory, 'limits.sinon.js'), block('js sinon'))
   await pnpm(['install', '--prefer-offline', '--no-frozen-lockfile', '--ignore-scripts'], { cwd: directory, env })
-}, 240_000)
+})
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 // What a test gets to do with time depends on what is packed: the looked up clock in both module systems.
@@ -43,17 +43,17 @@ describe("the page's tests pass with", () => {
   const run = async (program: string, ...args: string[]) =>
     mustRun(process.execPath, [join('node_modules', program), ...args], { cwd: directory, env })
 
-  it('vitest', { timeout: 60_000 }, async () => {
+  it('vitest', async () => {
     writeFileSync(join(directory, 'vitest.config.js'), `export default { test: { include: ['*.vitest.js'] } }`)
     expect(await run('vitest/vitest.mjs', 'run', '--reporter=json')).toContain('"numPassedTests":1')
   })
 
-  it('Jest', { timeout: 60_000 }, async () => {
+  it('Jest', async () => {
     const said = await run('jest/bin/jest.js', '--json', '--rootDir', directory, '--testMatch', '**/*.jest.cjs', '--watchman=false')
     expect(said).toContain('"numPassedTests":1')
   })
 
-  it('sinon', { timeout: 60_000 }, async () => {
+  it('sinon', async () => {
     expect(await mustRun(process.execPath, ['--test', 'limits.sinon.js'], { cwd: directory, env })).toMatch(/pass 1\n/)
   })
 })

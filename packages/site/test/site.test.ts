@@ -7,7 +7,7 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CHROMIUM, complaints, launch, MISSING } from '@weir/tooling/browser'
 import { run } from '@weir/tooling/run'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { nowhereOf } from '../src/versions.ts'
 
 /** Where `pnpm --dir packages/site run site` writes. */
@@ -82,145 +82,123 @@ test.each(['accuracy', 'windows', 'coordination', 'production', 'far-regions', '
 )
 
 describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? ` (${MISSING})` : ''}`, () => {
+  let browser: Awaited<ReturnType<typeof launch>>
+  beforeAll(async () => {
+    browser = await launch()
+  })
+  // A page that is left open goes on moving.
+  afterEach(() => Promise.all(browser.contexts().map((context) => context.close())))
+  afterAll(() => browser?.close())
+
   test('pages fit in their windows, in light and dark, load nothing from elsewhere and complain of nothing', async () => {
-    const browser = await launch()
-    try {
-      for (const [width, colorScheme] of [
-        [390, 'dark'],
-        [768, 'light'],
-        [1440, 'dark'],
-      ] as const) {
-        const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
-        const heard = complaints(page)
-        const outside: string[] = []
-        page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
-        for (const path of ['', 'start.html', 'guides/algorithms.html', 'reference/performance.html', 'errors/weir_invalid_option.html']) {
-          await page.goto(top + path)
-          await page.locator('.VPContent').waitFor()
-          const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
-          expect(wider, `${path} at ${width}`).toBeLessThanOrEqual(0)
-          expect(await page.evaluate(() => document.documentElement.classList.contains('dark'))).toBe(colorScheme === 'dark')
-        }
-        expect(heard).toEqual([])
-        expect(outside).toEqual([])
-        await page.close()
+    for (const [width, colorScheme] of [
+      [390, 'dark'],
+      [768, 'light'],
+      [1440, 'dark'],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme })
+      const heard = complaints(page)
+      const outside: string[] = []
+      page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
+      for (const path of ['', 'start.html', 'guides/algorithms.html', 'reference/performance.html', 'errors/weir_invalid_option.html']) {
+        await page.goto(top + path)
+        await page.locator('.VPContent').waitFor()
+        const wider = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth)
+        expect(wider, `${path} at ${width}`).toBeLessThanOrEqual(0)
+        expect(await page.evaluate(() => document.documentElement.classList.contains('dark'))).toBe(colorScheme === 'dark')
       }
-    } finally {
-      await browser.close()
+      expect(heard).toEqual([])
+      expect(outside).toEqual([])
+      await page.close()
     }
   }, 120_000)
 
   test('links lead within the site, and the search finds a page', async () => {
-    const browser = await launch()
-    try {
-      const page = await browser.newPage()
-      const heard = complaints(page)
-      await page.goto(top)
-      await page.getByRole('link', { name: 'Which limiter do I need?' }).click()
-      await page.waitForURL(`${top}guides/which-limiter.html`)
-      await page.getByRole('heading', { level: 1, name: 'Which limiter do I need?' }).waitFor()
-      await page.getByRole('link', { name: 'Leases', exact: true }).click()
-      await page.waitForURL(`${top}guides/leases.html`)
-      await page.keyboard.press('Control+k')
-      await page.getByRole('searchbox').fill('redis is down')
-      await page.locator('.VPLocalSearchBox .result').first().waitFor()
-      await page.locator('.VPLocalSearchBox .result', { hasText: 'When Redis is down' }).first().click()
-      await page.waitForURL(/guides\/coordination\.html#when-redis-is-down$/)
-      expect(heard).toEqual([])
-    } finally {
-      await browser.close()
-    }
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    await page.goto(top)
+    await page.getByRole('link', { name: 'Which limiter do I need?' }).click()
+    await page.waitForURL(`${top}guides/which-limiter.html`)
+    await page.getByRole('heading', { level: 1, name: 'Which limiter do I need?' }).waitFor()
+    await page.getByRole('link', { name: 'Leases', exact: true }).click()
+    await page.waitForURL(`${top}guides/leases.html`)
+    await page.keyboard.press('Control+k')
+    await page.getByRole('searchbox').fill('redis is down')
+    await page.locator('.VPLocalSearchBox .result').first().waitFor()
+    await page.locator('.VPLocalSearchBox .result', { hasText: 'When Redis is down' }).first().click()
+    await page.waitForURL(/guides\/coordination\.html#when-redis-is-down$/)
+    expect(heard).toEqual([])
   }, 120_000)
 
   test.each(['nothing.html', 'guides/nothing.html', 'playground/nothing'])(
     'where there is nothing, a page says so and leads home: %s',
     async (path) => {
-      const browser = await launch()
-      try {
-        const page = await browser.newPage()
-        await page.goto(top + path)
-        await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
-        // It looks like the others, and its navigation leads there.
-        await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
-        await page.waitForURL(`${top}guides/which-limiter.html`)
-        await page.goto(top + path)
-        await page.getByRole('link', { name: /home/i }).last().click()
-        await page.waitForURL(top)
-      } finally {
-        await browser.close()
-      }
+      const page = await browser.newPage()
+      await page.goto(top + path)
+      await page.getByRole('heading', { level: 1, name: 'PAGE NOT FOUND' }).waitFor()
+      // It looks like the others, and its navigation leads there.
+      await page.getByRole('link', { name: 'Guides', exact: true }).first().click()
+      await page.waitForURL(`${top}guides/which-limiter.html`)
+      await page.goto(top + path)
+      await page.getByRole('link', { name: /home/i }).last().click()
+      await page.waitForURL(top)
     },
     120_000,
   )
 
   test('where no version has a page, one leads to the newest', async () => {
-    const browser = await launch()
-    try {
-      const page = await browser.newPage()
-      const heard = complaints(page)
-      await page.route('**/released/**', (route) => route.fulfill({ contentType: 'text/html', body: nowhereOf('1.10.0') }))
-      await page.goto(new URL('/released/1.9.3/guides/nothing.html', top).href)
-      await page.getByRole('link', { name: 'Weir 1.10.0' }).click()
-      await page.waitForURL('**/released/1.10.0/index.html')
-      expect(heard).toEqual([])
-    } finally {
-      await browser.close()
-    }
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    await page.route('**/released/**', (route) => route.fulfill({ contentType: 'text/html', body: nowhereOf('1.10.0') }))
+    await page.goto(new URL('/released/1.9.3/guides/nothing.html', top).href)
+    await page.getByRole('link', { name: 'Weir 1.10.0' }).click()
+    await page.waitForURL('**/released/1.10.0/index.html')
+    expect(heard).toEqual([])
   })
 
   test('the navigation leads to the playground, which runs, and says where its promise is tested', async () => {
-    const browser = await launch()
-    try {
-      const page = await browser.newPage()
-      const heard = complaints(page)
-      const outside: string[] = []
-      page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
-      await page.goto(`${top}guides/accuracy.html`)
-      await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).first().click()
-      await page.locator('[data-digest]').waitFor({ timeout: 60_000 })
-      await page.getByRole('link', { name: 'Where it is tested' }).click()
-      await page.waitForURL(`${top}guides/playground.html#one-limit-n-nodes`)
-      await page.getByRole('heading', { level: 2, name: 'One limit, N nodes' }).waitFor()
-      expect(heard).toEqual([])
-      expect(outside).toEqual([])
-    } finally {
-      await browser.close()
-    }
+    const page = await browser.newPage()
+    const heard = complaints(page)
+    const outside: string[] = []
+    page.on('request', (request) => void (request.url().startsWith(top) || outside.push(request.url())))
+    await page.goto(`${top}guides/accuracy.html`)
+    await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).first().click()
+    await page.locator('[data-digest]').waitFor({ timeout: 60_000 })
+    await page.getByRole('link', { name: 'Where it is tested' }).click()
+    await page.waitForURL(`${top}guides/playground.html#one-limit-n-nodes`)
+    await page.getByRole('heading', { level: 2, name: 'One limit, N nodes' }).waitFor()
+    expect(heard).toEqual([])
+    expect(outside).toEqual([])
   }, 120_000)
 
   test.each(['accuracy', 'windows', 'coordination'])(
     'a scene runs in the guide, and is a picture before: %s',
     async (guide) => {
-      const browser = await launch()
-      try {
-        const plain = await browser.newPage({ javaScriptEnabled: false })
-        await plain.goto(`${top}guides/${guide}.html`)
-        await plain.locator('.weir-scene img').waitFor()
-        expect(await plain.locator('iframe').count()).toBe(0)
-        await plain.close()
+      const plain = await browser.newPage({ javaScriptEnabled: false })
+      await plain.goto(`${top}guides/${guide}.html`)
+      await plain.locator('.weir-scene img').waitFor()
+      expect(await plain.locator('iframe').count()).toBe(0)
+      await plain.close()
 
-        const page = await browser.newPage({ viewport: { width: 1000, height: 600 } })
-        const heard = complaints(page)
-        await page.goto(`${top}guides/${guide}.html`)
-        const box = page.locator('.weir-scene')
-        await box.waitFor()
-        // Far below it is not loaded.
-        if (((await box.boundingBox())?.y ?? 0) > 1000) expect(await page.locator('iframe').count()).toBe(0)
-        await box.scrollIntoViewIfNeeded()
-        const scene = page.frameLocator('.weir-scene iframe')
-        await scene.locator('[data-digest]').waitFor({ timeout: 60_000 })
-        // It has taken the place of the picture, and is seen whole.
-        await page.locator('.weir-scene img').waitFor({ state: 'detached' })
-        const missing = async () => {
-          const needed = await scene.locator('main').evaluate((main) => Math.ceil(main.getBoundingClientRect().height))
-          return needed - ((await page.locator('.weir-scene iframe').boundingBox())?.height ?? 0)
-        }
-        await expect.poll(missing, { timeout: 30_000 }).toBe(0)
-        expect(await scene.getByRole('slider').count()).toBe(0)
-        expect(heard).toEqual([])
-      } finally {
-        await browser.close()
+      const page = await browser.newPage({ viewport: { width: 1000, height: 600 } })
+      const heard = complaints(page)
+      await page.goto(`${top}guides/${guide}.html`)
+      const box = page.locator('.weir-scene')
+      await box.waitFor()
+      // Far below it is not loaded.
+      if (((await box.boundingBox())?.y ?? 0) > 1000) expect(await page.locator('iframe').count()).toBe(0)
+      await box.scrollIntoViewIfNeeded()
+      const scene = page.frameLocator('.weir-scene iframe')
+      await scene.locator('[data-digest]').waitFor({ timeout: 60_000 })
+      // It has taken the place of the picture, and is seen whole.
+      await page.locator('.weir-scene img').waitFor({ state: 'detached' })
+      const missing = async () => {
+        const needed = await scene.locator('main').evaluate((main) => Math.ceil(main.getBoundingClientRect().height))
+        return needed - ((await page.locator('.weir-scene iframe').boundingBox())?.height ?? 0)
       }
+      await expect.poll(missing, { timeout: 30_000 }).toBe(0)
+      expect(await scene.getByRole('slider').count()).toBe(0)
+      expect(heard).toEqual([])
     },
     120_000,
   )

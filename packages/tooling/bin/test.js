@@ -26,6 +26,8 @@ for (const skipped of [await ensureEtcdServer(), await ensurePostgres()]) if (sk
 
 /** Of a package's scripts. What does not depend on time runs beside the others, with what they leave of the processor. */
 const SCRIPTS = ['test', 'test:simulated']
+/** Packages whose `test` does not depend on time either: nearly all of it is installing and compiling. */
+const BESIDE = ['@weir/packed']
 const suites = SCRIPTS.flatMap((script) =>
   workspacePackages()
     .filter(({ manifest }) => manifest.scripts?.[script] !== undefined)
@@ -42,8 +44,17 @@ for (const { file } of suites) rmSync(file, { force: true })
 const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', WEIR_NODE: process.version }
 // Suites in real time wait for half of their time: two at least.
 const concurrency = Math.max(2, Math.floor(availableParallelism() / 2))
-const runs = SCRIPTS.map((script) =>
-  run('turbo', ['run', script, '--continue', `--concurrency=${concurrency}`, ...process.argv.slice(2)], { cwd: ROOT, env, inherit: true }),
+const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
+/** @type {string[][]} */
+const tasks = filtered
+  ? SCRIPTS.map((script) => [script])
+  : [
+      ['test', ...BESIDE.map((name) => `--filter=!${name}`)],
+      ['test', ...BESIDE.map((name) => `--filter=${name}`)],
+      ...SCRIPTS.slice(1).map((script) => [script]),
+    ]
+const runs = tasks.map((task) =>
+  run('turbo', ['run', ...task, '--continue', `--concurrency=${concurrency}`, ...process.argv.slice(2)], { cwd: ROOT, env, inherit: true }),
 )
 const status = Math.max(...(await Promise.all(runs)).map((outcome) => outcome.status))
 
@@ -53,7 +64,6 @@ const read = (file) => JSON.parse(readFileSync(file, 'utf8'))
 const total = { passed: 0, failed: 0 }
 /** @type {{ name: string, directory: string, failures: Failure[] }[]} */
 const unsure = []
-const filtered = process.argv.slice(2).some((argument) => /^(-F|--filter|--affected)/.test(argument))
 console.log()
 for (const { name, directory, script, file } of suites) {
   if (!existsSync(file)) {

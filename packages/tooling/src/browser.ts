@@ -1,12 +1,20 @@
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-const PLACES = [process.env['WEIR_CHROMIUM'], '/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+const PLACES = [
+  process.env['WEIR_CHROMIUM'],
+  // First: without the windows that nobody sees, it takes a third less of the processor.
+  '/usr/bin/chromium-headless-shell',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+]
 
 /** Where a Chromium is on this machine, if there is one: `WEIR_CHROMIUM`, or Debian's. */
 export const CHROMIUM: string | undefined = PLACES.find((place) => place !== undefined && existsSync(place))
 
-export const MISSING = 'no Chromium on this machine: install it (Debian: apt-get install chromium) or name it in WEIR_CHROMIUM'
+export const MISSING =
+  'no Chromium on this machine: install it (Debian: apt-get install chromium-headless-shell) or name it in WEIR_CHROMIUM'
 
 export function launch(): Promise<Browser> {
   return chromium.launch({

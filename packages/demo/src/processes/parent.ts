@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { DemoError } from '../errors.ts'
 import { safeText } from '../view/format.ts'
@@ -19,13 +20,13 @@ export class Child {
   readonly #exited: Promise<void>
 
   /**
-   * @param script a file beside this one
+   * @param script a program beside this one, without the ending, which is that of this one
    * @param onMessage what it tells once it is ready
    * @param onLost called when it ends without having been told to
    */
   constructor(name: string, script: string, argument: unknown, onMessage: (message: FromChild) => void, onLost: (reason: string) => void) {
     this.name = name
-    const file = fileURLToPath(new URL(script, import.meta.url))
+    const file = fileURLToPath(new URL(`./${script}${extname(import.meta.url)}`, import.meta.url))
     this.process = fork(file, [JSON.stringify(argument)], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
     let complaint = ''
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => (complaint = (complaint + text).slice(-2000)))

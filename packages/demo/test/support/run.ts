@@ -1,9 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
 import { type RunSummary, TOO_LATE } from '../../src/report/summary.ts'
 
-const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 export interface Ended {
@@ -12,7 +13,7 @@ export interface Ended {
   readonly stderr: string
 }
 
-/** The demo in a process of its own, as `pnpm demo` starts it. */
+/** The demo in a process of its own. */
 export class Demo {
   readonly process: ChildProcess
   stdout = ''
@@ -20,7 +21,7 @@ export class Demo {
 
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     const { REDIS_URL: _, ...own } = process.env
-    this.process = spawn(process.execPath, ['--conditions=@weir/source', '--import', 'tsx', MAIN, ...args], {
+    this.process = spawn(process.execPath, [join(inject('programs'), 'main.mjs'), ...args], {
       cwd: ROOT,
       env: { ...own, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

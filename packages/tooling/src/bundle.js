@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import { SOURCE_CONDITION } from './vitest.js'
+
+/** What modules of CommonJS need within one of ECMAScript. */
+const REQUIRE = `import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)`
+
+/**
+ * Makes a file each of some programs of a package, for tests that start them often: it takes far less of the processor than to
+ * compile and load their sources anew for each process.
+ *
+ * @param {string} directory of the package
+ * @param {readonly string[]} programs their sources; no two may have the same name
+ * @param {readonly string[]} [external] dependencies of the package that stay as they are
+ * @returns {Promise<string>} the folder that they are in, side by side, to be removed by the caller
+ */
+export async function bundlePrograms(directory, programs, external = []) {
+  // Within the package, whose dependencies are found from there.
+  const room = join(directory, 'node_modules')
+  mkdirSync(room, { recursive: true })
+  const outdir = mkdtempSync(join(room, '.weir-programs-'))
+  await build({
+    absWorkingDir: directory,
+    entryPoints: [...programs],
+    entryNames: '[name]',
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    conditions: [SOURCE_CONDITION],
+    external: [...external],
+    banner: { js: REQUIRE },
+    logLevel: 'error',
+  })
+  return outdir
+}
