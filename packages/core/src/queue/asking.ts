@@ -1,7 +1,7 @@
 import type { Counters } from './counters.ts'
 import type { Ahead, Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
-import type { Wanted } from './options.ts'
+import { isLike, type Wanted } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -19,6 +19,8 @@ const AHEAD_PART = 1 / 8
 const AHEAD_FOR = 40
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
+/** As many at most, where it is asked again and again. */
+const MOST_PAUSE = 200
 
 /** What becomes of a request that the store has refused. */
 interface Refusals<D extends Answer> {
@@ -44,8 +46,8 @@ export class Asking<D extends Answer> {
   }
 
   /** Whether more requests of a counter may ask. */
-  mayAsk({ asked, turns, gotBefore }: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
-    if (together?.ahead !== undefined) return asked === 0
+  mayAsk({ asked, toAsk, turns, gotBefore }: Counter<D>, { remaining }: D, together: Together<D> | undefined): boolean {
+    if (together?.ahead !== undefined) return asked === 0 || toAsk > 0
     // Where several can be asked for at once a few are alone, and the others when these are answered.
     const most = together !== undefined && (turns?.running !== true || gotBefore > 0) ? MOST_ALONE : MOST_ASKED
     return asked < Math.max(1, Math.min(most, remaining))
@@ -71,7 +73,9 @@ export class Asking<D extends Answer> {
   /** The request that goes first of a line, and as many of the counter that want the same as may be asked for with it. */
   ask(line: Line<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
     const { key, wanted, at } = line.first as Request<D>
-    const most = together === undefined ? 1 : this.#atOnce(counter, together)
+    const ahead = together?.ahead !== undefined
+    const goesOn = ahead && counter.asked > 0
+    const most = together === undefined ? 1 : goesOn ? counter.toAsk : this.#atOnce(counter, together)
     const requests: Request<D>[] = []
     for (let next = counter.lines.first; next !== undefined && requests.length < most; next = counter.lines.first) {
       const request = next.first as Request<D>
@@ -88,9 +92,14 @@ export class Asking<D extends Answer> {
       else this.#counters.rotate(next, counter)
     }
     const { length } = requests
+    // Those that want something else are asked for at the same time: one question after another would use less than the pace.
+    counter.toAsk = ahead && counter.lines.first !== undefined ? Math.min(most, MOST_TOGETHER) - length : 0
+    // Of several questions none is refused as long as one of its requests can go: those of the next one would go before it.
+    const latest = goesOn || counter.toAsk > 0 ? Math.max(...requests.map((request) => request.at)) : at
     const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
       counter.asked -= length
+      for (const request of requests) if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
       take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
@@ -100,16 +109,20 @@ export class Asking<D extends Answer> {
       answered((now) => {
         if (decisions[0]?.allowed === true) {
           counter.turns?.granted(asked)
-          counter.got += length
+          counter.got += decisions.length
+          counter.pause = 0
           this.#share(requests, decisions, counter, now)
-        } else if (together?.ahead !== undefined) this.#late(requests, counter, now)
-        else this.#refused(requests, decisions[0] ?? this.#gate.peek(key, wanted), now, asked)
+          // It was decided without the store, by which not all of them fit.
+          if (decisions.length === length) return
+        }
+        if (ahead) this.#late(requests, counter, now)
+        else this.#refused(requests, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
       })
     const failed = (error: unknown) =>
       answered(() => {
         for (const request of requests) if (!request.settled) this.#waiters.break(request, error)
       })
-    if (together !== undefined && (length > 1 || together.ahead !== undefined)) together.take(length, at - asked).then(decided, failed)
+    if (together !== undefined && (length > 1 || ahead)) together.take(length, latest - asked).then(decided, failed)
     else Promise.resolve(this.#gate.take(key, wanted)).then((decision) => decided([decision]), failed)
   }
 
@@ -138,7 +151,9 @@ export class Asking<D extends Answer> {
   }
 
   /** The request that waits next, if it wants the same and can use this. */
-  #behind({ lines }: Counter<D>, wanted: Wanted, { delay }: D, now: number): Request<D> | undefined {
+  #behind({ lines, asked }: Counter<D>, wanted: Wanted, { delay }: D, now: number): Request<D> | undefined {
+    // Others that are being asked for came before it.
+    if (asked > 0) return undefined
     const next = lines.first?.first
     return next !== undefined && isLike(next.wanted, wanted) && (delay === 0 || now + delay <= next.at) ? next : undefined
   }
@@ -146,24 +161,29 @@ export class Asking<D extends Answer> {
   /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
   #refused(requests: readonly Request<D>[], decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      if (request.settled) continue
+      if (request.settled || request.held !== undefined) continue
       if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, decision, now, asked)
     }
   }
 
   /** The first of them would go too late: now it is known which of them would not. */
   #late(requests: readonly Request<D>[], counter: Counter<D>, now: number): void {
+    let failed = false
     for (const request of requests) {
-      if (request.settled) continue
+      if (request.settled || request.held !== undefined) continue
       const { key, wanted } = request
       const soonest = this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted)
-      if (now + soonest > request.at) this.#waiters.fail(request, 'timeout', soonest)
-      else {
+      if (now + soonest > request.at) {
+        failed = true
+        this.#waiters.fail(request, 'timeout', soonest)
+      } else {
         const line = this.#putBack(request)
         if (line.counter === undefined) this.#counters.put(line, counter)
       }
     }
-    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + ASK_AGAIN)
+    // Where nothing that is known says why, as of a key that the store can't read, that may last.
+    counter.pause = failed ? ASK_AGAIN : Math.max(ASK_AGAIN, Math.min(2 * counter.pause, MOST_PAUSE))
+    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + counter.pause)
   }
 
   /** It waits in its line again. */
@@ -191,10 +211,4 @@ export class Asking<D extends Answer> {
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#refusals.close(counter, decision, now, asked)
   }
-}
-
-/** Whether requests can be asked for together. */
-function isLike(a: Wanted, b: Wanted): boolean {
-  if (a.cost !== b.cost || a.limit !== b.limit) return false
-  return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)
 }

@@ -188,6 +188,10 @@ export class Counter<D extends Answer> implements Timed {
   readonly lines: Chain<Line<D>> = new Chain()
   /** Requests that the store is being asked for. */
   asked = 0
+  /** Where places are asked for ahead: so many more may be asked for before these are answered. */
+  toAsk = 0
+  /** Milliseconds for which the store was not asked again when it had last not granted in time. */
+  pause = 0
   /** Those of them that were let in since there is room, and how many it were the last time there was. */
   got = 0
   gotBefore = 0

@@ -46,8 +46,8 @@ export function together(
     const after = Math.ceil(taken.resetAfter)
     const then = clock.monotonic()
     // As if they had been asked for one after another: of a pace that says when each of them goes.
-    return Array.from({ length: count }, (_, place) => {
-      const leftThen = taken.left + (count - 1 - place) * cost
+    return Array.from({ length: taken.count }, (_, place) => {
+      const leftThen = taken.left + (taken.count - 1 - place) * cost
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
       // Until it goes its units are in the bucket: as if they were taken then, they can be given back for so long.
       const goes = delay > 0 ? { ...outcome, ordinal: Math.floor(then + delay) as Ordinal } : outcome
