@@ -84,10 +84,11 @@ export interface Booking {
 }
 
 /**
- * What the store said of several requests that it let go together: units that are left to the key, less than 0 where they were counted
- * ahead; and milliseconds until all are back.
+ * What the store said of several requests that it let go together: how many they are, fewer than were asked for where it is decided without it;
+ * units that are left to the key, less than 0 where they were counted ahead; and milliseconds until all are back.
  */
 export interface Grouped {
+  readonly count: number
   readonly left: number
   readonly resetAfter: number
 }
@@ -109,11 +110,13 @@ export interface Grouping {
    * what it holds too. Undefined elsewhere.
    */
   ahead(slot: number, now: number): number | undefined
+  /** Whether that is still to be relied on: what other nodes have counted ahead may come back, and nobody tells this one. */
+  trusted(slot: number, now: number): boolean
   /**
    * Asks for them.
    *
    * @param costs what each takes
-   * @returns undefined where not all of them fit
+   * @returns undefined where not all of them fit; without the store, where none does
    */
   take(slot: number, costs: readonly number[], limits: GroupLimits, now: number): Promise<Grouped | undefined>
 }

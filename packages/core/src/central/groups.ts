@@ -1,3 +1,4 @@
+import { drainTime } from '../algorithms/bucket/step.ts'
 import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
 import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'
@@ -13,7 +14,8 @@ interface GroupedMeter extends GatedMeter {
   askAhead(key: string, slot: number, units: number, most: number, at: number): Question
   begin(now: number): void
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
-  followAhead(slot: number, level: number, now: number): void
+  followAhead(slot: number, level: number, trusted: number, now: number): void
+  trusts(slot: number, now: number): boolean
   counted(cost: number): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
@@ -42,6 +44,10 @@ export class Groups implements Grouping {
     return this.#meter.levelOf(slot, now)
   }
 
+  trusted(slot: number, now: number): boolean {
+    return this.#meter.trusts(slot, now)
+  }
+
   take(slot: number, costs: readonly number[], { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
@@ -60,19 +66,27 @@ export class Groups implements Grouping {
         const here = site.findId(id)
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
-          const fits = here >= 0 && meter.admitsAlone(here, units, then)
-          link.decided(asked, fits)
-          if (fits) {
-            meter.addAlone(here, units, then)
-            meter.counted(units)
+          // One by one: each of them counts for one of every live node.
+          let fit = 0
+          let units = 0
+          for (const cost of costs) {
+            if (here < 0 || !meter.admitsAlone(here, cost, then)) break
+            meter.addAlone(here, cost, then)
+            units += cost
+            fit++
           }
-          resolve(fits ? { left: meter.remaining(here, then), resetAfter: meter.resetAfter(here, then) } : undefined)
+          const isPart = fit > 0 && fit < costs.length
+          link.decided(asked, fit === costs.length, isPart ? { ...question, kind: 'add', units } : undefined)
+          meter.counted(units)
+          resolve(fit > 0 ? { count: fit, left: meter.remaining(here, then), resetAfter: meter.resetAfter(here, then) } : undefined)
           return
         }
         const { allowed, resetAfter } = verdict
         const level = (resetAfter * question.limit) / meter.policy.interval
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
-        if (here >= 0 && ahead) meter.followAhead(here, level, then)
+        // Of places of its own a node knows.
+        const places = allowed ? Math.max(verdict.delay, drainTime(-left, question.limit, meter.policy.interval)) : 0
+        if (here >= 0 && ahead) meter.followAhead(here, level, then + places, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
           const [cost = units] = costs
@@ -80,7 +94,7 @@ export class Groups implements Grouping {
           meter.follow(here, refused, verdict, left, then)
         }
         if (allowed) meter.counted(units)
-        resolve(allowed ? { left, resetAfter } : undefined)
+        resolve(allowed ? { count: costs.length, left, resetAfter } : undefined)
       })
     })
   }

@@ -33,6 +33,8 @@ export class Asked implements Awaited {
   settled = false
   /** Whether its units were admitted without the store, once that is known. */
   admitted: boolean | undefined = undefined
+  /** What was admitted of it, where that is a part: the store counts all that it was asked for, or nothing. */
+  part: Question | undefined = undefined
   /** What the store said after the deadline. `null`: nothing, its answer is lost. */
   late: boolean | null | undefined = undefined
   again = false
@@ -147,9 +149,14 @@ export class CentralLink {
     return asked
   }
 
-  /** What became of a request that got no answer in time: whether its units were admitted. */
-  decided(asked: Asked, admitted: boolean): void {
+  /**
+   * What became of a request that got no answer in time: whether its units were admitted.
+   *
+   * @param part of one that was not: what was admitted of it
+   */
+  decided(asked: Asked, admitted: boolean, part?: Question): void {
     asked.admitted = admitted
+    asked.part = part
     if (asked.late !== undefined) this.#putRight(asked)
   }
 
@@ -277,7 +284,7 @@ export class CentralLink {
   }
 
   /** What was decided without the store and what it did, or may have done, must come to the same. */
-  #putRight({ request, admitted, late, again }: Asked): void {
+  #putRight({ request, admitted, part, late, again }: Asked): void {
     const { sequence, questions } = request
     if (late === null) {
       // Whether it was done is not known.
@@ -287,6 +294,8 @@ export class CentralLink {
       }
     } else if (late && !admitted) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
     else if (!late && admitted) for (const question of questions) this.tell({ ...question, kind: 'add' })
+    // Last, or all would seem to have been counted.
+    if (part !== undefined) this.tell(part)
   }
 
   /** The same request for one question, as one that counts whether or not it fits. */

@@ -4,6 +4,7 @@ import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
+import { MOST_UNITS } from '../keys/units.ts'
 import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import type { Calendar } from '../time/calendar.ts'
@@ -62,6 +63,8 @@ export class CentralMeter extends GatedMeter {
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
+  /** Until when is trusted what the store said last of keys whose units are counted ahead. */
+  readonly #heard = new Map<number, number>()
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
@@ -105,7 +108,7 @@ export class CentralMeter extends GatedMeter {
   /** A question that counts units ahead, as long as the bucket holds no more than `most` with them. */
   askAhead(key: string, slot: number, units: number, most: number, at: number): Question {
     const { id, step, parameters } = this.#decided
-    const ahead = this.#algorithm.step?.ahead?.(parameters, most) ?? parameters
+    const ahead = this.#algorithm.step?.ahead?.(parameters, Math.min(MOST_UNITS, most)) ?? parameters
     return { ...this.ask('take', key, slot, units, at), policy: { id, step, parameters: ahead } }
   }
 
@@ -114,8 +117,19 @@ export class CentralMeter extends GatedMeter {
     return this.#inner.usedOf(slot, now) + (this.#inner.over?.(slot, now) ?? 0)
   }
 
-  /** The store said how much is in a key's bucket, what was counted ahead included. */
-  followAhead(slot: number, level: number, now: number): void {
+  /** Whether what is known of units that were counted ahead is to be relied on. */
+  trusts(slot: number, now: number): boolean {
+    const until = this.#heard.get(slot)
+    return until === undefined || now < until
+  }
+
+  /**
+   * The store said how much is in a key's bucket, what was counted ahead included.
+   *
+   * @param until when this node's own places are used up
+   */
+  followAhead(slot: number, level: number, until: number, now: number): void {
+    this.#heard.set(slot, Math.max(until, now + TRUST))
     const more = level - this.levelOf(slot, now)
     if (more < 0) this.#inner.reset(this.site.keyOf(slot), slot, now)
     this.#inner.add(slot, more < 0 ? level : more, now)
@@ -268,6 +282,9 @@ export class CentralMeter extends GatedMeter {
   override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
+    const heard = this.#heard.get(slot)
+    // It may have been a place of this node's.
+    if (heard !== undefined) this.#heard.set(slot, Math.min(heard, now + TRUST))
     const id = slot >= 0 ? this.site.idOf(slot) : key
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
@@ -299,6 +316,7 @@ export class CentralMeter extends GatedMeter {
   protected override cleared(_key: string, slot: number): void {
     if (slot < 0) return
     this.#closed.delete(slot)
+    this.#heard.delete(slot)
     this.#untold.delete(this.site.idOf(slot))
   }
 
@@ -390,6 +408,7 @@ export class CentralMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.#closed.delete(slot)
+    this.#heard.delete(slot)
     this.#inner.forgotten(slot)
   }
 

@@ -1,7 +1,7 @@
 import type { Counters } from './counters.ts'
 import type { Ahead, Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
-import type { Wanted } from './options.ts'
+import { isLike, type Wanted } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -15,6 +15,8 @@ const PARTS = 3
 const ROUNDING = 1e-9
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
+/** As many at most, where it is asked again and again. */
+const MOST_PAUSE = 200
 
 /** What becomes of a request that the store has refused. */
 interface Refusals<D extends Answer> {
@@ -69,8 +71,7 @@ export class Asking<D extends Answer> {
   #costBeside({ wanted }: Request<D>, first: Wanted, together: Together<D>): number | undefined {
     if (wanted.limit !== first.limit) return undefined
     if (together.ahead !== undefined) return together.ahead.costOf(wanted)
-    const isLike = wanted.asked === first.asked || (first.asked !== undefined && wanted.asked?.isLike(first.asked) === true)
-    return isLike && wanted.cost === first.cost ? together.cost : undefined
+    return isLike(wanted, first) ? together.cost : undefined
   }
 
   /** The first request, and as many as may be asked for with it. */
@@ -82,7 +83,7 @@ export class Asking<D extends Answer> {
     for (let line = counter.lines.first; line !== undefined; line = counter.lines.first) {
       const request = line.first as Request<D>
       const takes = request === first ? cost : together && this.#costBeside(request, first.wanted, together)
-      if (takes === undefined || (request !== first && takes > left * (1 + ROUNDING))) break
+      if (takes === undefined || (request !== first && left <= takes * ROUNDING)) break
       left -= takes
       requests.push(request)
       costs.push(takes)
@@ -108,6 +109,7 @@ export class Asking<D extends Answer> {
     const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
       counter.asked -= length
+      for (const request of requests) if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
       take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
@@ -117,10 +119,14 @@ export class Asking<D extends Answer> {
       answered((now) => {
         if (decisions[0]?.allowed === true) {
           counter.turns?.granted(asked)
-          counter.got += length
+          counter.got += decisions.length
+          counter.pause = 0
           this.#share(group, decisions, counter, now)
-        } else if (together?.ahead !== undefined) this.#late(requests, counter, now)
-        else this.#refused(requests, decisions[0] ?? this.#gate.peek(key, wanted), now, asked)
+          // It was decided without the store, by which not all of them fit.
+          if (decisions.length === length) return
+        }
+        if (together?.ahead !== undefined) this.#late(requests, counter, now)
+        else this.#refused(requests, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
       })
     const failed = (error: unknown) =>
       answered(() => {
@@ -161,13 +167,15 @@ export class Asking<D extends Answer> {
 
   /** The request that waits next, if it takes as much and can use this. */
   #behind(
-    { lines }: Counter<D>,
+    { lines, asked }: Counter<D>,
     { wanted }: Request<D>,
     cost: number,
     { delay }: D,
     together: Together<D>,
     now: number,
   ): Request<D> | undefined {
+    // Others that are being asked for came before it.
+    if (asked > 0) return undefined
     const next = lines.first?.first
     if (next === undefined || (delay > 0 && now + delay > next.at)) return undefined
     return this.#costBeside(next, wanted, together) === cost ? next : undefined
@@ -176,24 +184,29 @@ export class Asking<D extends Answer> {
   /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
   #refused(requests: readonly Request<D>[], decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      if (request.settled) continue
+      if (request.settled || request.held !== undefined) continue
       if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, decision, now, asked)
     }
   }
 
   /** The first of them would go too late: now it is known which of them would not. */
   #late(requests: readonly Request<D>[], counter: Counter<D>, now: number): void {
+    let failed = false
     for (const request of requests) {
-      if (request.settled) continue
+      if (request.settled || request.held !== undefined) continue
       const { key, wanted } = request
       const soonest = this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted)
-      if (now + soonest > request.at) this.#waiters.fail(request, 'timeout', soonest)
-      else {
+      if (now + soonest > request.at) {
+        failed = true
+        this.#waiters.fail(request, 'timeout', soonest)
+      } else {
         const line = this.#putBack(request)
         if (line.counter === undefined) this.#counters.put(line, counter)
       }
     }
-    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + ASK_AGAIN)
+    // Where nothing that is known says why, as of a key that the store can't read, that may last.
+    counter.pause = failed ? ASK_AGAIN : Math.max(ASK_AGAIN, Math.min(2 * counter.pause, MOST_PAUSE))
+    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + counter.pause)
   }
 
   /** It waits in its line again. */

@@ -33,7 +33,8 @@ export interface Together<D> {
   /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
   readonly ahead: Ahead | undefined
   /**
-   * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit.
+   * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit; without the
+   * store, for as many as do.
    *
    * @param within milliseconds that the first of them may wait
    */
@@ -80,6 +81,13 @@ export interface Gate<D extends Answer> {
   /** How requests like this one are asked for together; undefined where each is asked for alone. */
   together(key: string, wanted: Wanted): Together<D> | undefined
   refund(decision: D): void
+  /**
+   * What refuses a request that goes no more although there is, or would be, room for it.
+   *
+   * @param seen what is known now
+   * @param retryAfter milliseconds, where known
+   */
+  refusal(seen: D, retryAfter: number | undefined): D
   /** What became of a request that was to go in its turn: it goes, or it is refused. Not told of one that was aborted. */
   ended(allowed: boolean): void
   /** Names the counter whose pace a decision with a delay keeps. */

@@ -52,6 +52,12 @@ export interface Wanted {
   readonly asked: Asked | undefined
 }
 
+/** Whether requests want the same: such can be asked for together, and each can take what was granted to another one. */
+export function isLike(a: Wanted, b: Wanted): boolean {
+  if (a.cost !== b.cost || a.limit !== b.limit) return false
+  return a.asked === b.asked || (a.asked !== undefined && b.asked?.isLike(a.asked) === true)
+}
+
 const ACQUIRE_OPTIONS: readonly string[] = ['cost', 'limit', 'timeout', 'signal', 'priority', 'refusal'] satisfies (keyof AcquireOptions)[]
 
 /** Priorities reach as far up and down. */

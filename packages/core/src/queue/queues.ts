@@ -172,6 +172,8 @@ export class Queues<D extends Answer> {
     const { times, going } = this.#waiters
     const by = this.#gate.clock.monotonic() + within
     const finish = this.#settings.onClose === 'finish'
+    // Those that the store is being asked for are told with its answer.
+    this.#waiters.closesAt = finish ? by : by - within
     for (const request of [...times.items]) {
       if (!finish || (request.line?.counter?.at ?? 0) > by) this.#waiters.fail(request, 'closed')
       else if (request.at > by) times.set(request, by)

@@ -4,6 +4,12 @@ export interface Timed {
   at: number
   /** Where it stands in its schedule; -1 when in none. */
   place: number
+  /** Of several at the same time the one with the smallest comes first. */
+  readonly number: number
+}
+
+function isSooner(a: Timed, b: Timed): boolean {
+  return a.at < b.at || (a.at === b.at && a.number < b.number)
 }
 
 /** Things by their time, soonest first: a binary heap that knows where each thing stands, so that any of them can leave. */
@@ -43,16 +49,16 @@ export class Schedule<T extends Timed> {
     while (place > 0) {
       const up = (place - 1) >> 1
       const above = items[up] as T
-      if (above.at <= item.at) break
+      if (!isSooner(item, above)) break
       this.#put(above, place)
       place = up
     }
     for (;;) {
       let down = 2 * place + 1
       if (down >= items.length) break
-      if (down + 1 < items.length && (items[down + 1] as T).at < (items[down] as T).at) down++
+      if (down + 1 < items.length && isSooner(items[down + 1] as T, items[down] as T)) down++
       const below = items[down] as T
-      if (below.at >= item.at) break
+      if (!isSooner(below, item)) break
       this.#put(below, place)
       place = down
     }

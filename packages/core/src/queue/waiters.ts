@@ -3,6 +3,7 @@ import { AcquireError, type AcquireFailure } from './acquire-error.ts'
 import { Chain } from './chain.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, counterId, named, type Request } from './line.ts'
+import { isLike } from './options.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
 import { type WaitingKey, Waits } from './waits.ts'
@@ -35,6 +36,8 @@ export class Waiters<D extends Answer> {
   readonly #leave: (request: Request<D>) => void
   /** Whether the throttler is closing: who does not go in time is told so. */
   closing = false
+  /** Until when requests may go that wait while it closes. */
+  closesAt = Number.POSITIVE_INFINITY
   #size = 0
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
@@ -100,9 +103,9 @@ export class Waiters<D extends Answer> {
   admit(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delay: number }): void {
     const { delay } = by ?? decision
     const late = now + delay > request.at
-    const id = delay === 0 ? '' : (by?.counter ?? this.#gate.paceMaker(decision))
+    const id = by?.counter ?? (delay === 0 && this.#held.size === 0 ? '' : this.#gate.paceMaker(decision))
     const crowded = by !== undefined && this.crowded(id)
-    if (delay === 0) {
+    if (delay === 0 && (late || by !== undefined || !this.#isBefore(this.#held.get(id)?.last, request))) {
       this.#goes(request, now)
       request.resolve(decision)
     } else if (late || crowded || (this.full && !request.entered)) {
@@ -116,11 +119,32 @@ export class Waiters<D extends Answer> {
       request.beyond = delay - decision.delay
       let others = this.#held.get(id)
       if (others === undefined) this.#held.set(id, (others = new Held(named(id).policy)))
+      const latest = request.at
+      this.enter(request, now + delay)
+      if (by === undefined) this.#keepOrder(request, latest, others)
       others.push(request)
       others.size++
       this.waits.add(others.policy, 1)
-      this.enter(request, now + delay)
     }
+  }
+
+  /** A request got a place before the last ones of those held before it, as another node has given some back: they take them in their order. */
+  #keepOrder(request: Request<D>, latest: number, { last }: Held<D>): void {
+    let late = request
+    for (let early = last; early !== undefined && early.at > late.at; early = early.before) {
+      if (early.at > latest || !this.#isBefore(early, request)) return
+      const { held, at } = early
+      early.held = late.held
+      late.held = held
+      this.going.set(early, late.at)
+      this.going.set(late, at)
+      late = early
+    }
+  }
+
+  /** Whether a request that is held should go before another one that wants the same. */
+  #isBefore(held: Request<D> | undefined, { wanted }: Request<D>): boolean {
+    return held !== undefined && held.beyond === 0 && held.wanted.priority >= wanted.priority && isLike(held.wanted, wanted)
   }
 
   /** Refunds what a request took that goes no more; those that were to go after it move up. */
@@ -147,7 +171,7 @@ export class Waiters<D extends Answer> {
     const { refusal, signal } = request.wanted
     if (refusal === 'return' && reason !== 'aborted' && reason !== 'closed') {
       const { refused } = request
-      request.resolve(refused?.allowed === false ? refused : this.#gate.peek(request.key, request.wanted))
+      request.resolve(refused?.allowed === false ? refused : this.#gate.refusal(this.#gate.peek(request.key, request.wanted), retryAfter))
     } else {
       const cause = reason === 'aborted' ? { cause: signal?.reason } : undefined
       request.reject(new AcquireError(reason, this.#message(reason, request, retryAfter), retryAfter, cause))

@@ -3,6 +3,7 @@ import type { Keys, Limits } from '../decide/asking.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
+import type { Outcome } from '../decide/outcome.ts'
 import type { peekOne } from '../decide/peek.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
 import type { CheckOptions } from '../decide/request-path.ts'
@@ -164,6 +165,18 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       })
     },
     refund: (decision) => host.giveBack(decision),
+    refusal: (seen, retryAfter) => {
+      if (!seen.allowed) return seen
+      // With a pace there is room, but not in time.
+      const by = slowest(seen)
+      const time = Math.max(1, Math.ceil(retryAfter ?? seen.delay))
+      const parts = (seen.parts as readonly PolicyDecision[]).map((part) => {
+        if (part !== by && seen.parts.length > 1) return part
+        const outcome: Outcome = { ...part.outcome, allowed: false, reason: 'limit' }
+        return new host.PolicyDecision(outcome, part.key, part.remaining, time, 0)
+      })
+      return parts.length === 0 ? seen : host.combined(parts)
+    },
     ended: (allowed) => {
       if (allowed) host.requests.admitted++
       else host.requests.reasons.queue++
@@ -342,5 +355,5 @@ function soonestAhead(limiter: Limiter, key: string, units: number, given: numbe
   const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
   const limit = given ?? limiter.limitOf(slot)
   if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
-  return delayOf(policy, limit, level + units)
+  return delayOf(policy, limit, (meter.grouping?.trusted(slot, now) === true ? level : 0) + units)
 }

@@ -64,7 +64,8 @@ export function together(
     const after = Math.ceil(taken.resetAfter)
     const then = clock.monotonic()
     // As if they had been asked for one after another: of a pace that says when each of them goes.
-    return costs.map((one) => {
+    behind = costs.slice(0, taken.count).reduce((sum, one) => sum + one, 0)
+    return costs.slice(0, taken.count).map((one) => {
       behind -= one
       const leftThen = taken.left + behind
       const delay = isAhead ? delayOf(policy, limit, most - leftThen) : 0
