@@ -4,7 +4,6 @@ import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
 import type { Batch } from '../algorithms/shared/batch.ts'
 import { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { CentralAlgorithm, Exchange, SharedSite } from '../algorithms/shared/site.ts'
-import { MOST_UNITS } from '../keys/units.ts'
 import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import type { Calendar } from '../time/calendar.ts'
@@ -108,7 +107,7 @@ export class CentralMeter extends GatedMeter {
   /** A question that counts units ahead, as long as the bucket holds no more than `most` with them. */
   askAhead(key: string, slot: number, units: number, most: number, at: number): Question {
     const { id, step, parameters } = this.#decided
-    const ahead = this.#algorithm.step?.ahead?.(parameters, Math.min(MOST_UNITS, most)) ?? parameters
+    const ahead = this.#algorithm.step?.ahead?.(parameters, Math.min(Number.MAX_SAFE_INTEGER, most)) ?? parameters
     return { ...this.ask('take', key, slot, units, at), policy: { id, step, parameters: ahead } }
   }
 
