@@ -126,6 +126,20 @@ test('who closes and refuses all waits for none of those that were being asked f
   expect(queue.ended.map(({ failure }) => failure)).toEqual([undefined, 'closed', 'closed'])
 })
 
+test('when all leave that have places, those that wait behind them move up', async () => {
+  const it = await central(1, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
+  const [queue] = it.queues as [Waiting]
+  const leaving = Array.from({ length: 11 }, () => new AbortController())
+  for (const { signal } of leaving) queue.acquire('a', { timeout: '30s', signal })
+  const behind = Array.from({ length: 70 }, () => queue.acquire('a', { timeout: '30s' }))
+  await it.world.run(50)
+  for (const one of leaving) one.abort()
+  await it.world.run(8_000)
+  expect(behind[0]?.at).toBeLessThanOrEqual(20_150)
+  expect(behind.at(-1)?.at).toBeLessThanOrEqual(20_150 + 69 * 100 + 20)
+  await it.close()
+})
+
 test('requests take the places of their node in their order, also when another one gives some back', async () => {
   const it = await central(2, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
   const [queue, other] = it.queues as [Waiting, Waiting]
