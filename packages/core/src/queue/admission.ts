@@ -24,9 +24,10 @@ export class Admission<D extends Answer> {
    * Lets in whom a counter has room for, one request of a key after another.
    *
    * @param most requests that are looked at
+   * @param joins whether one has just come, and others may at this moment
    * @returns how many were
    */
-  serve(counter: Counter<D>, now: number, most: number): number {
+  serve(counter: Counter<D>, now: number, most: number, joins = false): number {
     const gate = this.#gate
     const { open } = this.#counters
     let looked = 0
@@ -40,7 +41,7 @@ export class Admission<D extends Answer> {
       if (gate.waits && (seen.allowed || ahead !== undefined || gate.asks(key, wanted))) {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
           this.#move(line, ahead.by, now)
-          return looked + this.serve(line.counter as Counter<D>, now, most)
+          return looked + this.serve(line.counter as Counter<D>, now, most, joins)
         }
         const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead)
         if (turn > now) {
@@ -48,9 +49,12 @@ export class Admission<D extends Answer> {
           return looked
         }
         if (!this.#asking.mayAsk(counter, seen, together)) {
+          const hurries = ahead !== undefined && this.#asking.hurries(counter, request, ahead, now)
+          // Those that come at the same moment are asked for with it.
+          if (hurries && joins) open.set(counter, now)
           // Answers go on with it.
-          open.remove(counter)
-          return looked
+          else if (!hurries) open.remove(counter)
+          if (!hurries || joins) return looked
         }
         this.#asking.ask(line, counter, now, together)
         continue

@@ -53,6 +53,12 @@ export class Asking<D extends Answer> {
     return asked < Math.max(1, Math.min(most, remaining))
   }
 
+  /** Whether a request can't wait for the answers about others, as its time would be over, and finds room as far as is known. */
+  hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { lead }: Ahead, now: number): boolean {
+    if (asked >= MOST_TOGETHER || at >= now + lead) return false
+    return this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted) === 0
+  }
+
   /** When places are to be asked for: before the last one that the counter's requests have is used up. */
   asksAt({ id }: Counter<D>, { each, lead }: Ahead): number {
     return this.#waiters.lastOf(id) - lead - each
@@ -74,7 +80,7 @@ export class Asking<D extends Answer> {
   ask(line: Line<D>, counter: Counter<D>, asked: number, together: Together<D> | undefined): void {
     const { key, wanted, at } = line.first as Request<D>
     const ahead = together?.ahead !== undefined
-    const goesOn = ahead && counter.asked > 0
+    const goesOn = ahead && counter.asked > 0 && counter.toAsk > 0
     const most = together === undefined ? 1 : goesOn ? counter.toAsk : this.#atOnce(counter, together)
     const requests: Request<D>[] = []
     for (let next = counter.lines.first; next !== undefined && requests.length < most; next = counter.lines.first) {

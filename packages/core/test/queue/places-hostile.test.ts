@@ -140,6 +140,27 @@ test('when all leave that have places, those that wait behind them move up', asy
   await it.close()
 })
 
+test.each([
+  { roundTrip: 2, timeout: 0 },
+  { roundTrip: 20, timeout: 0 },
+  { roundTrip: 20, timeout: 5 },
+  { roundTrip: 20, timeout: 30 },
+])('those that can not wait for the answers about others are asked for at once: %o', async ({ roundTrip, timeout }) => {
+  const it = await central(1, { algorithm: tokenBucket() }, roundTrip)
+  const [queue] = it.queues as [Waiting]
+  for (let i = 0; i < 10; i++) queue.acquire('a', { timeout })
+  await it.world.run(500)
+  expect(queue.went).toHaveLength(10)
+  expect(it.asked().length).toBeLessThanOrEqual(2)
+  for (let i = 0; i < 40; i++) {
+    queue.acquire('a', { timeout })
+    await it.world.run(3)
+  }
+  await it.world.run(500)
+  expect(queue.went).toHaveLength(50)
+  await it.close()
+})
+
 test('requests take the places of their node in their order, also when another one gives some back', async () => {
   const it = await central(2, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
   const [queue, other] = it.queues as [Waiting, Waiting]
