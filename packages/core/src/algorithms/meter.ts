@@ -110,6 +110,8 @@ export interface Grouping {
    * what it holds too. Undefined elsewhere.
    */
   ahead(slot: number, now: number): number | undefined
+  /** Whether some of that is coming back: the next ones are to ask when it has, which their site is told of (`freed`). */
+  takesBack(slot: number): boolean
   /** Whether that is still to be relied on: what other nodes have counted ahead may come back, and nobody tells this one. */
   trusted(slot: number, now: number): boolean
   /**

@@ -14,8 +14,9 @@ interface GroupedMeter extends GatedMeter {
   askAhead(key: string, slot: number, units: number, most: number, at: number): Question
   begin(now: number): void
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
-  followAhead(slot: number, level: number, trusted: number, now: number): void
+  followAhead(slot: number, level: number, counted: boolean, own: number, now: number): void
   trusts(slot: number, now: number): boolean
+  takesBack(slot: number): boolean
   counted(cost: number): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
@@ -42,6 +43,10 @@ export class Groups implements Grouping {
   ahead(slot: number, now: number): number | undefined {
     if (this.#store.link?.alone !== false || !this.#meter.countsAhead(slot)) return undefined
     return this.#meter.levelOf(slot, now)
+  }
+
+  takesBack(slot: number): boolean {
+    return this.#meter.takesBack(slot)
   }
 
   trusted(slot: number, now: number): boolean {
@@ -86,7 +91,7 @@ export class Groups implements Grouping {
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
         // Of places of its own a node knows.
         const places = allowed ? Math.max(verdict.delay, drainTime(-left, question.limit, meter.policy.interval)) : 0
-        if (here >= 0 && ahead) meter.followAhead(here, level, then + places, then)
+        if (here >= 0 && ahead) meter.followAhead(here, level, allowed, then + places, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
           const [cost = units] = costs

@@ -1,3 +1,4 @@
+import { drainTime } from '../algorithms/bucket/step.ts'
 import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
@@ -10,6 +11,7 @@ import type { Calendar } from '../time/calendar.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { Groups } from './groups.ts'
 import type { CentralLink } from './link.ts'
+import { KeyPlaces, TRUST } from './places.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
@@ -34,8 +36,8 @@ interface Closed {
   readonly trusted: number
 }
 
-/** For so long a refusal of the store holds without asking again, in milliseconds. */
-const TRUST = 1_000
+/** Nobody waits for an answer about places that are free again; milliseconds. */
+const PATIENCE = 1_000
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
 const LATE = 50
 /** So near to an interval's end, in milliseconds, the store may be in another one than this node: clocks show whole ones. */
@@ -62,8 +64,8 @@ export class CentralMeter extends GatedMeter {
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
-  /** Until when is trusted what the store said last of keys whose units are counted ahead. */
-  readonly #heard = new Map<number, number>()
+  /** Of keys whose units are counted ahead. */
+  readonly #places = new Map<number, KeyPlaces>()
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
@@ -116,22 +118,51 @@ export class CentralMeter extends GatedMeter {
     return this.#inner.usedOf(slot, now) + (this.#inner.over?.(slot, now) ?? 0)
   }
 
+  /** Whether units are coming back that were counted ahead. */
+  takesBack(slot: number): boolean {
+    return this.#places.get(slot)?.busy === true
+  }
+
   /** Whether what is known of units that were counted ahead is to be relied on. */
   trusts(slot: number, now: number): boolean {
-    const until = this.#heard.get(slot)
-    return until === undefined || now < until
+    return this.#places.get(slot)?.trusts(now) !== false
   }
 
   /**
    * The store said how much is in a key's bucket, what was counted ahead included.
    *
-   * @param until when this node's own places are used up
+   * @param counted whether it has counted what it was asked for
+   * @param own until when places of this node are used
    */
-  followAhead(slot: number, level: number, until: number, now: number): void {
-    this.#heard.set(slot, Math.max(until, now + TRUST))
+  followAhead(slot: number, level: number, counted: boolean, own: number, now: number): void {
+    let places = this.#places.get(slot)
+    if (places === undefined) this.#places.set(slot, (places = new KeyPlaces()))
+    places.heard(own, now)
+    if (counted) places.counted(now + drainTime(level, this.site.limitOf(slot), this.policy.interval), own, now)
     const more = level - this.levelOf(slot, now)
     if (more < 0) this.#inner.reset(this.site.keyOf(slot), slot, now)
     this.#inner.add(slot, more < 0 ? level : more, now)
+  }
+
+  /** Units go no more whose place, at that time, is still to come. */
+  #freePlace(key: string, slot: number, places: KeyPlaces, place: Ordinal, units: number, link: CentralLink): void {
+    const id = this.site.idOf(slot)
+    const at = (now: number) => this.exchange.time.at(now)
+    const now = () => link.clock.monotonic()
+    places.free({ place, units }, drainTime(1, this.site.limitOf(slot), this.policy.interval), {
+      roundTrip: this.roundTrip,
+      now,
+      look: () => this.#store.look(this.ask('take', id, slot, 0, at(now())), PATIENCE),
+      done: () => {
+        if (this.#places.get(slot) === places) this.site.freed(slot)
+      },
+      giveBack: (back, until, then) => {
+        if (this.#places.get(slot) !== places) return
+        if (then >= this.rollAt) this.roll(then)
+        this.#inner.refund(key, Math.floor(until) as Ordinal, back, then)
+        this.#store.tell(this.ask('give-back', id, slot, back, at(until)))
+      },
+    })
   }
 
   /**
@@ -281,9 +312,12 @@ export class CentralMeter extends GatedMeter {
   override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
-    const heard = this.#heard.get(slot)
-    // It may have been a place of this node's.
-    if (heard !== undefined) this.#heard.set(slot, Math.min(heard, now + TRUST))
+    const { link } = this.#store
+    const places = ordinal > now ? this.#places.get(slot) : undefined
+    if (places !== undefined && link?.alone === false) {
+      this.#freePlace(key, slot, places, ordinal, units, link)
+      return
+    }
     const id = slot >= 0 ? this.site.idOf(slot) : key
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
@@ -315,7 +349,7 @@ export class CentralMeter extends GatedMeter {
   protected override cleared(_key: string, slot: number): void {
     if (slot < 0) return
     this.#closed.delete(slot)
-    this.#heard.delete(slot)
+    this.#places.delete(slot)
     this.#untold.delete(this.site.idOf(slot))
   }
 
@@ -407,7 +441,7 @@ export class CentralMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.#closed.delete(slot)
-    this.#heard.delete(slot)
+    this.#places.delete(slot)
     this.#inner.forgotten(slot)
   }
 

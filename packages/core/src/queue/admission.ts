@@ -24,9 +24,10 @@ export class Admission<D extends Answer> {
    * Lets in whom a counter has room for, one request of a key after another.
    *
    * @param most requests that are looked at
+   * @param joins whether one has just come, and others may at this moment
    * @returns how many were
    */
-  serve(counter: Counter<D>, now: number, most: number): number {
+  serve(counter: Counter<D>, now: number, most: number, joins = false): number {
     const gate = this.#gate
     const { open } = this.#counters
     let looked = 0
@@ -41,17 +42,20 @@ export class Admission<D extends Answer> {
         if (ahead !== undefined && counterId(ahead.by) !== counter.id) {
           const its = this.#counters.locate(ahead.by, now)
           this.#move(line, its)
-          return looked + this.serve(its, now, most)
+          return looked + this.serve(its, now, most, joins)
         }
-        const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead)
+        const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead, now)
         if (turn > now) {
           open.set(counter, turn)
           return looked
         }
         if (!this.#asking.mayAsk(counter, seen, together)) {
+          const hurries = ahead !== undefined && this.#asking.hurries(counter, request, ahead, now)
+          // Those that come at the same moment are asked for with it.
+          if (hurries && joins) open.set(counter, now)
           // Answers go on with it.
-          open.remove(counter)
-          return looked
+          else if (!hurries) open.remove(counter)
+          if (!hurries || joins) return looked
         }
         this.#asking.ask(request, counter, now, together)
         continue

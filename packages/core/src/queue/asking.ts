@@ -56,9 +56,15 @@ export class Asking<D extends Answer> {
     return asked < Math.max(1, Math.min(most, remaining))
   }
 
+  /** Whether a request can't wait for the answers about others, as its time would be over, and finds room as far as is known. */
+  hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { lead }: Ahead, now: number): boolean {
+    if (asked >= MOST_TOGETHER || at >= now + lead) return false
+    return this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted) === 0
+  }
+
   /** When places are to be asked for: before the last one that the counter's requests have is used up. */
-  asksAt({ id }: Counter<D>, { lead }: Ahead): number {
-    return this.#waiters.lastOf(id) - lead
+  asksAt({ id }: Counter<D>, { lead, later }: Ahead, now: number): number {
+    return later ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
   }
 
   /** How many requests of a counter that take the same are to be asked for in one step. */
@@ -141,17 +147,17 @@ export class Asking<D extends Answer> {
    * were asked for, or who waits behind them.
    */
   #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
-    const even = costs.every((cost) => cost === costs[0])
-    let next = 0
+    const next = new Map<number, number>()
     for (const [place, decision] of decisions.entries()) {
+      const cost = costs[place] as number
       let taker: Request<D> | undefined
-      // Those that take the same move up.
-      const end = even ? requests.length : place + 1
-      for (next = even ? next : place; taker === undefined && next < end; next++) {
-        const request = requests[next] as Request<D>
-        if (this.#takes(request, decision, now)) taker = request
+      let at = next.get(cost) ?? 0
+      for (; taker === undefined && at < requests.length; at++) {
+        const request = requests[at] as Request<D>
+        if (costs[at] === cost && this.#takes(request, decision, now)) taker = request
       }
-      taker ??= together && this.#behind(counter, requests[0] as Request<D>, costs[place] as number, decision, together, now)
+      next.set(cost, at)
+      taker ??= together && this.#behind(counter, requests[0] as Request<D>, cost, decision, together, now)
       if (taker === undefined) this.#gate.refund(decision)
       else this.#waiters.admit(taker, decision, now)
     }

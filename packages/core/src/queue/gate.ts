@@ -14,6 +14,8 @@ export interface Pause {
 export interface Ahead {
   /** The counter of the policy that they are places of. */
   readonly by: Pick<Answer, 'policy' | 'key'>
+  /** Whether to wait until places have come back that are free again: it is told of that (`nudge`). */
+  readonly later: boolean
   /** Before the last place of a node is used it asks for the next ones. */
   readonly lead: number
   /** What a request takes; undefined for one that is to ask alone. */
@@ -96,6 +98,8 @@ export interface Gate<D extends Answer> {
   waited(policy: string, key: string, time: number): void
   /** A decision whose delay is over, as it is now. */
   went(decision: D): D
+  /** Whether other nodes may have places between those that keep this decision's pace here. */
+  sharesPlaces(decision: D): boolean
   /**
    * Gives back what a decision took of whose delay `left` milliseconds are left: of what has a pace as much as has not drained yet.
    *

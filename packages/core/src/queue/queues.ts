@@ -230,7 +230,7 @@ export class Queues<D extends Answer> {
     }
     const own = counter ?? this.#counters.locate({ policy: undefined, key }, now)
     this.#counters.put(line, own)
-    if (counter === undefined) this.#admission.serve(own, now, 1)
+    if (counter === undefined) this.#admission.serve(own, now, 1, true)
   }
 
   #serveNow(counter: Counter<D> | undefined): void {

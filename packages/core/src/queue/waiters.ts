@@ -132,7 +132,9 @@ export class Waiters<D extends Answer> {
   #keepOrder(request: Request<D>, latest: number, { last }: Held<D>): void {
     let late = request
     for (let early = last; early !== undefined && early.at > late.at; early = early.before) {
-      if (early.at > latest || !this.#isBefore(early, request)) return
+      // Those that take more or less keep theirs.
+      if (!this.#isBefore(early, request)) continue
+      if (early.at > latest) return
       const { held, at } = early
       early.held = late.held
       late.held = held
@@ -152,9 +154,23 @@ export class Waiters<D extends Answer> {
     const { held } = request
     if (held === undefined) return
     const now = this.#gate.clock.monotonic()
-    const sooner = this.#gate.giveBack(held, Math.max(0, request.at - request.beyond - now))
-    if (request.beyond > 0) return
+    const shared = request.beyond === 0 && this.#gate.sharesPlaces(held)
+    const free = shared ? this.#moveUp(request, now) : request.at - request.beyond
+    const sooner = this.#gate.giveBack(held, Math.max(0, free - now))
+    if (shared || request.beyond > 0) return
     for (let next = request.after; next !== undefined; next = next.after) this.going.set(next, Math.max(now, next.at - sooner))
+  }
+
+  /** Between the places of a node other nodes have some: each takes that of the one before it that takes as much. Returns which is free then. */
+  #moveUp(request: Request<D>, now: number): number {
+    let free = request.at
+    for (let next = request.after; next !== undefined; next = next.after) {
+      const { at } = next
+      if (next.beyond > 0 || at <= free || !isLike(next.wanted, request.wanted)) continue
+      this.going.set(next, Math.max(now, free))
+      free = at
+    }
+    return free
   }
 
   /** The time of a held request has come. */

@@ -16,6 +16,7 @@ import type { WeirError } from '../report/errors.ts'
 import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
+import type { Ordinal } from '../time/intervals.ts'
 import { delayOf, passingOf, together } from './together.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
@@ -189,9 +190,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const now = host.clock.monotonic()
       return host.combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
     },
+    sharesPlaces: (decision) => slowest(decision).policy?.coordination === 'central',
     giveBack: (decision, left) => {
       let sooner = 0
-      for (const part of decision.parts) {
+      const place = Math.floor(host.clock.monotonic() + left) as Ordinal
+      for (const part of decision.parts as readonly PolicyDecision[]) {
         const { policy, cost, limit, delay } = part
         const only = { ...decision, parts: [part] }
         if (policy === undefined || delay === 0 || delay !== decision.delay) host.giveBack(only)
@@ -201,7 +204,8 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
           const undrained = passingOf(policy.algorithm, limit) + left / time
           const units = Math.min(cost, undrained)
           sooner = units * time
-          host.giveBack(only, units)
+          const isShared = policy.coordination === 'central' && part.ordinal > host.clock.monotonic()
+          host.giveBack(isShared ? withPlace(host, part, place) : only, units)
         }
       }
       return sooner
@@ -224,6 +228,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
 /** The part of a decision that it waits for. */
 function slowest(decision: Decision): Decision {
   return decision.parts.find(({ delay }) => delay === decision.delay) ?? decision
+}
+
+/** A decision by which what it took is given back as of another place. */
+function withPlace({ PolicyDecision }: AcquireHost, part: PolicyDecision, ordinal: Ordinal): Decision {
+  return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfter, part.cost)
 }
 
 /** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */

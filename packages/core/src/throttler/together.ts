@@ -80,6 +80,7 @@ export function together(
   const lead = LEAD + 2 * roundTrip + each
   const ahead: Ahead = {
     by: { policy, key },
+    later: grouping.takesBack(slot),
     lead,
     costOf(wanted) {
       const one = costOf(wanted)

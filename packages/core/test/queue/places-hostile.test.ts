@@ -26,7 +26,8 @@ test.each([2, 40])('requests of different costs use the whole pace, at a round t
     await it.world.run(5)
   }
   const used = wentOf(it).reduce((sum, outcome) => sum + (costs.get(outcome) as number), 0)
-  expect(used).toBeGreaterThanOrEqual(0.97 * (2_000 - roundTrip))
+  // The first one asks alone, and others when that is answered.
+  expect(used).toBeGreaterThanOrEqual(0.97 * (2_000 - 2 * roundTrip))
   expect(used).toBeLessThanOrEqual(2_000 + 10)
   expect(it.asked().length).toBeLessThanOrEqual(made)
   await it.close()
@@ -124,6 +125,41 @@ test('who closes and refuses all waits for none of those that were being asked f
   await it.world.run(30_000)
   expect(closed).toBeLessThanOrEqual(begun + 100)
   expect(queue.ended.map(({ failure }) => failure)).toEqual([undefined, 'closed', 'closed'])
+})
+
+test('when all leave that have places, those that wait behind them move up', async () => {
+  const it = await central(1, { limit: 10, algorithm: leakyBucket({ burst: 0 }) })
+  const [queue] = it.queues as [Waiting]
+  const leaving = Array.from({ length: 11 }, () => new AbortController())
+  for (const { signal } of leaving) queue.acquire('a', { timeout: '30s', signal })
+  const behind = Array.from({ length: 70 }, () => queue.acquire('a', { timeout: '30s' }))
+  await it.world.run(50)
+  for (const one of leaving) one.abort()
+  await it.world.run(8_000)
+  expect(behind[0]?.at).toBeLessThanOrEqual(20_150)
+  expect(behind.at(-1)?.at).toBeLessThanOrEqual(20_150 + 69 * 100 + 20)
+  await it.close()
+})
+
+test.each([
+  { roundTrip: 2, timeout: 0 },
+  { roundTrip: 20, timeout: 0 },
+  { roundTrip: 20, timeout: 5 },
+  { roundTrip: 20, timeout: 30 },
+])('those that can not wait for the answers about others are asked for at once: %o', async ({ roundTrip, timeout }) => {
+  const it = await central(1, { algorithm: tokenBucket() }, roundTrip)
+  const [queue] = it.queues as [Waiting]
+  for (let i = 0; i < 10; i++) queue.acquire('a', { timeout })
+  await it.world.run(500)
+  expect(queue.went).toHaveLength(10)
+  expect(it.asked().length).toBeLessThanOrEqual(2)
+  for (let i = 0; i < 40; i++) {
+    queue.acquire('a', { timeout })
+    await it.world.run(3)
+  }
+  await it.world.run(500)
+  expect(queue.went).toHaveLength(50)
+  await it.close()
 })
 
 test('requests take the places of their node in their order, also when another one gives some back', async () => {
