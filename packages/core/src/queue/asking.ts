@@ -126,7 +126,7 @@ export class Asking<D extends Answer> {
         if (decisions[0]?.allowed === true) {
           counter.turns?.granted(asked)
           counter.got += decisions.length
-          counter.pause = 0
+          if (counter.pause !== undefined) counter.pause = undefined
           this.#share(group, decisions, counter, now)
           // It was decided without the store, by which not all of them fit.
           if (decisions.length === length) return
@@ -211,8 +211,9 @@ export class Asking<D extends Answer> {
       }
     }
     // Where nothing that is known says why, as of a key that the store can't read, that may last.
-    counter.pause = failed ? ASK_AGAIN : Math.max(ASK_AGAIN, Math.min(2 * counter.pause, MOST_PAUSE))
-    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + counter.pause)
+    const pause = failed ? ASK_AGAIN : Math.max(ASK_AGAIN, Math.min(2 * (counter.pause ?? 0), MOST_PAUSE))
+    counter.pause = pause
+    if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + pause)
   }
 
   /** It waits in its line again. */

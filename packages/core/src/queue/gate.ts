@@ -98,6 +98,8 @@ export interface Gate<D extends Answer> {
   waited(policy: string, key: string, time: number): void
   /** A decision whose delay is over, as it is now. */
   went(decision: D): D
+  /** Whether the key of a decision is blocked by hand now. */
+  blocks(decision: D): boolean
   /** Whether other nodes may have places between those that keep this decision's pace here. */
   sharesPlaces(decision: D): boolean
   /**

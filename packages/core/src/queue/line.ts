@@ -181,8 +181,6 @@ const ONE: Amount = { units: 0, unsaid: 1 }
  * policy counts them together. `at` is when it has room for the first of them.
  */
 export class Counter<D extends Answer> implements Timed {
-  /** No order among those that open at the same time. */
-  readonly number = 0
   at = 0
   place = -1
   readonly id: string
@@ -190,8 +188,8 @@ export class Counter<D extends Answer> implements Timed {
   readonly lines: Chain<Line<D>> = new Chain()
   /** Requests that the store is being asked for. */
   asked = 0
-  /** Milliseconds for which the store was not asked again when it had last not granted in time. */
-  pause = 0
+  /** Milliseconds for which the store was not asked again when it had last not granted in time; rarely there, as many keys may wait. */
+  declare pause: number | undefined
   /** Those of them that were let in since there is room, and how many it were the last time there was. */
   got = 0
   gotBefore = 0
@@ -218,6 +216,11 @@ export class Counter<D extends Answer> implements Timed {
     this.lines.remove(line)
     line.counter = undefined
     if (this.waiting !== undefined) add(this.waiting, line.ahead(), -1)
+  }
+
+  /** There is no order among those that open at the same time. */
+  get number(): number {
+    return 0
   }
 
   /** How much waits for it. From now on that is kept up. */

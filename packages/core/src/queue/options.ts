@@ -50,6 +50,8 @@ export interface Wanted {
   readonly refusal: 'throw' | 'return'
   /** What it asks of each policy; undefined where its key and cost are those of all. */
   readonly asked: Asked | undefined
+  /** Whether it was decided before it came here: it can't be decided about again. */
+  readonly decided?: true
 }
 
 /** Whether requests want the same: such can be asked for together, and each can take what was granted to another one. */

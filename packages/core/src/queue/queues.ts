@@ -46,6 +46,7 @@ export class Queues<D extends Answer> {
       gate,
       settings,
       (request) => this.#leaveLine(request),
+      (request, now) => this.#waitAgain(request, now),
       () => this.#arm(),
     )
     this.#counters = new Counters(gate, this.#waiters.waits)
@@ -92,10 +93,14 @@ export class Queues<D extends Answer> {
     return this.#waiters.full || this.#waiters.crowded(counter)
   }
 
-  /** Why a request could not wait in a line, where that is known at once. */
-  obstacle(line: string, wanted: Wanted): Obstacle | undefined {
+  /**
+   * Why a request could not wait in a line, where that is known at once.
+   *
+   * @param waits whether it counts among those that wait already
+   */
+  obstacle(line: string, wanted: Wanted, waits = false): Obstacle | undefined {
     const found = this.#lines.get(line)
-    if (this.#waiters.full || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
+    if ((this.#waiters.full && !waits) || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
       return { why: 'queue-full', soonest: undefined }
     const { unsaid, units } = found?.ahead(wanted.priority) ?? { unsaid: 0, units: 0 }
     const { cost } = wanted
@@ -131,7 +136,7 @@ export class Queues<D extends Answer> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
       const { delay } = by ?? decision
-      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal }
+      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal, decided: true }
       const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
       const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
       if (why === undefined) this.#waiters.admit(request, decision, now, by)
@@ -210,7 +215,7 @@ export class Queues<D extends Answer> {
   /** @param counter what it waits for where nobody waits for its key; without one the store is asked */
   #join(request: Request<D>, now: number, counter?: Counter<D>): void {
     const { key, wanted } = request
-    const obstacle = this.obstacle(key, wanted)
+    const obstacle = this.obstacle(key, wanted, request.entered)
     if (obstacle !== undefined) {
       this.#waiters.fail(request, obstacle.why, obstacle.soonest)
       if (counter !== undefined) this.#counters.tidy(counter)
@@ -231,6 +236,13 @@ export class Queues<D extends Answer> {
     const own = counter ?? this.#counters.locate({ policy: undefined, key }, now)
     this.#counters.put(line, own)
     if (counter === undefined) this.#admission.serve(own, now, 1, true)
+  }
+
+  /** It had a place, which is of no use now. */
+  #waitAgain(request: Request<D>, now: number): void {
+    const seen = this.#gate.peek(request.key, request.wanted)
+    if (seen.allowed) this.#join(request, now)
+    else if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))
   }
 
   #serveNow(counter: Counter<D> | undefined): void {

@@ -34,16 +34,25 @@ export class Waiters<D extends Answer> {
   readonly #changed: () => void
   /** Is told before a request ends. */
   readonly #leave: (request: Request<D>) => void
+  /** Has a request wait in a line again. */
+  readonly #again: (request: Request<D>, now: number) => void
   /** Whether the throttler is closing: who does not go in time is told so. */
   closing = false
   /** Until when requests may go that wait while it closes. */
-  closesAt = Number.POSITIVE_INFINITY
+  closesAt: number = Number.POSITIVE_INFINITY
   #size = 0
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
 
-  constructor(gate: Gate<D>, settings: QueueSettings, leave: (request: Request<D>) => void, changed: () => void) {
+  constructor(
+    gate: Gate<D>,
+    settings: QueueSettings,
+    leave: (request: Request<D>) => void,
+    again: (request: Request<D>, now: number) => void,
+    changed: () => void,
+  ) {
     this.#changed = changed
+    this.#again = again
     this.#gate = gate
     this.#settings = settings
     this.#leave = leave
@@ -175,8 +184,26 @@ export class Waiters<D extends Answer> {
 
   /** The time of a held request has come. */
   release(request: Request<D>): void {
-    this.#goes(request, this.#gate.clock.monotonic())
-    request.resolve(this.#gate.went(request.held as D))
+    const held = request.held as D
+    const now = this.#gate.clock.monotonic()
+    if (request.beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(held)) {
+      this.#waitAgain(request, held, now)
+      return
+    }
+    this.#goes(request, now)
+    request.resolve(this.#gate.went(held))
+  }
+
+  /** The key was blocked by hand since it got its place. */
+  #waitAgain(request: Request<D>, held: D, now: number): void {
+    this.#gate.giveBack(held, 0)
+    this.going.remove(request)
+    this.#letGo(request)
+    request.held = undefined
+    request.by = undefined
+    request.asked = false
+    request.at = request.came + request.wanted.timeout
+    this.#again(request, now)
   }
 
   /** @param retryAfter milliseconds, where known */
@@ -212,19 +239,23 @@ export class Waiters<D extends Answer> {
 
   #end(request: Request<D>): void {
     request.settled = true
-    const { by } = request
-    if (request.held !== undefined && by !== undefined) {
-      const others = this.#held.get(by) as Held<D>
-      others.remove(request)
-      this.waits.add(others.policy, -1)
-      if (--others.size === 0) this.#held.delete(by)
-    }
+    this.#letGo(request)
     this.#leave(request)
     this.#scheduleOf(request).remove(request)
     if (request.onAbort !== undefined) request.wanted.signal?.removeEventListener('abort', request.onAbort)
     if (!request.entered || --this.#size > 0) return
     this.#release?.()
     this.#empty?.()
+  }
+
+  /** Its counter holds it no more. */
+  #letGo(request: Request<D>): void {
+    const { held, by } = request
+    if (held === undefined || by === undefined) return
+    const others = this.#held.get(by) as Held<D>
+    others.remove(request)
+    this.waits.add(others.policy, -1)
+    if (--others.size === 0) this.#held.delete(by)
   }
 
   #scheduleOf({ held }: Request<D>): Schedule<Request<D>> {

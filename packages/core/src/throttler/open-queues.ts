@@ -190,6 +190,14 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const now = host.clock.monotonic()
       return host.combined((decision.parts as readonly PolicyDecision[]).map((part) => went(host, part, now)))
     },
+    blocks: ({ parts }) => {
+      const now = host.clock.monotonic()
+      return parts.some(({ policy, key }) => {
+        const limiter = host.limiters.find((one) => one.policy.id === policy?.id)
+        const slot = limiter?.table.find(key) ?? -1
+        return slot >= 0 && limiter?.blocks.of(slot, now)?.manual === true
+      })
+    },
     sharesPlaces: (decision) => slowest(decision).policy?.coordination === 'central',
     giveBack: (decision, left) => {
       let sooner = 0
