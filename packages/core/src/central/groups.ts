@@ -2,7 +2,7 @@ import { drainTime } from '../algorithms/bucket/step.ts'
 import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
 import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'
-import type { CentralLink } from './link.ts'
+import type { CentralAsks } from './link.ts'
 
 /** What asking for several requests needs of the meter of their policy. */
 interface GroupedMeter extends GatedMeter {
@@ -28,9 +28,9 @@ interface GroupedMeter extends GatedMeter {
  */
 export class Groups implements Grouping {
   readonly #meter: GroupedMeter
-  readonly #store: { readonly link: CentralLink | undefined }
+  readonly #store: { readonly link: CentralAsks | undefined }
 
-  constructor(meter: GroupedMeter, store: { readonly link: CentralLink | undefined }) {
+  constructor(meter: GroupedMeter, store: { readonly link: CentralAsks | undefined }) {
     this.#meter = meter
     this.#store = store
   }
@@ -56,7 +56,7 @@ export class Groups implements Grouping {
   take(slot: number, costs: readonly number[], { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
     const meter = this.#meter
     const { site } = meter
-    const link = this.#store.link as CentralLink
+    const link = this.#store.link as CentralAsks
     const units = costs.reduce((sum, cost) => sum + cost, 0)
     const id = site.idOf(slot)
     const at = meter.exchange.time.at(now)

@@ -52,6 +52,9 @@ export class Asked implements Awaited {
   }
 }
 
+/** What asks the store, as meters see it. */
+export type CentralAsks = Pick<CentralLink, 'clock' | 'alone' | 'ask' | 'decided'>
+
 /**
  * Asks the store about requests, one round trip each. A request that gets no answer in time is decided without the store; and what
  * the store did about it, or did not, is put right as soon as it is known, so that what was admitted counts there, and nothing else.

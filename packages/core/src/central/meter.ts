@@ -10,13 +10,13 @@ import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } 
 import type { Calendar } from '../time/calendar.ts'
 import type { Ordinal } from '../time/intervals.ts'
 import { Groups } from './groups.ts'
-import type { CentralLink } from './link.ts'
+import type { CentralAsks } from './link.ts'
 import { KeyPlaces, TRUST } from './places.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
   /** What asks it, once that is loaded. */
-  readonly link: CentralLink | undefined
+  readonly link: CentralAsks | undefined
   /** Whether requests are decided about without the store now. */
   readonly alone: boolean
   /** Tells the store something that nobody waits for, until it has heard it; once. */
@@ -145,10 +145,10 @@ export class CentralMeter extends GatedMeter {
   }
 
   /** Units go no more whose place, at that time, is still to come. */
-  #freePlace(key: string, slot: number, places: KeyPlaces, place: Ordinal, units: number, link: CentralLink): void {
+  #freePlace(key: string, slot: number, places: KeyPlaces, place: Ordinal, units: number, { clock }: CentralAsks): void {
     const id = this.site.idOf(slot)
     const at = (now: number) => this.exchange.time.at(now)
-    const now = () => link.clock.monotonic()
+    const now = () => clock.monotonic()
     places.free({ place, units }, drainTime(1, this.site.limitOf(slot), this.policy.interval), {
       roundTrip: this.roundTrip,
       now,
