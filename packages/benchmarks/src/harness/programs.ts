@@ -86,11 +86,16 @@ export async function startProgram(name: ProgramName, input: unknown, options: P
   const [command, ...rest] = [...(options.under ?? []), process.execPath, ...args] as [string, ...string[]]
   const errors = options.under === undefined ? 'inherit' : 'pipe'
   const child = spawn(command, rest, { stdio: ['pipe', 'pipe', errors, ...(options.channel ? ['ipc' as const] : [])], env })
-  const end = () => child.kill('SIGKILL')
-  process.once('exit', end)
-  child.once('exit', () => process.off('exit', end))
+  running.add(child)
+  child.once('exit', () => running.delete(child))
   return child
 }
+
+/** None outlives this process. One listener for all: some benches run dozens at once. */
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
 
 /** Runs a program to its end, in a fresh process. Gives the last line that it printed, parsed. */
 export async function runProgram<Result>(name: ProgramName, input: unknown, options: ProgramOptions = {}): Promise<Result> {
