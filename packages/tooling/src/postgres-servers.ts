@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { guard } from './guard.ts'
 import { findPgbouncer, findPostgres } from './postgres-server.js'
@@ -44,6 +45,9 @@ function folderFor(user: User | undefined, prefix: string): string {
   if (user !== undefined) chownSync(directory, user.uid, user.gid)
   return directory
 }
+
+/** How often it is tried to start a server again where another one was killed. */
+const RESTARTS = 50
 
 /** As fast as a server whose data nobody needs after a crash may be. */
 const SETTINGS = [
@@ -161,7 +165,17 @@ export class PostgresServer {
   /** Kill −9, and the same server again. */
   async restart(): Promise<void> {
     await this.kill()
-    await this.start()
+    for (let left = RESTARTS; ; left--) {
+      try {
+        await this.start()
+        return
+      } catch (error) {
+        // On a busy machine a process that was killed still holds the shared memory, and a new server does not start beside it.
+        if (left === 0 || this.#child?.exitCode !== 1) throw error
+        running.delete(this)
+        await setTimeout(200)
+      }
+    }
   }
 
   /** Hangs: connections stay open, nothing is answered. */
