@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -113,8 +114,13 @@ export class PostgresServer {
   async start(): Promise<void> {
     const settings = [...SETTINGS, ...(this.#options.settings ?? []), `unix_socket_directories=${this.directory}`]
     const args = ['-D', this.directory, '-h', '127.0.0.1', '-p', String(this.port), ...settings.flatMap((one) => ['-c', one])]
-    const child = spawn(join(findPostgres() ?? '', 'postgres'), args, { cwd: '/', stdio: 'ignore', ...this.#user })
+    const child = spawn(join(findPostgres() ?? '', 'postgres'), args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'], ...this.#user })
     this.#child = child
+    let said = ''
+    const { stderr } = child as typeof child & { readonly stderr: Socket }
+    stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-500)))
+    // It keeps no process alive.
+    stderr.unref()
     running.add(this)
     guard(child, this.directory)
     let failure: Error | undefined
@@ -131,7 +137,7 @@ export class PostgresServer {
       60_000,
     )
     if (failure !== undefined) throw new Error('PostgreSQL can not be started; is it installed?', { cause: failure })
-    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}.`)
+    if (child.exitCode !== null) throw new Error(`postgres ended with ${child.exitCode}: ${said.trim()}`)
   }
 
   /** Runs statements with psql and gives their output, unaligned. */
