@@ -44,13 +44,14 @@ export class Admission<D extends Answer> {
           this.#move(line, its)
           return looked + this.serve(its, now, most, joins)
         }
-        const turn = ahead === undefined ? this.#turnOf(counter, request, now) : this.#asking.asksAt(counter, ahead, now)
+        const isAhead = together !== undefined && ahead !== undefined
+        const turn = isAhead ? this.#asking.asksAt(counter, together, now) : this.#turnOf(counter, request, now)
         if (turn > now) {
           open.set(counter, turn)
           return looked
         }
         if (!this.#asking.mayAsk(counter, seen, together)) {
-          const hurries = ahead !== undefined && this.#asking.hurries(counter, request, ahead, now)
+          const hurries = together !== undefined && this.#asking.hurries(counter, request, together, now)
           // Those that come at the same moment are asked for with it.
           if (hurries && joins) open.set(counter, now)
           // Answers go on with it.

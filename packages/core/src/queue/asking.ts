@@ -1,5 +1,5 @@
 import type { Counters } from './counters.ts'
-import type { Ahead, Gate, Together } from './gate.ts'
+import type { Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
 import { isLike, type Wanted } from './options.ts'
 import type { Waiters } from './waiters.ts'
@@ -57,14 +57,15 @@ export class Asking<D extends Answer> {
   }
 
   /** Whether a request can't wait for the answers about others, as its time would be over, and finds room as far as is known. */
-  hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { lead }: Ahead, now: number): boolean {
+  hurries({ asked }: Counter<D>, { key, wanted, at }: Request<D>, { ahead, fit, lead }: Together<D>, now: number): boolean {
     if (asked >= MOST_TOGETHER || at >= now + lead) return false
+    if (ahead === undefined) return asked < fit
     return this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted) === 0
   }
 
   /** When places are to be asked for: before the last one that the counter's requests have is used up. */
-  asksAt({ id }: Counter<D>, { lead, later }: Ahead, now: number): number {
-    return later ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
+  asksAt({ id }: Counter<D>, { ahead, lead }: Together<D>, now: number): number {
+    return ahead?.later === true ? now + MOST_PAUSE : this.#waiters.lastOf(id) - lead
   }
 
   /** How many requests of a counter that take the same are to be asked for in one step. */

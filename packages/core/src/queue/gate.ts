@@ -16,8 +16,6 @@ export interface Ahead {
   readonly by: Pick<Answer, 'policy' | 'key'>
   /** Whether to wait until places have come back that are free again: it is told of that (`nudge`). */
   readonly later: boolean
-  /** Before the last place of a node is used it asks for the next ones. */
-  readonly lead: number
   /** What a request takes; undefined for one that is to ask alone. */
   costOf(wanted: Wanted): number | undefined
   /** Units to ask for at once, where so much waits. */
@@ -32,6 +30,8 @@ export interface Together<D> {
   readonly fit: number
   /** What the first of them takes. */
   readonly cost: number
+  /** So many milliseconds before there is no time left the store is to be asked. */
+  readonly lead: number
   /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
   readonly ahead: Ahead | undefined
   /**

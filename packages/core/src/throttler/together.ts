@@ -22,7 +22,7 @@ interface TogetherHost {
  */
 const AHEAD_PART = 1 / 8
 const AHEAD_FOR = 40
-/** They are asked for so many milliseconds, two round trips and the time of a unit before the last ones of before are used up. */
+/** The store is asked so many milliseconds, two round trips and the time of a unit before the last ones of before are used up. */
 const LEAD = 5
 
 /**
@@ -77,18 +77,17 @@ export function together(
   }
   // Of what comes free at once a node may not know how many others wait for it: each asks for less than its part, again and again.
   const part = left / (2 * nodes - 1)
-  const lead = LEAD + 2 * roundTrip + each
+  const lead = LEAD + 2 * roundTrip + (isAhead ? each : 0)
   const ahead: Ahead = {
     by: { policy, key },
     later: grouping.takesBack(slot),
-    lead,
     costOf(wanted) {
       const one = costOf(wanted)
       return one !== undefined && one > 0 && one <= most ? one : undefined
     },
     unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
   }
-  return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, ahead: isAhead ? ahead : undefined, take }
+  return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, take }
 }
 
 /** Milliseconds after which a request goes that has filled the bucket to this level. */

@@ -60,6 +60,17 @@ test('one that is aborted while several are asked for gives its own unit back, a
   await it.close()
 })
 
+test.each([0, 20])('those that have no time to wait are asked for at once, where there is room: %i ms', async (timeout) => {
+  const it = await central(1, {}, 40)
+  const [queue] = it.queues as [Waiting]
+  for (let i = 0; i < 130; i++) queue.acquire('a', { name: String(i), timeout })
+  await it.world.run(200)
+  expect(queue.ended).toHaveLength(130)
+  expect(queue.went).toEqual(Array.from({ length: 100 }, (_, i) => String(i)))
+  expect(it.asked().length).toBeLessThanOrEqual(20)
+  await it.close()
+})
+
 test('costs are asked for as they are: only those of the same cost together', async () => {
   const it = await central(1, { limit: 40, interval: 60_000 })
   const [queue] = it.queues as [Waiting]
