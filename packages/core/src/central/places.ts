@@ -67,7 +67,7 @@ export class KeyPlaces {
     if (this.#looking) return
     this.#looking = true
     // What nobody takes of an answer that has just come lies last.
-    const looked = now === this.#toldAt ? Promise.resolve({ resetAfter: this.#end - now }) : host.look()
+    const looked = now === this.#toldAt ? Promise.resolve({ resetAfter: this.#end - now }) : host.look().catch(() => undefined)
     // Those that leave at the same moment come back together.
     void looked.then((verdict) => {
       this.#looking = false
