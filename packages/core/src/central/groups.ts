@@ -2,21 +2,16 @@ import { drainTime } from '../algorithms/bucket/step.ts'
 import type { Grouped, Grouping, GroupLimits } from '../algorithms/meter.ts'
 import type { GatedMeter } from '../algorithms/shared/gated-meter.ts'
 import type { Question, Verdict } from '../store/contract.ts'
+import type { CountedAhead } from './counted-ahead.ts'
 import type { CentralAsks } from './link.ts'
 
 /** What asking for several requests needs of the meter of their policy. */
 interface GroupedMeter extends GatedMeter {
   closedTo(slot: number, cost: number, now: number): boolean
   barred(slot: number, cost: number, now: number): boolean
-  countsAhead(slot: number): boolean
-  levelOf(slot: number, now: number): number
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question
-  askAhead(key: string, slot: number, units: number, most: number, at: number): Question
   begin(now: number): void
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
-  followAhead(slot: number, level: number, counted: boolean, own: number, now: number): void
-  trusts(slot: number, now: number): boolean
-  takesBack(slot: number): boolean
   counted(cost: number): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
@@ -28,29 +23,31 @@ interface GroupedMeter extends GatedMeter {
  */
 export class Groups implements Grouping {
   readonly #meter: GroupedMeter
+  readonly #ahead: CountedAhead
   readonly #store: { readonly link: CentralAsks | undefined }
 
-  constructor(meter: GroupedMeter, store: { readonly link: CentralAsks | undefined }) {
+  constructor(meter: GroupedMeter, ahead: CountedAhead, store: { readonly link: CentralAsks | undefined }) {
     this.#meter = meter
+    this.#ahead = ahead
     this.#store = store
   }
 
   asks(slot: number, cost: number, now: number): boolean {
     if (this.#store.link?.alone !== false) return false
-    return this.#meter.countsAhead(slot) ? !this.#meter.barred(slot, cost, now) : !this.#meter.closedTo(slot, cost, now)
+    return this.#ahead.counts(slot) ? !this.#meter.barred(slot, cost, now) : !this.#meter.closedTo(slot, cost, now)
   }
 
   ahead(slot: number, now: number): number | undefined {
-    if (this.#store.link?.alone !== false || !this.#meter.countsAhead(slot)) return undefined
-    return this.#meter.levelOf(slot, now)
+    if (this.#store.link?.alone !== false || !this.#ahead.counts(slot)) return undefined
+    return this.#ahead.levelOf(slot, now)
   }
 
   takesBack(slot: number): boolean {
-    return this.#meter.takesBack(slot)
+    return this.#ahead.takesBack(slot)
   }
 
   trusted(slot: number, now: number): boolean {
-    return this.#meter.trusts(slot, now)
+    return this.#ahead.trusts(slot, now)
   }
 
   take(slot: number, costs: readonly number[], { deadline, most }: GroupLimits, now: number): Promise<Grouped | undefined> {
@@ -60,8 +57,8 @@ export class Groups implements Grouping {
     const units = costs.reduce((sum, cost) => sum + cost, 0)
     const id = site.idOf(slot)
     const at = meter.exchange.time.at(now)
-    const ahead = meter.countsAhead(slot)
-    const question = ahead ? meter.askAhead(id, slot, units, most, at) : meter.ask('take', id, slot, units, at)
+    const ahead = this.#ahead.counts(slot)
+    const question = ahead ? this.#ahead.ask(id, slot, units, most, at) : meter.ask('take', id, slot, units, at)
     meter.begin(now)
     return new Promise((resolve) => {
       const asked = link.ask([question], deadline, now, (verdicts) => {
@@ -91,7 +88,7 @@ export class Groups implements Grouping {
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
         // Of places of its own a node knows.
         const places = allowed ? Math.max(verdict.delay, drainTime(-left, question.limit, meter.policy.interval)) : 0
-        if (here >= 0 && ahead) meter.followAhead(here, level, allowed, then + places, then)
+        if (here >= 0 && ahead) this.#ahead.follow(here, level, allowed, then + places, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
           const [cost = units] = costs

@@ -1,4 +1,3 @@
-import { drainTime } from '../algorithms/bucket/step.ts'
 import { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
 import { EPOCH_STEP } from '../algorithms/fixed-window/epoch-step.ts'
 import { type Meter, type Refusal, UNDECIDED } from '../algorithms/meter.ts'
@@ -9,9 +8,10 @@ import { GLOBAL, OVERFLOWED, type SourceIndex } from '../report/stats.ts'
 import type { Cell, DecidedPolicy, Question, StorePolicy, SyncResult, Verdict } from '../store/contract.ts'
 import type { Calendar } from '../time/calendar.ts'
 import type { Ordinal } from '../time/intervals.ts'
+import { CountedAhead } from './counted-ahead.ts'
 import { Groups } from './groups.ts'
 import type { CentralAsks } from './link.ts'
-import { KeyPlaces, TRUST } from './places.ts'
+import { TRUST } from './places.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
@@ -36,8 +36,6 @@ interface Closed {
   readonly trusted: number
 }
 
-/** Nobody waits for an answer about places that are free again; milliseconds. */
-const PATIENCE = 1_000
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
 const LATE = 50
 /** So near to an interval's end, in milliseconds, the store may be in another one than this node: clocks show whole ones. */
@@ -55,6 +53,7 @@ const ROUNDING = 1e-9
 export class CentralMeter extends GatedMeter {
   readonly jitter: boolean = false
   readonly grouping: Groups
+  readonly ahead: CountedAhead
   #decided: DecidedPolicy
   readonly #calendar: Calendar | undefined
   readonly #algorithm: CentralAlgorithm
@@ -64,8 +63,6 @@ export class CentralMeter extends GatedMeter {
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
-  /** Of keys whose units are counted ahead. */
-  readonly #places = new Map<number, KeyPlaces>()
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
@@ -75,13 +72,19 @@ export class CentralMeter extends GatedMeter {
     super(site, exchange, { id, width: interval, cells: 1, limit, hot: Number.POSITIVE_INFINITY, ttl: 2 * interval } satisfies StorePolicy)
     this.#algorithm = algorithm
     this.#store = store
-    this.grouping = new Groups(this, store)
+    this.ahead = new CountedAhead(this, algorithm.step, store)
+    this.grouping = new Groups(this, this.ahead, store)
     this.#inner = before ?? this.#make()
     this.rollAt = this.#inner.rollAt
     const { step = EPOCH_STEP } = algorithm
     this.#calendar = site.policy.calendar
     this.#decided = Object.freeze({ id, step, parameters: step.parameters(site.policy) })
     this.#width = step.width?.(this.#decided.parameters)
+  }
+
+  /** What is known here. */
+  get inner(): Meter {
+    return this.#inner
   }
 
   #make(): Meter {
@@ -98,71 +101,6 @@ export class CentralMeter extends GatedMeter {
   /** Whether such a request could not go, whatever is left. */
   barred(slot: number, cost: number, now: number): boolean {
     return this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
-  }
-
-  /** Whether units of the key can be counted ahead: it is known then when they find room. */
-  countsAhead(slot: number): boolean {
-    const limit = this.site.limitOf(slot)
-    return this.#algorithm.step?.ahead !== undefined && limit > 0 && limit < Number.POSITIVE_INFINITY
-  }
-
-  /** A question that counts units ahead, as long as the bucket holds no more than `most` with them. */
-  askAhead(key: string, slot: number, units: number, most: number, at: number): Question {
-    const { id, step, parameters } = this.#decided
-    const ahead = this.#algorithm.step?.ahead?.(parameters, Math.min(Number.MAX_SAFE_INTEGER, most)) ?? parameters
-    return { ...this.ask('take', key, slot, units, at), policy: { id, step, parameters: ahead } }
-  }
-
-  /** What is in a key's bucket as far as this node knows, beyond what it holds too. */
-  levelOf(slot: number, now: number): number {
-    return this.#inner.usedOf(slot, now) + (this.#inner.over?.(slot, now) ?? 0)
-  }
-
-  /** Whether units are coming back that were counted ahead. */
-  takesBack(slot: number): boolean {
-    return this.#places.get(slot)?.busy === true
-  }
-
-  /** Whether what is known of units that were counted ahead is to be relied on. */
-  trusts(slot: number, now: number): boolean {
-    return this.#places.get(slot)?.trusts(now) !== false
-  }
-
-  /**
-   * The store said how much is in a key's bucket, what was counted ahead included.
-   *
-   * @param counted whether it has counted what it was asked for
-   * @param own until when places of this node are used
-   */
-  followAhead(slot: number, level: number, counted: boolean, own: number, now: number): void {
-    let places = this.#places.get(slot)
-    if (places === undefined) this.#places.set(slot, (places = new KeyPlaces()))
-    places.heard(own, now)
-    if (counted) places.counted(now + drainTime(level, this.site.limitOf(slot), this.policy.interval), own, now)
-    const more = level - this.levelOf(slot, now)
-    if (more < 0) this.#inner.reset(this.site.keyOf(slot), slot, now)
-    this.#inner.add(slot, more < 0 ? level : more, now)
-  }
-
-  /** Units go no more whose place, at that time, is still to come. */
-  #freePlace(key: string, slot: number, places: KeyPlaces, place: Ordinal, units: number, { clock }: CentralAsks): void {
-    const id = this.site.idOf(slot)
-    const at = (now: number) => this.exchange.time.at(now)
-    const now = () => clock.monotonic()
-    places.free({ place, units }, drainTime(1, this.site.limitOf(slot), this.policy.interval), {
-      roundTrip: this.roundTrip,
-      now,
-      look: () => this.#store.look(this.ask('take', id, slot, 0, at(now())), PATIENCE),
-      done: () => {
-        if (this.#places.get(slot) === places) this.site.freed(slot)
-      },
-      giveBack: (back, until, then) => {
-        if (this.#places.get(slot) !== places) return
-        if (then >= this.rollAt) this.roll(then)
-        this.#inner.refund(key, Math.floor(until) as Ordinal, back, then)
-        this.#store.tell(this.ask('give-back', id, slot, back, at(until)))
-      },
-    })
   }
 
   /**
@@ -312,12 +250,7 @@ export class CentralMeter extends GatedMeter {
   override refund(key: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.site.table.find(key)
     if (slot >= 0) this.#closed.delete(slot)
-    const { link } = this.#store
-    const places = ordinal > now ? this.#places.get(slot) : undefined
-    if (places !== undefined && link?.alone === false) {
-      this.#freePlace(key, slot, places, ordinal, units, link)
-      return
-    }
+    if (this.ahead.free(key, slot, ordinal, units, now)) return
     const id = slot >= 0 ? this.site.idOf(slot) : key
     const untold = this.#untold.get(id) ?? 0
     const back = Math.min(untold, units)
@@ -349,7 +282,7 @@ export class CentralMeter extends GatedMeter {
   protected override cleared(_key: string, slot: number): void {
     if (slot < 0) return
     this.#closed.delete(slot)
-    this.#places.delete(slot)
+    this.ahead.forget(slot)
     this.#untold.delete(this.site.idOf(slot))
   }
 
@@ -441,7 +374,7 @@ export class CentralMeter extends GatedMeter {
 
   override forgotten(slot: number): void {
     this.#closed.delete(slot)
-    this.#places.delete(slot)
+    this.ahead.forget(slot)
     this.#inner.forgotten(slot)
   }
 
