@@ -62,6 +62,8 @@ export class Watched {
     })
     await session.send('Target.setAutoAttach', { autoAttach: true, waitForDebuggerOnStart: false, flatten: false })
     await page.addInitScript(PICTURES)
+    // Beside other suites a run may take a minute.
+    page.setDefaultTimeout(300_000)
     await page.goto(`${root}?scene=limit${SETTINGS}`)
     return watched
   }

@@ -284,6 +284,17 @@ describe.skipIf(CHROMIUM === undefined)(
       },
     )
 
+    test('follows its address from the moment that it is there', async () => {
+      const page = await browser.newPage()
+      onTestFinished(() => page.close())
+      await page.addInitScript(`addEventListener('load', () => {
+        history.pushState(null, '', '?scene=stream${QUICK}')
+        dispatchEvent(new Event('popstate'))
+      })`)
+      await page.goto(`${root}?scene=limit${QUICK}`)
+      await page.locator('.outcome[data-of^="?scene=stream&"]').waitFor({ timeout: 60_000 })
+    })
+
     test('embedded it shows the scene alone, from the moment that it is asked for', async () => {
       const { page } = await open(`?scene=limit${QUICK}&at=12.5&embed`, { reducedMotion: 'reduce' })
       expect(await page.getByRole('navigation').count()).toBe(0)

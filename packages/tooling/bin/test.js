@@ -105,5 +105,6 @@ process.exit(total.failed === 0 ? 0 : 1)
  * @param {Failure} failure
  */
 function mayBeTheMachine({ file, text }) {
-  return file !== undefined && !/\bseed\b|FC_SEED/i.test(text)
+  // As fast-check and our own tests write it; an address of a page may hold one too.
+  return file !== undefined && !/\bseed:? |SEED=/.test(text)
 }

@@ -34,8 +34,8 @@ export interface RulesFollower {
   readonly status: RulesStatus
   /** What the rules to come (`next` of the document) would have done here so far; empty where there are none. */
   judged(): readonly JudgedPolicy[]
-  /** Ends it; the rules stay as they are. */
-  close(): void
+  /** Ends it; the rules stay as they are. Resolves when nothing is under way any more, such as the writing of `lastGood`. */
+  close(): Promise<void>
 }
 
 const OPTIONS: readonly string[] = [...NAMED_KINDS, 'yaml', 'lastGood', 'timeout']
@@ -77,6 +77,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   readonly #reading: Reading
   readonly #versions: Versions
   #status = NONE
+  #closed = false
   /** What holds, as it was written. */
   #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
   /** What the source said last, whether it holds or was refused. */
@@ -126,19 +127,21 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     return judgementOf(this.#throttler.inspected)
   }
 
-  close(): void {
-    this.#reading.stop()
+  async close(): Promise<void> {
+    this.#closed = true
     this.#live.stop()
+    await this.#reading.stop()
+    await this.ready
   }
 
   async #begin(): Promise<void> {
     await this.#reading.start()
     const { lastGood } = this.#options
-    if (this.#status.version !== undefined || lastGood === undefined) return
+    if (this.#status.version !== undefined || lastGood === undefined || this.#closed) return
     try {
       const text = await readWhole(lastGood)
       // The source may have come back meanwhile.
-      if (this.#status.version === undefined) await this.#look(text, 'file')
+      if (this.#status.version === undefined && !this.#closed) await this.#look(text, 'file')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') this.#warnOfFile(error)
     }

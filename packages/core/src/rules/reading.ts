@@ -29,6 +29,8 @@ export class Reading {
   #again = false
   #failures = 0
   #stopped = false
+  /** Ends what is waited for: an answer, or a pause. */
+  #giveUp: () => void = () => {}
 
   /** @param timeout milliseconds that one answer may take */
   constructor(source: RulesSource, clock: Clock, timeout: number, listener: ReadingListener) {
@@ -48,14 +50,17 @@ export class Reading {
     return this.#read()
   }
 
-  stop(): void {
+  /** Resolves when what was read is dealt with. An answer that is under way is not waited for. */
+  async stop(): Promise<void> {
     this.#stopped = true
     this.#clock.clearTimeout(this.#timer)
+    this.#giveUp()
     try {
       this.#unwatch()
     } catch {
       // Nobody is told of anything any more.
     }
+    await this.#running
   }
 
   #read(): Promise<void> {
@@ -64,19 +69,22 @@ export class Reading {
     this.#running ??= this.#readNow().finally(() => {
       this.#running = undefined
       if (this.#stopped) return
-      if (this.#listener.closed()) return this.stop()
+      if (this.#listener.closed()) {
+        void this.stop()
+        return
+      }
       if (this.#again) {
         this.#again = false
         void this.#read()
         return
       }
       this.#clock.clearTimeout(this.#timer)
-      this.#timer = this.#clock.setTimeout(() => void this.#read(), this.#pause())
+      this.#timer = this.#clock.setTimeout(() => void this.#read(), this.#untilNext())
     })
     return this.#running
   }
 
-  #pause(): number {
+  #untilNext(): number {
     const { interval } = this.#source
     return this.#failures === 0 ? interval : Math.min(interval, LONGEST_RETRY, FIRST_RETRY * 2 ** (this.#failures - 1))
   }
@@ -99,7 +107,8 @@ export class Reading {
     const { settle = 0 } = this.#source
     let text = await this.#ask()
     for (let looks = 0; settle > 0 && looks < MOST_LOOKS && !this.#stopped; looks++) {
-      await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, settle))
+      await this.#pause(settle)
+      if (this.#stopped) return text
       const next = await this.#ask()
       if (next === text) return text
       text = next
@@ -107,17 +116,29 @@ export class Reading {
     return text
   }
 
+  #pause(length: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#clock.setTimeout(resolve, length)
+      this.#giveUp = () => {
+        this.#clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
   async #ask(): Promise<string> {
     const abort = new AbortController()
     let timer: TimerHandle
-    const late = new Promise<never>((_, reject) => {
-      timer = this.#clock.setTimeout(() => {
-        reject(new Error(`it did not answer within ${this.#timeout} ms`))
+    const ended = new Promise<never>((_, reject) => {
+      const end = (why: string) => {
+        reject(new Error(why))
         abort.abort()
-      }, this.#timeout)
+      }
+      timer = this.#clock.setTimeout(() => end(`it did not answer within ${this.#timeout} ms`), this.#timeout)
+      this.#giveUp = () => end('nobody waits for it any more')
     })
     try {
-      const text = await Promise.race([this.#source.read(abort.signal), late])
+      const text = await Promise.race([this.#source.read(abort.signal), ended])
       if (text === undefined) throw new Error('it holds no rules')
       return text
     } finally {

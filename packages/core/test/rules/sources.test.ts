@@ -32,7 +32,7 @@ async function started(source: RulesSource, options: FollowOptions = {}): Promis
   throttler.on('warning', ({ error }) => warned.push(error.code))
   const rules = follow(throttler, source, { yaml, ...options })
   onTestFinished(async () => {
-    rules.close()
+    await rules.close()
     await throttler.close()
   })
   await rules.ready
@@ -242,6 +242,41 @@ describe('the file of the last good rules', () => {
     expect(nodes.flatMap(({ warned }) => warned)).toEqual([])
     expect(readFileSync(lastGood, 'utf8')).toBe(textOf(1))
     expect(readdirSync(root).sort()).toEqual(['last.yaml', 'rules.yaml'])
+  })
+
+  test('rests once close has resolved, and close waits for nobody who does not answer', async () => {
+    const root = folder()
+    const [file, lastGood] = [join(root, 'rules.yaml'), join(root, 'last.yaml')]
+    writeFileSync(file, textOf(1))
+    const node = await started(fileRules(file), { lastGood })
+    for (let version = 2; version < 8; version++) {
+      writeFileSync(file, textOf(version))
+      await holds(node, version)
+    }
+    await node.rules.close()
+    expect(readFileSync(lastGood, 'utf8')).toBe(textOf(7))
+    expect(readdirSync(root).sort()).toEqual(['last.yaml', 'rules.yaml'])
+
+    const throttler = createThrottler({ policies: [{ limit: 99, interval: '1m', coordination: 'local' }] })
+    onTestFinished(() => throttler.close())
+    let given: AbortSignal | undefined
+    const silent = follow(
+      throttler,
+      {
+        name: 'nobody',
+        interval: 60_000,
+        read: (signal) => {
+          given = signal
+          return new Promise(() => {})
+        },
+      },
+      { yaml, lastGood, timeout: '10m' },
+    )
+    await silent.close()
+    await silent.ready
+    expect(given?.aborted).toBe(true)
+    // Nor does it come from the file any more.
+    expect(silent.status.version).toBeUndefined()
   })
 
   test('that can not be written is no reason to stop', async () => {

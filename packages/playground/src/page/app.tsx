@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Runner } from '../browser/runner.ts'
 import type { Value } from '../settings/control.ts'
 import { anchorOf, SCENES, sceneOf } from '../settings/scenes.ts'
@@ -14,7 +14,8 @@ const ABOUT = '../guides/playground.html'
 
 export function App({ runner }: { readonly runner: Runner }) {
   const [settings, setSettings] = useState<Settings>(() => readAddress(location.search))
-  useEffect(() => {
+  // With the first picture, not after it: who goes back at once is heard too.
+  useLayoutEffect(() => {
     const back = (): void => setSettings(readAddress(location.search))
     addEventListener('popstate', back)
     return () => removeEventListener('popstate', back)
