@@ -1,7 +1,6 @@
 import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
 import type { Answer, Counter, Line, Request } from './line.ts'
-import { isLike, type Wanted } from './options.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -74,13 +73,6 @@ export class Asking<D extends Answer> {
     return Math.floor(Math.max(1, Math.min(most, fit - asked, MOST_TOGETHER)))
   }
 
-  /** What a request takes that may be asked for beside the first one; undefined for one that has to wait until that is answered. */
-  #costBeside({ wanted }: Request<D>, first: Wanted, together: Together<D>): number | undefined {
-    if (wanted.limit !== first.limit) return undefined
-    if (together.ahead !== undefined) return together.ahead.costOf(wanted)
-    return isLike(wanted, first) ? together.cost : undefined
-  }
-
   /** The first request, and as many as may be asked for with it. */
   #gather(counter: Counter<D>, first: Request<D>, together: Together<D> | undefined): Group<D> {
     const { cost = 1, ahead } = together ?? {}
@@ -89,7 +81,7 @@ export class Asking<D extends Answer> {
     let left = together === undefined ? 1 : (ahead?.unitsOf(counter.amount) ?? this.#atOnce(counter, together) * cost)
     for (let line = counter.lines.first; line !== undefined; line = counter.lines.first) {
       const request = line.first as Request<D>
-      const takes = request === first ? cost : together && this.#costBeside(request, first.wanted, together)
+      const takes = request === first ? cost : together?.costBeside(request.key, request.wanted)
       if (takes === undefined || (request !== first && left <= takes * ROUNDING)) break
       left -= takes
       requests.push(request)
@@ -133,7 +125,7 @@ export class Asking<D extends Answer> {
           if (decisions.length === length) return
         }
         if (together?.ahead !== undefined) this.#late(requests, counter, now)
-        else this.#refused(requests, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
+        else this.#refused(requests, counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
       })
     const failed = (error: unknown) =>
       answered(() => {
@@ -158,7 +150,7 @@ export class Asking<D extends Answer> {
         if (costs[at] === cost && this.#takes(request, decision, now)) taker = request
       }
       next.set(cost, at)
-      taker ??= together && this.#behind(counter, requests[0] as Request<D>, cost, decision, together, now)
+      taker ??= together && this.#behind(counter, cost, decision, together, now)
       if (taker === undefined) this.#gate.refund(decision)
       else this.#waiters.admit(taker, decision, now)
     }
@@ -173,26 +165,19 @@ export class Asking<D extends Answer> {
   }
 
   /** The request that waits next, if it takes as much and can use this. */
-  #behind(
-    { lines, asked }: Counter<D>,
-    { wanted }: Request<D>,
-    cost: number,
-    { delay }: D,
-    together: Together<D>,
-    now: number,
-  ): Request<D> | undefined {
+  #behind({ lines, asked }: Counter<D>, cost: number, { delay }: D, together: Together<D>, now: number): Request<D> | undefined {
     // Others that are being asked for came before it.
     if (asked > 0) return undefined
     const next = lines.first?.first
     if (next === undefined || (delay > 0 && now + delay > next.at)) return undefined
-    return this.#costBeside(next, wanted, together) === cost ? next : undefined
+    return together.costBeside(next.key, next.wanted) === cost ? next : undefined
   }
 
   /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
-  #refused(requests: readonly Request<D>[], decision: D, now: number, asked: number): void {
+  #refused(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
       if (request.settled || request.held !== undefined) continue
-      if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, decision, now, asked)
+      if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
     }
   }
 
@@ -227,10 +212,15 @@ export class Asking<D extends Answer> {
     return line
   }
 
-  /** The store has refused it. */
-  #waitAgain(request: Request<D>, decision: D, now: number, asked: number): void {
+  /**
+   * The store has refused it.
+   *
+   * @param by the counter that it was asked for
+   */
+  #waitAgain(request: Request<D>, by: Counter<D>, decision: D, now: number, asked: number): void {
     const line = this.#putBack(request)
-    const counter = this.#counters.locate(decision, now)
+    // What has room for fewer of them says nothing of who refused all.
+    const counter = decision.allowed && by.policy !== '' ? this.#counters.keep(by, now) : this.#counters.locate(decision, now)
     const before = line.counter
     if (before !== counter) {
       // Until now the store had not said yet what it waits for.

@@ -39,6 +39,15 @@ export class Counters<D extends Answer> {
     return made
   }
 
+  /** A counter that may have been forgotten meanwhile. */
+  keep(counter: Counter<D>, at: number): Counter<D> {
+    const found = this.#all.get(counter.id)
+    if (found !== undefined) return found
+    this.#all.set(counter.id, counter)
+    this.open.set(counter, at)
+    return counter
+  }
+
   /** The counter that has refused a request. */
   closed(by: D, now: number): Counter<D> {
     const time = opensIn(by)

@@ -16,13 +16,11 @@ export interface Ahead {
   readonly by: Pick<Answer, 'policy' | 'key'>
   /** Whether to wait until places have come back that are free again: it is told of that (`nudge`). */
   readonly later: boolean
-  /** What a request takes; undefined for one that is to ask alone. */
-  costOf(wanted: Wanted): number | undefined
   /** Units to ask for at once, where so much waits. */
   unitsOf(waiting: Amount): number
 }
 
-/** Several requests for one key, where the store can be asked for them in one step: all of them go, or none. */
+/** Several requests that want the same, where the store can be asked for them in one step: all of them go, or none. */
 export interface Together<D> {
   /** As many that take the same as this node should ask for at once, as other nodes may want some too; 0: whoever knows what came here lately knows better. */
   readonly part: number
@@ -34,6 +32,8 @@ export interface Together<D> {
   readonly lead: number
   /** Where the store says when each of them goes: it is asked ahead, and they may take more or less than the first one. */
   readonly ahead: Ahead | undefined
+  /** What a request takes that may be asked for beside the first one; undefined for one that has to wait until that is answered. */
+  costBeside(key: string, wanted: Wanted): number | undefined
   /**
    * Asks for requests that take so much each. Resolves with a decision for each of them, or with none where they do not all fit; without the
    * store, for as many as do.

@@ -17,7 +17,10 @@ import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { delayOf, passingOf, together } from './together.ts'
+import { type AskedPart, asked, costAt, decideMany } from './asked-parts.ts'
+import { soonest, soonestAhead } from './soonest.ts'
+import { passingOf, together } from './together.ts'
+import { togetherAtLevels } from './together-at-levels.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
@@ -151,11 +154,14 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         return path.decideAsync(each.keys, each.costs, each.places, each.places.length, each.limits)
       }),
     together: (key, wanted) => {
-      const [part, other] = asked(host, key, wanted)
-      if (part === undefined || other !== undefined || part.limiter.meter.grouping === undefined) return undefined
+      const parts = asked(host, key, wanted)
+      const [part] = parts
+      if (part === undefined || !parts.some(({ limiter }) => limiter.meter.grouping !== undefined)) return undefined
       const each = wanted.asked?.at(host.limiters)
       if (each === undefined) path.limitKey(key, wanted.limit)
       else path.limitEach(each.keys, each.limits)
+      if (parts.length > 1)
+        return togetherAtLevels(host, parts, key, wanted, (many) => inTurn(host, () => decideMany(host, key, wanted, parts, many)))
       const usual = costAt(host, part.place, undefined)
       return together(host, part.limiter, part.key, usual, wanted, (one) => {
         if (one.asked === undefined) return one.cost ?? usual
@@ -226,7 +232,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
         const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
         const ofThem = units + requests * each
         const ahead = parts.length === 1 ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
-        longest = Math.max(longest, ahead ?? soonest(host, limiter, own, ofThem, limit, now))
+        longest = Math.max(longest, ahead ?? soonest(host.peekOne, limiter, own, ofThem, limit, now))
       }
       return longest
     },
@@ -275,18 +281,6 @@ function serve(limiters: readonly Limiter[], serving: boolean): void {
   for (const { meter } of limiters) if (meter.booking !== undefined) meter.booking.serving = serving
 }
 
-/** What a request costs that does not say so. */
-function costAt({ rules, limiters }: AcquireHost, place: number, wanted: Wanted | undefined): number {
-  if (wanted?.asked !== undefined) return wanted.asked.at(limiters).costs[place] ?? 1
-  const usual = rules[place]?.cost
-  return typeof usual === 'number' ? usual : 1
-}
-
-/** What a policy counts a key by. */
-function keyAt({ rules }: AcquireHost, place: number, key: string): string {
-  return rules[place]?.key === 'all' ? 'all' : key
-}
-
 /**
  * Milliseconds for which a request should wait, as the store should hear first of it, where places are booked, or else of what this node has
  * taken of its key: nodes whose requests wait would all take what comes free at the same moment. As a key is exchanged early: by half of this
@@ -312,65 +306,7 @@ function pauseOf(host: AcquireHost, { limiter, key, cost }: AskedPart, now: numb
   return PAUSE
 }
 
-/** What a request asks of one policy. */
-interface AskedPart {
-  readonly limiter: Limiter
-  readonly place: number
-  readonly key: string
-  readonly cost: number
-  readonly limit: number | undefined
-}
-
-/** What a request asks of each policy that applies to it. */
-function asked(host: AcquireHost, key: string, { asked, cost = 1, limit }: Wanted): AskedPart[] {
-  const { limiters } = host
-  if (asked === undefined) return limiters.map((limiter, place) => ({ limiter, place, key: keyAt(host, place, key), cost, limit }))
-  const { keys, costs, places, limits } = asked.at(limiters)
-  return places.map((place) => ({
-    limiter: limiters[place] as Limiter,
-    place,
-    key: keys[place] as string,
-    cost: costs[place] as number,
-    limit: limits?.[place],
-  }))
-}
-
 function optionsOf({ cost, limit }: Wanted): CheckOptions | undefined {
   if (limit !== undefined) return cost === undefined ? { limit } : { cost, limit }
   return cost === undefined ? undefined : { cost }
-}
-
-/**
- * Milliseconds until a policy has let so many units go at the soonest, a few at a time: what does not fit at once has to wait for
- * whole rounds, in each of which as much comes free as fits.
- */
-function soonest({ peekOne }: AcquireHost, limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
-  const { policy } = limiter
-  if (policy.dryRun) return 0
-  const own = limit ?? policy.limit
-  if (own === Number.POSITIVE_INFINITY) return 0
-  const most = limiter.most(own)
-  if (!(most > 0)) return Number.POSITIVE_INFINITY
-  const slot = limiter.table.find(key)
-  if (limiter.meter.booking !== undefined && slot >= 0 && limit === undefined && limiter.blocks.of(slot, now) === undefined) {
-    const found = limiter.meter.booking.soonest(slot, units, now)
-    if (found !== undefined) return found
-  }
-  const rounds = Math.ceil(units / most) - 1
-  const round = (policy.interval * most) / own
-  const rest = peekOne(limiter, key, units - rounds * most, limit, now)
-  if (!rest.allowed) return rest.retryAfter + rounds * round
-  if (rounds === 0) return 0
-  const whole = peekOne(limiter, key, most, limit, now)
-  return (whole.allowed ? 0 : whole.retryAfter) + (rounds - 1) * round
-}
-
-/** As `soonest`, of requests whose places the store is asked for ahead; undefined of others. */
-function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
-  const { policy, table, meter } = limiter
-  const slot = policy.dryRun ? -1 : table.find(key)
-  const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
-  const limit = given ?? limiter.limitOf(slot)
-  if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
-  return delayOf(policy, limit, (meter.grouping?.trusted(slot, now) === true ? level : 0) + units)
 }

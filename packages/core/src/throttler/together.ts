@@ -5,7 +5,7 @@ import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { Policy } from '../decide/policy.ts'
 import type { Ahead, Together } from '../queue/gate.ts'
-import type { Wanted } from '../queue/options.ts'
+import { isLike, type Wanted } from '../queue/options.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
 
@@ -23,7 +23,7 @@ interface TogetherHost {
 const AHEAD_PART = 1 / 8
 const AHEAD_FOR = 40
 /** The store is asked so many milliseconds, two round trips and the time of a unit before the last ones of before are used up. */
-const LEAD = 5
+export const LEAD = 5
 
 /**
  * How requests that wait for a key of a policy are asked for together; undefined where the store is not asked for several.
@@ -81,13 +81,14 @@ export function together(
   const ahead: Ahead = {
     by: { policy, key },
     later: grouping.takesBack(slot),
-    costOf(wanted) {
-      const one = costOf(wanted)
-      return one !== undefined && one > 0 && one <= most ? one : undefined
-    },
     unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
   }
-  return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, take }
+  const costBeside = (_: string, beside: Wanted) => {
+    if (!isAhead) return isLike(beside, wanted) ? cost : undefined
+    const one = beside.limit === wanted.limit ? costOf(beside) : undefined
+    return one !== undefined && one > 0 && one <= most ? one : undefined
+  }
+  return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, costBeside, take }
 }
 
 /** Milliseconds after which a request goes that has filled the bucket to this level. */

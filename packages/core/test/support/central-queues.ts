@@ -10,12 +10,16 @@ export interface CentralNodes extends Scene {
   asked(): readonly number[]
 }
 
-/** Nodes whose requests the store decides about, at the begin of an interval. */
-export async function central(count: number, more: Partial<PolicyOptions<never>> = {}, roundTrip = 2): Promise<CentralNodes> {
+/** Nodes whose requests the store decides about, at the begin of an interval. `more` is of one policy, or of each of several. */
+export async function central(
+  count: number,
+  more: Partial<PolicyOptions<never>> | readonly Partial<PolicyOptions<never>>[] = {},
+  roundTrip = 2,
+): Promise<CentralNodes> {
   const it = scene()
   it.store.roundTrip = roundTrip
-  const policy = { limit: 100, interval: 1_000, coordination: 'central', ...more } as const
-  const nodes = Array.from({ length: count }, () => it.node(policy))
+  const policies = [more].flat().map((own) => ({ limit: 100, interval: 1_000, coordination: 'central', ...own }) as const)
+  const nodes = Array.from({ length: count }, () => it.node(policies))
   await started(it, ...nodes)
   const queues: Waiting[] = []
   for (const node of nodes) queues.push(await waiting(it, node))

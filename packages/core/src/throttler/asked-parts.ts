@@ -1,0 +1,85 @@
+import type { Keys, Limits } from '../decide/asking.ts'
+import type { Decision } from '../decide/decision.ts'
+import type { Limiter } from '../decide/limiter.ts'
+import type { PolicyOptions } from '../decide/policy.ts'
+import type { Wanted } from '../queue/options.ts'
+
+/** The policies of a throttler. */
+export interface AskedHost {
+  readonly limiters: readonly Limiter[]
+  /** In the order of the limiters. */
+  readonly rules: readonly PolicyOptions<never>[]
+}
+
+/** As much of a throttler as decides about requests. */
+export interface DecidingHost extends AskedHost {
+  readonly path: {
+    limitKey(key: string, limit: number | undefined): void
+    decideAsync(
+      keys: Keys,
+      costs: readonly number[],
+      applying?: readonly number[],
+      applied?: number,
+      limits?: Limits,
+    ): Decision | Promise<Decision>
+  }
+}
+
+/** What a request asks of one policy. */
+export interface AskedPart {
+  readonly limiter: Limiter
+  readonly place: number
+  readonly key: string
+  readonly cost: number
+  readonly limit: number | undefined
+}
+
+/** What a request asks of each policy that applies to it. */
+export function asked(host: AskedHost, key: string, { asked, cost, limit }: Wanted): AskedPart[] {
+  const { limiters } = host
+  if (asked === undefined) {
+    return limiters.map((limiter, place) => {
+      return { limiter, place, key: keyAt(host, place, key), cost: cost ?? costAt(host, place, undefined), limit }
+    })
+  }
+  const { keys, costs, places, limits } = asked.at(limiters)
+  return places.map((place) => ({
+    limiter: limiters[place] as Limiter,
+    place,
+    key: keys[place] as string,
+    cost: costs[place] as number,
+    limit: limits?.[place],
+  }))
+}
+
+/** Decides about a request that asks of each policy as much as so many of these. */
+export function decideMany(
+  { path, limiters }: DecidingHost,
+  key: string,
+  { asked, limit }: Wanted,
+  parts: readonly AskedPart[],
+  many: number,
+): Decision | Promise<Decision> {
+  const each = asked?.at(limiters)
+  if (each !== undefined) {
+    const costs = each.costs.map((cost) => cost * many)
+    return path.decideAsync(each.keys, costs, each.places, each.places.length, each.limits)
+  }
+  path.limitKey(key, limit)
+  return path.decideAsync(
+    parts.map((part) => part.key),
+    parts.map(({ cost }) => cost * many),
+  )
+}
+
+/** What a request costs that does not say so. */
+export function costAt({ rules, limiters }: AskedHost, place: number, wanted: Wanted | undefined): number {
+  if (wanted?.asked !== undefined) return wanted.asked.at(limiters).costs[place] ?? 1
+  const usual = rules[place]?.cost
+  return typeof usual === 'number' ? usual : 1
+}
+
+/** What a policy counts a key by. */
+function keyAt({ rules }: AskedHost, place: number, key: string): string {
+  return rules[place]?.key === 'all' ? 'all' : key
+}

@@ -1,0 +1,41 @@
+import type { Limiter } from '../decide/limiter.ts'
+import type { peekOne } from '../decide/peek.ts'
+import { delayOf } from './together.ts'
+
+/** Handed over, as in `together`. */
+type PeekOne = typeof peekOne
+
+/**
+ * Milliseconds until a policy has let so many units go at the soonest, a few at a time: what does not fit at once has to wait for
+ * whole rounds, in each of which as much comes free as fits.
+ */
+export function soonest(peekOne: PeekOne, limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
+  const { policy } = limiter
+  if (policy.dryRun) return 0
+  const own = limit ?? policy.limit
+  if (own === Number.POSITIVE_INFINITY) return 0
+  const most = limiter.most(own)
+  if (!(most > 0)) return Number.POSITIVE_INFINITY
+  const slot = limiter.table.find(key)
+  if (limiter.meter.booking !== undefined && slot >= 0 && limit === undefined && limiter.blocks.of(slot, now) === undefined) {
+    const found = limiter.meter.booking.soonest(slot, units, now)
+    if (found !== undefined) return found
+  }
+  const rounds = Math.ceil(units / most) - 1
+  const round = (policy.interval * most) / own
+  const rest = peekOne(limiter, key, units - rounds * most, limit, now)
+  if (!rest.allowed) return rest.retryAfter + rounds * round
+  if (rounds === 0) return 0
+  const whole = peekOne(limiter, key, most, limit, now)
+  return (whole.allowed ? 0 : whole.retryAfter) + (rounds - 1) * round
+}
+
+/** As `soonest`, of requests whose places the store is asked for ahead; undefined of others. */
+export function soonestAhead(limiter: Limiter, key: string, units: number, given: number | undefined, now: number): number | undefined {
+  const { policy, table, meter } = limiter
+  const slot = policy.dryRun ? -1 : table.find(key)
+  const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
+  const limit = given ?? limiter.limitOf(slot)
+  if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
+  return delayOf(policy, limit, (meter.grouping?.trusted(slot, now) === true ? level : 0) + units)
+}
