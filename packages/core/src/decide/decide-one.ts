@@ -7,6 +7,9 @@ import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
 
+/** Of times that are added and subtracted again, in milliseconds: an hour is not to be told as a second more. */
+const ROUNDING = 1e-6
+
 /**
  * A request to one policy alone, decided about and counted as such: the hot path. `rollAt` must not have passed, and no key may have a limit of its own. V8 compiles
  * it and all that it calls into its caller as long as they have less than 920 bytes of bytecode together; so whatever is rarer than these two
@@ -154,5 +157,5 @@ export function refusal(limiter: Limiter, slot: number, key: string, cost: numbe
   // Of a blocked key no units are left to the client, whatever was counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'
   const left = blocked ? 0 : limiter.meter.remaining(slot, now)
-  return new PolicyDecision(outcome, key, left, Math.max(least, Math.ceil(why.retryAfter)), 0)
+  return new PolicyDecision(outcome, key, left, Math.max(least, Math.ceil(why.retryAfter - ROUNDING)), 0)
 }

@@ -145,10 +145,10 @@ export class KeyBlocks {
     const { cooldown, cooldownGrowth: growth } = owner.policy
     // The store lets this length grow, so that both arrive at the same block.
     const first = Math.max(least - now, cooldown)
-    const until = now + (growth === undefined ? first : this.#remembered(growth).next(owner.idOf(slot), first, growth, now))
-    this.set(slot, until, false, LOCAL, UNANSWERED)
+    const length = growth === undefined ? first : this.#remembered(growth).next(owner.idOf(slot), first, growth, now)
+    this.set(slot, now + length, false, LOCAL, UNANSWERED)
     owner.tellExceeded(slot, first, now + first)
-    owner.blocked(owner.keyOf(slot), until - now, 'exceeded')
+    owner.blocked(owner.keyOf(slot), length, 'exceeded')
   }
 
   #remembered(growth: Growth): Offences {

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { createThrottler } from '../../src/index.ts'
+import { ManualTime } from '../http/manual-time.ts'
 import { type Node, offer, type Scene, scene } from '../support/nodes.ts'
 
 /** When a key is open again at each node, to the millisecond. */
@@ -138,4 +140,18 @@ test('a node that starts during a cooldown learns of it', async () => {
   expect(two.check('a')).toMatchObject({ allowed: false, reason: 'cooldown' })
   expect(Math.abs(two.check('a').retryAfter - one.check('a').retryAfter)).toBeLessThanOrEqual(1)
   await here.close()
+})
+
+test('a length is told as it was given, at whatever fraction of a millisecond it begins', () => {
+  // Where the sum has fewer digits after the point than the time.
+  const clock = new ManualTime(1_000_000)
+  const throttler = createThrottler({ policies: [{ limit: 1, interval: '1m', cooldown: '1h', coordination: 'local' }], clock })
+  const lengths: number[] = []
+  throttler.on('blocked', ({ for: length }) => lengths.push(length))
+  for (let i = 0; i < 1_000; i++) {
+    clock.advance(Math.PI)
+    throttler.check(`${i}`)
+    expect(throttler.check(`${i}`).retryAfter).toBe(3_600_000)
+  }
+  expect(new Set(lengths)).toEqual(new Set([3_600_000]))
 })

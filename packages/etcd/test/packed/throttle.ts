@@ -7,7 +7,7 @@ async function main(): Promise<void> {
   const endpoint = process.env['ETCD_ENDPOINT'] ?? ''
   // Without a server a node counts alone.
   const store = () => etcdStore(endpoint === '' ? 'http://127.0.0.1:1' : endpoint, { namespace: `packed-${process.pid}` })
-  const node = (): Throttler => createThrottler({ policies: [{ limit: 2, interval: '1h' }], store: store() })
+  const node = (): Throttler => createThrottler({ policies: [{ limit: 2, interval: '1h' }], closeTimeout: '10s', store: store() })
   const first = node()
   const outcomes = [first.check('ann'), first.check('ann')]
   if (endpoint === '') outcomes.push(first.check('ann'))

@@ -9,7 +9,7 @@ import { createClient } from 'redis'
 async function main(): Promise<void> {
   const url = process.env['REDIS_URL'] ?? ''
   const namespace = `packed-${process.pid}`
-  const node = (store: Store): Throttler => createThrottler({ policies: [{ limit: 2, interval: '1h' }], store })
+  const node = (store: Store): Throttler => createThrottler({ policies: [{ limit: 2, interval: '1h' }], closeTimeout: '10s', store })
   const first = node(redisStore(new Redis(url, { lazyConnect: true }), { namespace }))
   const outcomes = [first.check('ann'), first.check('ann')]
   await first.close()
