@@ -82,6 +82,12 @@ export interface Gate<D extends Answer> {
   take(key: string, wanted: Wanted): D | Promise<D>
   /** How requests like this one are asked for together; undefined where each is asked for alone. */
   together(key: string, wanted: Wanted): Together<D> | undefined
+  /** Whether a decision is of one policy alone that gives places ahead, of several: the others decide when its delay is over. */
+  isPart(decision: D): boolean
+  /** Has the other ones decide, as `take`; undefined where there are none any more. */
+  takeRest(key: string, wanted: Wanted, part: D): D | Promise<D> | undefined
+  /** One decision of both. */
+  join(part: D, rest: D): D
   refund(decision: D): void
   /**
    * What refuses a request that goes no more although there is, or would be, room for it.

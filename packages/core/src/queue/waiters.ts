@@ -112,12 +112,12 @@ export class Waiters<D extends Answer> {
   admit(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delay: number }): void {
     const { delay } = by ?? decision
     const late = now + delay > request.at
-    const id = by?.counter ?? (delay === 0 && this.#held.size === 0 ? '' : this.#gate.paceMaker(decision))
+    const isPart = this.#gate.isPart(decision)
+    const id = by?.counter ?? (delay === 0 && this.#held.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
     const crowded = by !== undefined && this.crowded(id)
-    if (delay === 0 && (late || by !== undefined || !this.#isBefore(this.#held.get(id)?.last, request))) {
-      this.#goes(request, now)
-      request.resolve(decision)
-    } else if (late || crowded || (this.full && !request.entered)) {
+    if (delay === 0 && !isPart && (late || by !== undefined || !this.#isBefore(this.#held.get(id)?.last, request))) {
+      this.#goes(request, now, decision)
+    } else if ((late && delay > 0) || crowded || (this.full && !request.entered)) {
       this.#gate.refund(decision)
       this.fail(request, late ? 'timeout' : 'queue-full', delay)
     } else {
@@ -141,8 +141,8 @@ export class Waiters<D extends Answer> {
   #keepOrder(request: Request<D>, latest: number, { last }: Held<D>): void {
     let late = request
     for (let early = last; early !== undefined && early.at > late.at; early = early.before) {
-      // Those that take more or less keep theirs.
-      if (!this.#isBefore(early, request)) continue
+      // Those that take more or less keep theirs, and those whose time has come.
+      if (early.place < 0 || !this.#isBefore(early, request)) continue
       if (early.at > latest) return
       const { held, at } = early
       early.held = late.held
@@ -165,9 +165,12 @@ export class Waiters<D extends Answer> {
     const now = this.#gate.clock.monotonic()
     const shared = request.beyond === 0 && this.#gate.sharesPlaces(held)
     const free = shared ? this.#moveUp(request, now) : request.at - request.beyond
+    // A place that has come passes unused: what came back of it others would take again behind all that is still to come.
+    if (shared && free <= now) return
     const sooner = this.#gate.giveBack(held, Math.max(0, free - now))
     if (shared || request.beyond > 0) return
-    for (let next = request.after; next !== undefined; next = next.after) this.going.set(next, Math.max(now, next.at - sooner))
+    for (let next = request.after; next !== undefined; next = next.after)
+      if (next.place >= 0) this.going.set(next, Math.max(now, next.at - sooner))
   }
 
   /** Between the places of a node other nodes have some: each takes that of the one before it that takes as much. Returns which is free then. */
@@ -175,7 +178,7 @@ export class Waiters<D extends Answer> {
     let free = request.at
     for (let next = request.after; next !== undefined; next = next.after) {
       const { at } = next
-      if (next.beyond > 0 || at <= free || !isLike(next.wanted, request.wanted)) continue
+      if (next.place < 0 || next.beyond > 0 || at <= free || !isLike(next.wanted, request.wanted)) continue
       this.going.set(next, Math.max(now, free))
       free = at
     }
@@ -187,16 +190,53 @@ export class Waiters<D extends Answer> {
     const held = request.held as D
     const now = this.#gate.clock.monotonic()
     if (request.beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(held)) {
-      this.#waitAgain(request, held, now)
+      // By hand, since it got its place.
+      this.#gate.giveBack(held, 0)
+      this.#waitAgain(request, now)
       return
     }
-    this.#goes(request, now)
-    request.resolve(this.#gate.went(held))
+    const rest = this.#gate.isPart(held) ? this.#gate.takeRest(request.key, request.wanted, held) : undefined
+    if (rest === undefined) this.#goes(request, now, this.#gate.went(held))
+    else if (!(rest instanceof Promise)) this.#withRest(request, held, rest)
+    else {
+      // It is held, and goes when that is answered.
+      this.going.remove(request)
+      rest.then(
+        (decision) => {
+          this.#withRest(request, held, decision)
+          this.#changed()
+        },
+        (error: unknown) => {
+          if (!request.settled) this.break(request, error)
+          this.#changed()
+        },
+      )
+    }
   }
 
-  /** The key was blocked by hand since it got its place. */
-  #waitAgain(request: Request<D>, held: D, now: number): void {
-    this.#gate.giveBack(held, 0)
+  /** The policies have decided that do so when its place has come. */
+  #withRest(request: Request<D>, held: D, rest: D): void {
+    const now = this.#gate.clock.monotonic()
+    if (request.settled) {
+      if (rest.allowed) this.#gate.refund(rest)
+      return
+    }
+    const isLate = rest.delay > 0 && now + rest.delay > request.came + request.wanted.timeout
+    if (rest.allowed && !isLate) {
+      request.held = this.#gate.join(this.#gate.went(held), rest)
+      if (rest.delay > 0) this.going.set(request, now + rest.delay)
+      else this.#goes(request, now, this.#gate.went(request.held))
+      return
+    }
+    if (rest.allowed) this.#gate.refund(rest)
+    else request.refused = rest
+    this.giveBack(request)
+    if (isLate || this.closing) this.fail(request, 'timeout', rest.allowed ? rest.delay : rest.retryAfter)
+    else this.#waitAgain(request, now)
+  }
+
+  /** Its place is of no use: it waits in its line again. */
+  #waitAgain(request: Request<D>, now: number): void {
     this.going.remove(request)
     this.#letGo(request)
     request.held = undefined
@@ -227,14 +267,14 @@ export class Waiters<D extends Answer> {
     request.reject(error)
   }
 
-  #goes(request: Request<D>, now: number): void {
+  #goes(request: Request<D>, now: number, decision: D): void {
     const { entered, refused } = request
     // It leaves its line at the end.
     const id = request.by ?? request.line?.counter?.id ?? (refused === undefined ? '' : counterId(refused))
     this.#end(request)
-    if (!entered) return
     const { policy, key } = named(id)
-    if (policy !== '') this.#gate.waited(policy, key, Math.max(0, now - request.came))
+    if (entered && policy !== '') this.#gate.waited(policy, key, Math.max(0, now - request.came))
+    request.resolve(decision)
   }
 
   #end(request: Request<D>): void {

@@ -72,6 +72,28 @@ export function decideMany(
   )
 }
 
+/** Decides about a request by all of its policies but one. Undefined where there is no other any more. */
+export function decideRest(
+  host: DecidingHost,
+  key: string,
+  wanted: Wanted,
+  but: string | undefined,
+): Decision | Promise<Decision> | undefined {
+  const { path, limiters } = host
+  const rest = asked(host, key, wanted).filter(({ limiter }) => limiter.policy.name !== but)
+  if (rest.length === 0) return undefined
+  const keys: (string | undefined)[] = limiters.map(() => undefined)
+  const costs: number[] = limiters.map(() => 1)
+  for (const { place, key, cost } of rest) {
+    keys[place] = key
+    costs[place] = cost
+  }
+  const places = rest.map(({ place }) => place)
+  const limits = wanted.asked?.at(limiters).limits
+  if (limits === undefined) path.limitKey(key, wanted.limit)
+  return path.decideAsync(keys, costs, places, places.length, limits)
+}
+
 /** What a request costs that does not say so. */
 export function costAt({ rules, limiters }: AskedHost, place: number, wanted: Wanted | undefined): number {
   if (wanted?.asked !== undefined) return wanted.asked.at(limiters).costs[place] ?? 1

@@ -17,10 +17,10 @@ import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { type AskedPart, asked, costAt, decideMany } from './asked-parts.ts'
+import { type AskedPart, asked, costAt, decideMany, decideRest } from './asked-parts.ts'
 import { soonest, soonestAhead } from './soonest.ts'
 import { passingOf, together } from './together.ts'
-import { togetherAtLevels } from './together-at-levels.ts'
+import { paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
 
 /** Milliseconds after which a node looks again whether the others have been heard. */
 const PAUSE = 3
@@ -81,6 +81,8 @@ export function openQueues(host: AcquireHost, settings: QueueSettings): Queues<D
 /** How requests that wait are let in. */
 export function gateOf(host: AcquireHost): Gate<Decision> {
   const { path } = host
+  /** Of one policy that gives places ahead; others have not decided yet. */
+  const partial = new WeakSet<Decision>()
   return {
     clock: host.clock,
     random: host.random,
@@ -155,21 +157,25 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       }),
     together: (key, wanted) => {
       const parts = asked(host, key, wanted)
-      const [part] = parts
-      if (part === undefined || !parts.some(({ limiter }) => limiter.meter.grouping !== undefined)) return undefined
+      if (!parts.some(({ limiter }) => limiter.meter.grouping !== undefined)) return undefined
       const each = wanted.asked?.at(host.limiters)
       if (each === undefined) path.limitKey(key, wanted.limit)
       else path.limitEach(each.keys, each.limits)
-      if (parts.length > 1)
-        return togetherAtLevels(host, parts, key, wanted, (many) => inTurn(host, () => decideMany(host, key, wanted, parts, many)))
-      const usual = costAt(host, part.place, undefined)
-      return together(host, part.limiter, part.key, usual, wanted, (one) => {
-        if (one.asked === undefined) return one.cost ?? usual
-        const [own, more] = asked(host, key, one)
-        return own?.limiter === part.limiter && own.key === part.key && own.limit === part.limit && more === undefined
-          ? own.cost
-          : undefined
+      const now = host.clock.monotonic()
+      const part = parts.length > 1 ? pacerOf(parts, now) : parts[0]
+      if (part === undefined) return togetherAtLevels(host, parts, key, wanted, (many) => decideMany(host, key, wanted, parts, many))
+      const one = together(host, part, costAt(host, part.place, undefined), wanted, (key, beside) => {
+        const theirs = asked(host, key, beside)
+        const own = theirs.length > 1 === parts.length > 1 ? theirs.find(({ limiter }) => limiter === part.limiter) : undefined
+        return own?.key === part.key && own.limit === part.limit ? own.cost : undefined
       })
+      return parts.length > 1 && one !== undefined ? paced(host, one, parts, part, (decision) => partial.add(decision)) : one
+    },
+    isPart: (decision) => partial.has(decision),
+    takeRest: (key, wanted, part) => decideRest(host, key, wanted, part.policy?.name),
+    join: (part, rest) => {
+      const order = (one: Decision) => host.limiters.findIndex(({ policy }) => policy.name === one.policy?.name)
+      return host.combined(([...part.parts, ...rest.parts] as PolicyDecision[]).sort((a, b) => order(a) - order(b)))
     },
     refund: (decision) => host.giveBack(decision),
     refusal: (seen, retryAfter) => {
@@ -228,10 +234,12 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const now = host.clock.monotonic()
       let longest = 0
       const parts = asked(host, key, wanted)
-      for (const { limiter, place, key: own, cost, limit } of parts) {
+      const pacer = parts.length > 1 ? pacerOf(parts, now) : parts[0]
+      for (const part of parts) {
+        const { limiter, place, key: own, cost, limit } = part
         const each = wanted.asked !== undefined ? cost : costAt(host, place, undefined)
         const ofThem = units + requests * each
-        const ahead = parts.length === 1 ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
+        const ahead = part === pacer ? soonestAhead(limiter, own, ofThem, limit, now) : undefined
         longest = Math.max(longest, ahead ?? soonest(host.peekOne, limiter, own, ofThem, limit, now))
       }
       return longest

@@ -38,22 +38,18 @@ export function togetherAtLevels(
 ): Together<Decision> | undefined {
   const now = clock.monotonic()
   let [part, fit, roundTrip] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0]
-  let asks = false
   for (const { limiter, key, cost } of levels) {
     const { meter, policy } = limiter
     const slot = policy.dryRun || policy.next || !(cost > 0) ? -1 : limiter.locate(key)
     if (slot < 0) return undefined
-    if (policy.coordination === 'central') {
-      if (meter.grouping?.asks(slot, cost, now) !== true) return undefined
-      asks = true
-    } else if (!countsAtOnce(limiter) || !meter.admits(slot, cost, now, false)) return undefined
+    const asks = meter.grouping?.asks(slot, cost, now) ?? (countsAtOnce(limiter) && meter.admits(slot, cost, now, false))
+    if (!asks) return undefined
     const { nodes = 1, roundTrip: own = 0 } = policy.coordination === 'local' ? {} : (meter.syncing ?? {})
     const left = meter.remaining(slot, now) / cost
     fit = Math.min(fit, left)
     part = Math.min(part, left / (2 * nodes - 1))
     roundTrip = Math.max(roundTrip, own)
   }
-  if (!asks) return undefined
   const take = async ({ length }: readonly number[]): Promise<readonly Decision[]> => {
     const whole = await decide(length)
     if (!whole.allowed) return []
@@ -75,6 +71,59 @@ export function togetherAtLevels(
     ahead: undefined,
     costBeside: (other, beside) => (other === key && isLike(beside, wanted) ? 1 : undefined),
     take,
+  }
+}
+
+/**
+ * The policy of which a request gets a place ahead, while the others decide when that has come: one of the store, as it is the one that lets
+ * requests go late. Undefined where there is none, or another policy has no room now.
+ */
+export function pacerOf<L extends Level>(levels: readonly L[], now: number): L | undefined {
+  const pacer = levels.find(({ limiter, key }) => {
+    const slot = limiter.policy.dryRun || limiter.policy.next ? -1 : limiter.locate(key)
+    return slot >= 0 && limiter.meter.grouping?.ahead(slot, now) !== undefined
+  })
+  return pacer === undefined || !levels.every((level) => level === pacer || hasRoom(level, now)) ? undefined : pacer
+}
+
+function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
+  const { meter, policy } = limiter
+  if (policy.dryRun || policy.next) return true
+  const slot = limiter.locate(key)
+  return slot >= 0 && (meter.reserving?.needsStore(slot, cost, now) === true || meter.admits(slot, cost, now, false))
+}
+
+/**
+ * How requests get places ahead of one of their policies, while the others decide when these have come.
+ *
+ * @param one how they get them
+ * @param isPart is told of each decision that is of this policy alone
+ */
+export function paced(
+  { clock }: LevelsHost,
+  one: Together<Decision>,
+  levels: readonly Level[],
+  pacer: Level,
+  isPart: (decision: Decision) => void,
+): Together<Decision> {
+  const now = clock.monotonic()
+  let room = Number.POSITIVE_INFINITY
+  for (const level of levels) {
+    const { limiter, key, cost } = level
+    const { meter, policy } = limiter
+    if (level === pacer || policy.dryRun || policy.next || meter.reserving !== undefined) continue
+    room = Math.min(room, meter.remaining(limiter.locate(key), now) / cost)
+  }
+  const { ahead } = one
+  return {
+    ...one,
+    // Those behind would come back without having gone.
+    ahead: ahead && { ...ahead, unitsOf: (waiting) => Math.max(1, Math.min(room, ahead.unitsOf(waiting) / one.cost)) * one.cost },
+    take: async (costs, within) => {
+      const decisions = await one.take(costs, within)
+      decisions.forEach(isPart)
+      return decisions
+    },
   }
 }
 

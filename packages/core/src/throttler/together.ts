@@ -16,6 +16,13 @@ interface TogetherHost {
   readonly PolicyDecision: typeof PolicyDecision
 }
 
+/** What a request asks of the policy. */
+interface AskedOfOne {
+  readonly limiter: Limiter
+  readonly key: string
+  readonly cost: number
+}
+
 /**
  * Places are asked for ahead for this part of the units that wait, or for so many milliseconds. As all nodes do so each gets its part of the
  * pace in every round, and none has to wait until the long queue of another one is empty.
@@ -30,20 +37,18 @@ export const LEAD = 5
  *
  * @param usual what a request takes that does not say so
  * @param wanted of the first of them
- * @param costOf what a request takes
+ * @param costOf what a request takes of the policy; undefined for one that is not to be asked for with others
  */
 export function together(
   { clock, PolicyDecision }: TogetherHost,
-  limiter: Limiter,
-  key: string,
+  { limiter, key, cost }: AskedOfOne,
   usual: number,
   wanted: Wanted,
-  costOf: (wanted: Wanted) => number | undefined,
+  costOf: (key: string, wanted: Wanted) => number | undefined,
 ): Together<Decision> | undefined {
   const { meter, policy } = limiter
   const { grouping } = meter
   const now = clock.monotonic()
-  const cost = costOf(wanted) ?? 0
   const slot = grouping === undefined || policy.dryRun || !(cost > 0) ? -1 : limiter.locate(key)
   if (grouping === undefined || slot < 0 || !grouping.asks(slot, cost, now)) return undefined
   const { nodes = 1, roundTrip = 0 } = meter.syncing ?? {}
@@ -83,9 +88,9 @@ export function together(
     later: grouping.takesBack(slot),
     unitsOf: ({ units, unsaid }) => Math.max(part, AHEAD_PART * (units + unsaid * usual), AHEAD_FOR / each, lead / each),
   }
-  const costBeside = (_: string, beside: Wanted) => {
+  const costBeside = (other: string, beside: Wanted) => {
     if (!isAhead) return isLike(beside, wanted) ? cost : undefined
-    const one = beside.limit === wanted.limit ? costOf(beside) : undefined
+    const one = beside.limit === wanted.limit ? costOf(other, beside) : undefined
     return one !== undefined && one > 0 && one <= most ? one : undefined
   }
   return { part: Math.floor(part / cost), fit: Math.floor(left / cost), cost, lead, ahead: isAhead ? ahead : undefined, costBeside, take }

@@ -1,6 +1,6 @@
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { started } from './central.ts'
-import { type Node, type Scene, scene } from './nodes.ts'
+import { type Node, type NodeOptions, type Scene, scene } from './nodes.ts'
 import { type Waiting, waiting } from './waiting.ts'
 
 export interface CentralNodes extends Scene {
@@ -15,11 +15,12 @@ export async function central(
   count: number,
   more: Partial<PolicyOptions<never>> | readonly Partial<PolicyOptions<never>>[] = {},
   roundTrip = 2,
+  options: NodeOptions = {},
 ): Promise<CentralNodes> {
   const it = scene()
   it.store.roundTrip = roundTrip
   const policies = [more].flat().map((own) => ({ limit: 100, interval: 1_000, coordination: 'central', ...own }) as const)
-  const nodes = Array.from({ length: count }, () => it.node(policies))
+  const nodes = Array.from({ length: count }, () => it.node(policies, options))
   await started(it, ...nodes)
   const queues: Waiting[] = []
   for (const node of nodes) queues.push(await waiting(it, node))

@@ -10,7 +10,11 @@ async function main(): Promise<void> {
   const connectionString = url === '' ? 'postgres://nobody@127.0.0.1:1/nowhere' : url
   const schema = `packed_${process.pid}`
   const node = (): Throttler =>
-    createThrottler({ policies: [{ limit: 2, interval: '1h' }], closeTimeout: '10s', store: postgresStore(new Pool({ connectionString }), { schema }) })
+    createThrottler({
+      policies: [{ limit: 2, interval: '1h' }],
+      closeTimeout: '10s',
+      store: postgresStore(new Pool({ connectionString }), { schema }),
+    })
   const first = node()
   const outcomes = [first.check('ann'), first.check('ann')]
   if (url === '') outcomes.push(first.check('ann'))
