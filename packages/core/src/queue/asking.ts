@@ -121,8 +121,11 @@ export class Asking<D extends Answer> {
           counter.got += decisions.length
           if (counter.pause !== undefined) counter.pause = undefined
           this.#share(group, decisions, counter, now)
+          if (decisions.length === length) {
+            for (const request of requests) if (!request.settled && request.held === undefined) this.#putBack(request, counter)
+            return
+          }
           // It was decided without the store, by which not all of them fit.
-          if (decisions.length === length) return
         }
         if (together?.ahead !== undefined) this.#late(requests, counter, now)
         else this.#refused(requests, counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
@@ -137,7 +140,7 @@ export class Asking<D extends Answer> {
 
   /**
    * The store lets as many go. Of one that has gone, or would go too late, another one has the place that takes the same: the next of those that
-   * were asked for, or who waits behind them.
+   * were asked for, or who waits behind them. Who came before them, and waits again as the store refused those it was asked for with, goes first.
    */
   #share({ requests, costs, together }: Group<D>, decisions: readonly D[], counter: Counter<D>, now: number): void {
     const next = new Map<number, number>()
@@ -147,13 +150,28 @@ export class Asking<D extends Answer> {
       let at = next.get(cost) ?? 0
       for (; taker === undefined && at < requests.length; at++) {
         const request = requests[at] as Request<D>
-        if (costs[at] === cost && this.#takes(request, decision, now)) taker = request
+        if (costs[at] !== cost) continue
+        const before = together && this.#before(request, cost, decision, together, now)
+        if (before !== undefined) {
+          taker = before
+          // This one has its turn with the next place.
+          break
+        }
+        if (this.#takes(request, decision, now)) taker = request
       }
       next.set(cost, at)
       taker ??= together && this.#behind(counter, cost, decision, together, now)
       if (taker === undefined) this.#gate.refund(decision)
       else this.#waiters.admit(taker, decision, now)
     }
+  }
+
+  /** One that waits in the line of a request, goes before it and can use this place. */
+  #before(request: Request<D>, cost: number, { delay }: D, { costBeside }: Together<D>, now: number): Request<D> | undefined {
+    if (request.settled) return undefined
+    return request.line?.findBefore(request, MOST_TOGETHER, ({ key, wanted, at }) => {
+      return (delay === 0 || now + delay <= at) && costBeside(key, wanted) === cost
+    })
   }
 
   /** Whether a request that was asked for can use this. */
@@ -192,8 +210,7 @@ export class Asking<D extends Answer> {
         failed = true
         this.#waiters.fail(request, 'timeout', soonest)
       } else {
-        const line = this.#putBack(request)
-        if (line.counter === undefined) this.#counters.put(line, counter)
+        this.#putBack(request, counter)
       }
     }
     // Where nothing that is known says why, as of a key that the store can't read, that may last.
@@ -202,13 +219,18 @@ export class Asking<D extends Answer> {
     if (counter.lines.first !== undefined) this.#counters.open.set(counter, now + pause)
   }
 
-  /** It waits in its line again. */
-  #putBack(request: Request<D>): Line<D> {
+  /**
+   * It waits in its line again.
+   *
+   * @param counter that the line waits for where nobody waits in it
+   */
+  #putBack(request: Request<D>, counter?: Counter<D>): Line<D> {
     const line = request.line as Line<D>
     request.asked = false
     request.by = undefined
     line.add(request)
     this.#waiters.times.set(request, request.at)
+    if (line.counter === undefined && counter !== undefined) this.#counters.put(line, counter)
     return line
   }
 

@@ -33,4 +33,13 @@ export class Chain<T extends Link<T>> {
     item.before = undefined
     item.after = undefined
   }
+
+  /** Each of two takes the other's place; `later` stands anywhere behind `item`. */
+  exchange(item: T, later: T): void {
+    const next = later.after
+    this.remove(later)
+    this.insert(later, item)
+    this.remove(item)
+    this.insert(item, next)
+  }
 }

@@ -146,6 +146,13 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     level.remove(request)
   }
 
+  /** The first of its priority that came before a request, of those for which this is true; at most so many are looked at. */
+  findBefore({ number, wanted }: Request<D>, most: number, fits: (request: Request<D>) => boolean): Request<D> | undefined {
+    let one = this.#level(wanted.priority).first
+    for (let left = most; one !== undefined && one.number < number && left > 0; one = one.after, left--) if (fits(one)) return one
+    return undefined
+  }
+
   /** What those want that a request of this priority has to wait for. Default: all of them. */
   ahead(priority: number = Number.NEGATIVE_INFINITY): Amount {
     const ahead = { units: 0, unsaid: 0 }

@@ -130,26 +130,37 @@ export class Waiters<D extends Answer> {
       if (others === undefined) this.#held.set(id, (others = new Held(named(id).policy)))
       const latest = request.at
       this.enter(request, now + delay)
-      if (by === undefined) this.#keepOrder(request, latest, others)
-      others.push(request)
+      if (by === undefined) {
+        this.#insert(request, others)
+        this.#keepOrder(request, latest, others)
+      } else others.push(request)
       others.size++
       this.waits.add(others.policy, 1)
     }
   }
 
+  /** Among those that its counter holds, by when they go. */
+  #insert(request: Request<D>, others: Held<D>): void {
+    let next: Request<D> | undefined
+    for (let last = others.last; last !== undefined && last.at > request.at; last = last.before) next = last
+    others.insert(request, next)
+  }
+
   /** A request got a place before the last ones of those held before it, as another node has given some back: they take them in their order. */
-  #keepOrder(request: Request<D>, latest: number, { last }: Held<D>): void {
+  #keepOrder(request: Request<D>, latest: number, others: Held<D>): void {
+    // Those that take more or less keep theirs, and those whose time has come.
+    const early: Request<D>[] = []
+    for (let one = request.after; one !== undefined; one = one.after) if (one.place >= 0 && this.#isBefore(one, request)) early.unshift(one)
+    if (early.length === 0 || (early[0] as Request<D>).at > latest) return
     let late = request
-    for (let early = last; early !== undefined && early.at > late.at; early = early.before) {
-      // Those that take more or less keep theirs, and those whose time has come.
-      if (early.place < 0 || !this.#isBefore(early, request)) continue
-      if (early.at > latest) return
-      const { held, at } = early
-      early.held = late.held
+    for (const one of early) {
+      const { held, at } = one
+      one.held = late.held
       late.held = held
-      this.going.set(early, late.at)
+      this.going.set(one, late.at)
       this.going.set(late, at)
-      late = early
+      others.exchange(late, one)
+      late = one
     }
   }
 
@@ -175,11 +186,15 @@ export class Waiters<D extends Answer> {
 
   /** Between the places of a node other nodes have some: each takes that of the one before it that takes as much. Returns which is free then. */
   #moveUp(request: Request<D>, now: number): number {
+    const others = this.#held.get(request.by ?? '')
     let free = request.at
-    for (let next = request.after; next !== undefined; next = next.after) {
-      const { at } = next
-      if (next.place < 0 || next.beyond > 0 || at <= free || !isLike(next.wanted, request.wanted)) continue
-      this.going.set(next, Math.max(now, free))
+    for (let next = request.after; next !== undefined; ) {
+      const one = next
+      const { at } = one
+      next = one.after
+      if (one.place < 0 || one.beyond > 0 || at <= free || !isLike(one.wanted, request.wanted)) continue
+      this.going.set(one, Math.max(now, free))
+      others?.exchange(request, one)
       free = at
     }
     return free
