@@ -166,8 +166,9 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       if (part === undefined) return togetherAtLevels(host, parts, key, wanted, (many) => decideMany(host, key, wanted, parts, many))
       const one = together(host, part, costAt(host, part.place, undefined), wanted, (key, beside) => {
         const theirs = asked(host, key, beside)
-        const own = theirs.length > 1 === parts.length > 1 ? theirs.find(({ limiter }) => limiter === part.limiter) : undefined
-        return own?.key === part.key && own.limit === part.limit ? own.cost : undefined
+        if (theirs.length > 1 !== parts.length > 1) return undefined
+        const own = theirs.length > 1 ? pacerOf(theirs, host.clock.monotonic()) : theirs[0]
+        return own?.limiter === part.limiter && own.key === part.key && own.limit === part.limit ? own.cost : undefined
       })
       return parts.length > 1 && one !== undefined ? paced(host, one, parts, part, (decision) => partial.add(decision)) : one
     },
