@@ -5,7 +5,7 @@ import { median } from '../harness/statistics.ts'
 import { ALONE, type AloneName } from './contenders.ts'
 import type { CostInput, CostResult } from './cost.ts'
 import type { KeysInput, KeysResult } from './keys.ts'
-import { central, fairness, floods } from './queue.ts'
+import { central, fairness, floods, levels } from './queue.ts'
 import { commands, pace } from './redis.ts'
 import { fewSlots } from './slots.ts'
 import type { SlowInput, SlowResult } from './slow.ts'
@@ -18,6 +18,7 @@ export const waiting: Bench = async ({ rounds, quick }) => [
   await central(quick),
   await fairness(quick),
   await floods(),
+  await levels(),
   await fewSlots(quick),
   await pace(quick),
   await commands(quick),

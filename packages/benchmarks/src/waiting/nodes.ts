@@ -5,7 +5,8 @@ import { NodeClock, SeededRandom, SimulatedStore, VirtualTime } from '@weir/test
 const BOOT = 4_000
 
 export interface NodesOptions {
-  readonly policy: AnyPolicyOptions
+  /** One, or several that count the same requests. */
+  readonly policy: AnyPolicyOptions | readonly AnyPolicyOptions[]
   readonly nodes: number
   /** Milliseconds to the store and back. */
   readonly roundTrip: number
@@ -33,7 +34,7 @@ export async function startNodes({ policy, nodes, roundTrip, seed, queue }: Node
     const own = random.stream(`node ${node}`)
     const clock = new NodeClock(time, { origin: own.next() * 1e6 })
     clocks.push(clock)
-    const throttler = createThrottler({ policies: [policy], store, clock, random: () => own.next(), queue })
+    const throttler = createThrottler({ policies: [policy].flat(), store, clock, random: () => own.next(), queue })
     throttler.on('degraded', () => {})
     throttler.on('warning', () => {})
     return throttler

@@ -1,6 +1,6 @@
 import { type AnyPolicyOptions, leakyBucket } from '@weir/core'
 import { type Goal, type Report, type Row, round } from '../harness/report.ts'
-import { ideal, meanWait, mostIn, poissonArrivals, waitTogether } from './virtual.ts'
+import { ideal, meanWait, mostIn, poissonArrivals, type WaitingScenario, waitTogether } from './virtual.ts'
 
 const LIMIT = 100
 const SECOND = 1_000
@@ -139,17 +139,16 @@ export async function fairness(quick: boolean): Promise<Report> {
   }
 }
 
-/** Of so many requests at once, the same number at each of twelve nodes: the longest mean wait of a node, in parts of the shortest. */
-async function floodWaits({ policy }: Way, roundTrip: number, begin: number): Promise<number> {
-  const nodes = UNEVEN.length
+/** Of so many requests at once, the same number at each node: the longest mean wait of a node, times the shortest, and questions for each. */
+export async function flood(policy: WaitingScenario['policy'], nodes: number, roundTrip: number, begin: number) {
   // A microsecond apart, so that they have an order.
   const arrivals = Array.from({ length: FLOOD }, (_, i) => ({ node: i % nodes, at: begin + i / 1_000 }))
-  const { went } = await waitTogether({ policy, nodes, roundTrip, arrivals, seed: SEED })
-  const waits = UNEVEN.map((_, node) => {
+  const { went, exchanges } = await waitTogether({ policy, nodes, roundTrip, arrivals, seed: SEED })
+  const waits = Array.from({ length: nodes }, (_, node) => {
     const own = arrivals.flatMap((arrival, i) => (arrival.node === node ? [(went[i] as number) - arrival.at] : []))
     return own.reduce((sum, wait) => sum + wait, 0) / own.length
   })
-  return Math.max(...waits) / Math.min(...waits)
+  return { unfair: Math.max(...waits) / Math.min(...waits), exchanges: exchanges / FLOOD, most: mostIn(went, SECOND) }
 }
 
 const FLOOD = 600
@@ -157,11 +156,11 @@ const FLOOD = 600
 /** Whether nodes wait equally long in one great flood. */
 export async function floods(): Promise<Report> {
   const rows: Row[] = []
-  for (const way of WAYS) {
+  for (const { name, policy } of WAYS) {
     for (const roundTrip of [1, 20]) {
-      const after = async (part: number) => round(await floodWaits(way, roundTrip, part * SECOND))
+      const after = async (part: number) => round((await flood(policy, UNEVEN.length, roundTrip, part * SECOND)).unfair)
       rows.push({
-        way: way.name,
+        way: name,
         'round trip, ms': roundTrip,
         'at the begin of a second': await after(0),
         'after 0.3 s': await after(0.3),
@@ -173,4 +172,66 @@ export async function floods(): Promise<Report> {
     title: `${FLOOD} requests at once, the same number at each of twelve nodes: the longest mean wait of a node, times the shortest`,
     rows,
   }
+}
+
+const DAY: AnyPolicyOptions = { name: 'day', limit: 100_000, interval: '1d' }
+
+/** Policies that count the same requests. */
+export const LEVELS: readonly { readonly name: string; readonly policies: readonly AnyPolicyOptions[]; readonly pace: Way['pace'] }[] = [
+  {
+    name: "two windows, 'central'",
+    policies: [
+      { limit: LIMIT, interval: SECOND, coordination: 'central' },
+      { ...DAY, coordination: 'central' },
+    ],
+    pace: 'windows',
+  },
+  {
+    name: "a window, 'central', and one in the background",
+    policies: [{ limit: LIMIT, interval: SECOND, coordination: 'central' }, DAY],
+    pace: 'windows',
+  },
+  {
+    name: "leakyBucket() and a window, 'central'",
+    policies: [
+      { limit: LIMIT, interval: SECOND, algorithm: leakyBucket(), coordination: 'central' },
+      { ...DAY, coordination: 'central' },
+    ],
+    pace: 'even',
+  },
+  {
+    name: "leakyBucket(), 'central', and a window of each process",
+    policies: [
+      { limit: LIMIT, interval: SECOND, algorithm: leakyBucket(), coordination: 'central' },
+      { ...DAY, coordination: 'local' },
+    ],
+    pace: 'even',
+  },
+]
+
+/** What it costs to wait where several policies count a request, and whether nodes wait equally long. */
+export async function levels(): Promise<Report> {
+  const rows: Row[] = []
+  const goals: Goal[] = []
+  for (const { name, policies, pace } of LEVELS) {
+    for (const nodes of [1, 3, 12]) {
+      for (const roundTrip of [1, 20]) {
+        const { unfair, exchanges, most } = await flood(policies, nodes, roundTrip, 0)
+        rows.push({
+          policies: name,
+          nodes,
+          'round trip, ms': roundTrip,
+          'questions for a request': round(exchanges),
+          'longest mean wait of a node, times the shortest': round(unfair),
+          'most in any second': most,
+        })
+        const what = `${name}, ${nodes} nodes, ${roundTrip} ms`
+        goals.push({ what: `${what}: questions for a request`, value: exchanges, most: 1.5 })
+        goals.push({ what: `${what}: longest mean wait of a node, times the shortest`, value: unfair, most: 1.5 })
+        // A second may lie over two of the clock's.
+        goals.push({ what: `${what}: most in any second`, value: most, most: pace === 'even' ? LIMIT + 1 : 2 * LIMIT })
+      }
+    }
+  }
+  return { title: `${FLOOD} requests at once that several policies count, the same number at each node, in virtual time`, rows, goals }
 }

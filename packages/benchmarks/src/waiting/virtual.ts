@@ -9,7 +9,7 @@ export interface Arrival {
 }
 
 export interface WaitingScenario {
-  readonly policy: AnyPolicyOptions
+  readonly policy: AnyPolicyOptions | readonly AnyPolicyOptions[]
   readonly nodes: number
   /** Milliseconds to the store and back. */
   readonly roundTrip: number

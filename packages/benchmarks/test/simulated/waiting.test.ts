@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compare, mayWait, shares, WAYS, type Way } from '../../src/waiting/queue.ts'
+import { compare, flood, LEVELS, mayWait, shares, WAYS, type Way } from '../../src/waiting/queue.ts'
 import { ideal } from '../../src/waiting/virtual.ts'
 
 const SECONDS = 20
@@ -44,3 +44,13 @@ test.each([
   expect(Math.min(...found)).toBeGreaterThanOrEqual(0.8)
   expect(Math.max(...found)).toBeLessThanOrEqual(1.2)
 })
+
+test.each(LEVELS.flatMap((level) => [1, 20].map((roundTrip) => ({ ...level, roundTrip }))))(
+  'a flood at twelve nodes that several policies count: $name, $roundTrip ms',
+  async ({ policies, pace, roundTrip }) => {
+    const { unfair, exchanges, most } = await flood(policies, 12, roundTrip, 0)
+    expect(unfair).toBeLessThanOrEqual(1.5)
+    expect(exchanges).toBeLessThanOrEqual(1.5)
+    if (pace === 'even') expect(most).toBeLessThanOrEqual(101)
+  },
+)
