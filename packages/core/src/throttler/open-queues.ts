@@ -5,7 +5,6 @@ import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { peekOne } from '../decide/peek.ts'
-import type { PolicyOptions } from '../decide/policy.ts'
 import type { CheckOptions } from '../decide/request-path.ts'
 import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
@@ -17,7 +16,7 @@ import type { Emitter } from '../report/events.ts'
 import type { Requests } from '../report/requests.ts'
 import type { Clock } from '../time/clock.ts'
 import type { Ordinal } from '../time/intervals.ts'
-import { type AskedPart, asked, costAt, decideMany, decideRest } from './asked-parts.ts'
+import { type AskedPart, asked, costAt, type DecidingHost, decideMany, decideRest } from './asked-parts.ts'
 import { soonest, soonestAhead } from './soonest.ts'
 import { passingOf, together } from './together.ts'
 import { paced, pacerOf, togetherAtLevels } from './together-at-levels.ts'
@@ -34,30 +33,19 @@ const TURNS_ROUND_TRIPS = 20
 const TURNS_MOST_PART = 1 / 3
 
 /** What requests that wait need of the throttler. */
-export interface AcquireHost {
+export interface AcquireHost extends DecidingHost {
   readonly clock: Clock
   readonly random: () => number
   readonly emitter: Emitter
-  readonly limiters: readonly Limiter[]
   readonly requests: Requests
   /** Whether the store is away. */
   readonly degraded: boolean
-  /** In the order of the limiters. */
-  readonly rules: readonly PolicyOptions<never>[]
-  readonly path: {
+  readonly path: DecidingHost['path'] & {
     readonly waits: boolean
-    limitKey(key: string, limit: number | undefined): void
     limitEach(keys: Keys, limits: Limits | undefined): void
     peek(key: string, options?: CheckOptions): Decision
     look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision
     take(key: string, options?: CheckOptions): Decision | Promise<Decision>
-    decideAsync(
-      keys: Keys,
-      costs: readonly number[],
-      applying?: readonly number[],
-      applied?: number,
-      limits?: Limits,
-    ): Decision | Promise<Decision>
   }
   /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly peekOne: typeof peekOne
