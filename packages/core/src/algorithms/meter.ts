@@ -185,7 +185,7 @@ export interface Meter {
   /** When `roll` must be called next. */
   rollAt: number
   /** Units admitted since the start. */
-  readonly admitted: number
+  admitted: number
   /** Moves on to the interval or bucket that `now` belongs to. */
   roll(now: number): void
   /** The rule has changed, its counts have not. */

@@ -222,10 +222,12 @@ export class CentralDecisions implements Asking {
 
   /** Gives back what a policy counted that did not ask the store. */
   #putBack(part: PolicyDecision, now: number): PolicyDecision {
-    const limiter = this.#host.limiters.find(({ policy }) => policy === part.policy)
+    const limiter = this.#host.limiters.find(({ policy }) => policy.id === part.policy?.id)
     if (limiter === undefined || !(part.cost > 0)) return part
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     limiter.meter.refund(part.key, part.ordinal, part.cost, now)
+    // It never went.
+    limiter.meter.admitted -= part.cost
     const slot = limiter.table.find(part.key)
     if (slot < 0) return part
     return this.#host.make.decision(part.outcome, part.key, limiter.meter.remaining(slot, now), part.resetAfter, 0)
@@ -253,8 +255,8 @@ export class CentralDecisions implements Asking {
 
   #inOrder(parts: PolicyDecision[]): Decision {
     if (parts.length === 1) return parts[0] as PolicyDecision
-    const order = new Map(this.#host.limiters.map(({ policy }, i) => [policy, i]))
-    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
+    const order = new Map(this.#host.limiters.map(({ policy }, i) => [policy.id, i]))
+    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy.id) ?? 0))
     return this.#host.make.combined(parts.sort((a, b) => place(a) - place(b)))
   }
 }

@@ -83,13 +83,13 @@ export class WaitingDecisions {
       if (granted === true && !allowed) limiter.meter.refund(counted, ordinal, cost, now)
       if (granted === true) parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))
       if (granted === false) {
-        const at = parts.findIndex((part) => part.policy === limiter.policy)
+        const at = parts.findIndex((part) => part.policy?.id === limiter.policy.id)
         if (at >= 0) parts.splice(at, 1)
         parts.push(slot < 0 ? partOf(limiter, NO_SLOT, key, cost, now, false, true) : refuse(limiter, slot, key, cost, now))
       }
     }
-    const order = new Map(host.limiters.map(({ policy }, i) => [policy, i]))
-    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy) ?? 0))
+    const order = new Map(host.limiters.map(({ policy }, i) => [policy.id, i]))
+    const place = ({ policy }: PolicyDecision) => (policy === undefined ? 0 : (order.get(policy.id) ?? 0))
     return combined(parts.sort((a, b) => place(a) - place(b)))
   }
 

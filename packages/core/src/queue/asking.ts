@@ -25,7 +25,7 @@ interface Refusals<D extends Answer> {
 
 /** Requests that the store is asked for at once, and what each takes. */
 interface Group<D extends Answer> {
-  readonly requests: readonly Request<D>[]
+  readonly requests: Request<D>[]
   readonly costs: readonly number[]
   readonly together: Together<D> | undefined
 }
@@ -78,6 +78,7 @@ export class Asking<D extends Answer> {
     const { cost = 1, ahead } = together ?? {}
     const requests: Request<D>[] = []
     const costs: number[] = []
+    const group: Group<D> = { requests, costs, together }
     let left = together === undefined ? 1 : (ahead?.unitsOf(counter.amount) ?? this.#atOnce(counter, together) * cost)
     for (let line = counter.lines.first; line !== undefined; line = counter.lines.first) {
       const request = line.first as Request<D>
@@ -88,7 +89,9 @@ export class Asking<D extends Answer> {
       costs.push(takes)
       counter.asked++
       line.remove(request)
+      line.ask(request, true)
       request.asked = true
+      request.group = group
       request.by = counter.id
       // The question has a deadline of its own.
       this.#waiters.times.remove(request)
@@ -96,7 +99,7 @@ export class Asking<D extends Answer> {
       if (line.first === undefined) this.#counters.takeOut(line)
       else this.#counters.rotate(line, counter)
     }
-    return { requests, costs, together }
+    return group
   }
 
   /** Asks for the request that goes first, and for others with it. */
@@ -108,7 +111,10 @@ export class Asking<D extends Answer> {
     const answered = (take: (now: number) => void) => {
       const now = this.#gate.clock.monotonic()
       counter.asked -= length
-      for (const request of requests) if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
+      for (const request of requests) {
+        request.line?.ask(request, false)
+        if (!request.settled) request.at = Math.min(request.at, this.#waiters.closesAt)
+      }
       take(now)
       if (counter.lines.first === undefined) this.#counters.tidy(counter)
       else if (counter.place < 0) this.#counters.open.set(counter, now)
@@ -122,13 +128,13 @@ export class Asking<D extends Answer> {
           if (counter.pause !== undefined) counter.pause = undefined
           this.#share(group, decisions, counter, now)
           if (decisions.length === length) {
-            for (const request of requests) if (!request.settled && request.held === undefined) this.#putBack(request, counter)
+            for (const request of left(group)) this.#putBack(request, counter)
             return
           }
           // It was decided without the store, by which not all of them fit.
         }
-        if (together?.ahead !== undefined) this.#late(requests, counter, now)
-        else this.#refused(requests, counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
+        if (together?.ahead !== undefined) this.#late(left(group), counter, now)
+        else this.#refused(left(group), counter, decisions[0]?.allowed === false ? decisions[0] : this.#gate.peek(key, wanted), now, asked)
       })
     const failed = (error: unknown) =>
       answered(() => {
@@ -154,7 +160,9 @@ export class Asking<D extends Answer> {
         const before = together && this.#before(request, cost, decision, together, now)
         if (before !== undefined) {
           taker = before
-          // This one has its turn with the next place.
+          // This one has its turn with the next place, or in the other's stead.
+          if (before.group !== undefined) at++
+          this.#exchange(request, before)
           break
         }
         if (this.#takes(request, decision, now)) taker = request
@@ -166,12 +174,23 @@ export class Asking<D extends Answer> {
     }
   }
 
-  /** One that waits in the line of a request, goes before it and can use this place. */
+  /** One of the line of a request that came before it and can use this place. */
   #before(request: Request<D>, cost: number, { delay }: D, { costBeside }: Together<D>, now: number): Request<D> | undefined {
     if (request.settled) return undefined
     return request.line?.findBefore(request, MOST_TOGETHER, ({ key, wanted, at }) => {
       return (delay === 0 || now + delay <= at) && costBeside(key, wanted) === cost
     })
+  }
+
+  /** Who is asked for in another question goes now: a later one is asked for there in its stead. */
+  #exchange(later: Request<D>, first: Request<D>): void {
+    const { group, line } = first
+    if (group === undefined) return
+    group.requests[group.requests.indexOf(first)] = later
+    later.group = group
+    first.group = undefined
+    line?.ask(first, false)
+    line?.ask(later, true)
   }
 
   /** Whether a request that was asked for can use this. */
@@ -194,7 +213,6 @@ export class Asking<D extends Answer> {
   /** @param decision the one that refused them, or what is known now where they did not fit together: that says whether fewer do */
   #refused(requests: readonly Request<D>[], by: Counter<D>, decision: D, now: number, asked: number): void {
     for (const request of requests) {
-      if (request.settled || request.held !== undefined) continue
       if (decision.allowed || this.#refusals.keeps(request, decision, now)) this.#waitAgain(request, by, decision, now, asked)
     }
   }
@@ -203,7 +221,6 @@ export class Asking<D extends Answer> {
   #late(requests: readonly Request<D>[], counter: Counter<D>, now: number): void {
     let failed = false
     for (const request of requests) {
-      if (request.settled || request.held !== undefined) continue
       const { key, wanted } = request
       const soonest = this.#gate.soonest(key, wanted.cost === undefined ? 1 : 0, wanted.cost ?? 0, wanted)
       if (now + soonest > request.at) {
@@ -227,6 +244,7 @@ export class Asking<D extends Answer> {
   #putBack(request: Request<D>, counter?: Counter<D>): Line<D> {
     const line = request.line as Line<D>
     request.asked = false
+    request.group = undefined
     request.by = undefined
     line.add(request)
     this.#waiters.times.set(request, request.at)
@@ -254,4 +272,9 @@ export class Asking<D extends Answer> {
     else if (this.#gate.mayAskAgain(request.key, request.wanted)) this.#counters.open.set(counter, now + ASK_AGAIN)
     else this.#refusals.close(counter, decision, now, asked)
   }
+}
+
+/** Those that were asked for, and have got nothing yet. */
+function left<D extends Answer>(group: Group<D>): readonly Request<D>[] {
+  return group.requests.filter((request) => request.group === group && !request.settled && request.held === undefined)
 }

@@ -5,6 +5,10 @@ import type { Wanted } from './options.ts'
 import type { Timed } from './schedule.ts'
 import type { Pace, Turns } from './turns.ts'
 
+/** Half of the milliseconds after which one is asked about again that had come to nothing, and as many at most. */
+const FIRST_PAUSE = 2.5
+const MOST_PAUSE = 200
+
 /** What a queue reads of a decision. */
 export interface Answer {
   readonly allowed: boolean
@@ -13,7 +17,7 @@ export interface Answer {
   readonly remaining: number
   readonly key: string
   readonly policy: { readonly name: string } | undefined
-  readonly parts: readonly { readonly key: string; readonly policy: { readonly name: string } | undefined }[]
+  readonly parts: readonly { readonly allowed: boolean; readonly key: string; readonly policy: { readonly name: string } | undefined }[]
 }
 
 /** As a `Gate`. */
@@ -39,12 +43,16 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
   line: Line<D> | undefined
   /** Whether the store is being asked for it. */
   asked = false
+  /** With which others; rarely there, as many may wait. */
+  declare group: { readonly requests: Request<D>[] } | undefined
   /** What refused it last. */
   refused: D | undefined
   /** It was let in, and keeps a pace. */
   held: D | undefined
   /** The counter that holds it, or that the store is asked for, by its id. */
   by: string | undefined
+  /** Milliseconds for which it was not asked about again when that had come to nothing; rarely there, as many may wait. */
+  declare pause: number | undefined
   /** Milliseconds that it is held beyond the delay of its decision: then it keeps no pace. */
   beyond = 0
   onAbort: (() => void) | undefined
@@ -71,6 +79,11 @@ export class Request<D extends Answer> implements Link<Request<D>>, Timed {
     this.#resolve = resolve
     this.#reject = reject
     this.#teller = teller
+  }
+
+  /** Returns how long it is to wait before it is asked about again, each time twice as long. */
+  lengthenPause(): number {
+    return (this.pause = Math.min(2 * (this.pause ?? FIRST_PAUSE), MOST_PAUSE))
   }
 
   resolve(decision: D): void {
@@ -108,6 +121,10 @@ export class Line<D extends Answer> implements Link<Line<D>> {
   counter: Counter<D> | undefined
   /** Requests in it, those included that the store is being asked for. */
   size = 0
+  /** Until when nobody of it is to be asked about; rarely there, as many keys may wait. */
+  declare pausedUntil: number | undefined
+  /** Those that it is being asked for; rarely there, as many keys may wait. */
+  declare asked: Set<Request<D>> | undefined
   /** Those of the highest priority. A list of them all would take memory of its own: many keys may wait. */
   #highest: Level<D> | undefined
 
@@ -146,11 +163,25 @@ export class Line<D extends Answer> implements Link<Line<D>> {
     level.remove(request)
   }
 
-  /** The first of its priority that came before a request, of those for which this is true; at most so many are looked at. */
+  /** The store is asked for a request now, or is not any more. */
+  ask(request: Request<D>, asked: boolean): void {
+    if (asked) (this.asked ??= new Set()).add(request)
+    else if (this.asked?.delete(request) === true && this.asked.size === 0) this.asked = undefined
+  }
+
+  /**
+   * The first of its priority that came before a request, of those for which this is true: one that waits, or that the store is being asked for.
+   *
+   * @param most that wait are looked at
+   */
   findBefore({ number, wanted }: Request<D>, most: number, fits: (request: Request<D>) => boolean): Request<D> | undefined {
     let one = this.#level(wanted.priority).first
-    for (let left = most; one !== undefined && one.number < number && left > 0; one = one.after, left--) if (fits(one)) return one
-    return undefined
+    for (let left = most; one !== undefined && one.number < number && left > 0 && !fits(one); left--) one = one.after
+    let first = one !== undefined && one.number < number && fits(one) ? one : undefined
+    for (const other of this.asked ?? []) {
+      if (other.number < (first?.number ?? number) && other.wanted.priority === wanted.priority && fits(other)) first = other
+    }
+    return first
   }
 
   /** What those want that a request of this priority has to wait for. Default: all of them. */

@@ -3,8 +3,8 @@ import type { AcquireFailure } from './acquire-error.ts'
 import { Admission } from './admission.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
-import { type Answer, type Counter, Line, Request } from './line.ts'
-import { type AcquireOptions, type Leaving, type Wanted, wanted } from './options.ts'
+import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
+import { type AcquireOptions, isLike, type Leaving, type Wanted, wanted } from './options.ts'
 import type { QueueSettings } from './settings.ts'
 import { Waiters } from './waiters.ts'
 import { inLines, type WhoWaits } from './waits.ts'
@@ -42,13 +42,13 @@ export class Queues<D extends Answer> {
   constructor(gate: Gate<D>, settings: QueueSettings) {
     this.#gate = gate
     this.#settings = settings
-    this.#waiters = new Waiters(
-      gate,
-      settings,
-      (request) => this.#leaveLine(request),
-      (request, now) => this.#waitAgain(request, now),
-      () => this.#arm(),
-    )
+    this.#waiters = new Waiters(gate, settings, {
+      leave: (request) => this.#leaveLine(request),
+      waitAgain: (request, now, refusal) => this.#waitAgain(request, now, refusal),
+      before: (request) => this.#lines.get(request.key)?.findBefore(request, TURN, ({ wanted }) => isLike(wanted, request.wanted)),
+      paused: (request, now) => (this.#lines.get(request.key)?.pausedUntil ?? now) > now,
+      changed: () => this.#arm(),
+    })
     this.#counters = new Counters(gate, this.#waiters.waits)
     this.#admission = new Admission(gate, this.#counters, this.#waiters, () => this.#arm())
     this.#alarm = new Alarm(gate.clock, () => this.#tick())
@@ -93,14 +93,10 @@ export class Queues<D extends Answer> {
     return this.#waiters.full || this.#waiters.crowded(counter)
   }
 
-  /**
-   * Why a request could not wait in a line, where that is known at once.
-   *
-   * @param waits whether it counts among those that wait already
-   */
-  obstacle(line: string, wanted: Wanted, waits = false): Obstacle | undefined {
+  /** Why a request could not wait in a line, where that is known at once. */
+  obstacle(line: string, wanted: Wanted): Obstacle | undefined {
     const found = this.#lines.get(line)
-    if ((this.#waiters.full && !waits) || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
+    if (this.#waiters.full || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
       return { why: 'queue-full', soonest: undefined }
     const { unsaid, units } = found?.ahead(wanted.priority) ?? { unsaid: 0, units: 0 }
     const { cost } = wanted
@@ -215,7 +211,8 @@ export class Queues<D extends Answer> {
   /** @param counter what it waits for where nobody waits for its key; without one the store is asked */
   #join(request: Request<D>, now: number, counter?: Counter<D>): void {
     const { key, wanted } = request
-    const obstacle = this.obstacle(key, wanted, request.entered)
+    // One that waits again goes to its place, before those behind it.
+    const obstacle = request.entered ? undefined : this.obstacle(key, wanted)
     if (obstacle !== undefined) {
       this.#waiters.fail(request, obstacle.why, obstacle.soonest)
       if (counter !== undefined) this.#counters.tidy(counter)
@@ -238,10 +235,29 @@ export class Queues<D extends Answer> {
     if (counter === undefined) this.#admission.serve(own, now, 1, true)
   }
 
-  /** It had a place, which is of no use now. */
-  #waitAgain(request: Request<D>, now: number): void {
+  /**
+   * It had a place, which is of no use now.
+   *
+   * @param refusal what has refused it when that had come
+   */
+  #waitAgain(request: Request<D>, now: number, refusal: D | undefined): void {
     const seen = this.#gate.peek(request.key, request.wanted)
-    if (seen.allowed) this.#join(request, now)
+    if (now >= request.at) this.#waiters.fail(request, 'timeout')
+    else if (refusal !== undefined) {
+      if (!this.#admission.keeps(request, refusal, now)) return
+      const counter = this.#counters.closed(refusal, now)
+      this.#join(request, now, counter)
+      const line = request.line as Line<D>
+      // The others of its line wait for the same.
+      if (line.counter !== counter) {
+        this.#counters.takeOut(line)
+        this.#counters.put(line, counter)
+      }
+      if (seen.parts.find(({ policy }) => policy?.name === refusal.policy?.name)?.allowed !== true) return
+      // Nothing that is known says why, as of a key that the store can't read: that may last.
+      line.pausedUntil = now + Math.max(opensIn(refusal), request.lengthenPause())
+      this.#counters.open.set(counter, line.pausedUntil)
+    } else if (seen.allowed) this.#join(request, now)
     else if (this.#admission.keeps(request, seen, now)) this.#join(request, now, this.#counters.closed(seen, now))
   }
 
@@ -259,7 +275,8 @@ export class Queues<D extends Answer> {
     const { line } = request
     if (line === undefined) return
     request.line = undefined
-    if (!request.asked) line.remove(request)
+    if (request.asked) line.ask(request, false)
+    else line.remove(request)
     if (line.first === undefined) this.#counters.takeOut(line)
     else if (line.counter !== undefined) this.#counters.book(line.counter)
     line.size--

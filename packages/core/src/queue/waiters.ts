@@ -19,6 +19,24 @@ class Held<D extends Answer> extends Chain<Request<D>> {
   }
 }
 
+/** The lines of those that have no place yet. */
+interface Lines<D extends Answer> {
+  /** A request is about to end, or has a place. */
+  leave(request: Request<D>): void
+  /**
+   * A request waits in a line again.
+   *
+   * @param refusal what has refused it when its place had come
+   */
+  waitAgain(request: Request<D>, now: number, refusal: D | undefined): void
+  /** One in a line that waits for the same as a request, and came before it. */
+  before(request: Request<D>): Request<D> | undefined
+  /** Whether nobody of a request's line is to be asked about now. */
+  paused(request: Request<D>, now: number): boolean
+  /** Times have changed for a reason from outside. */
+  changed(): void
+}
+
 /** All requests that wait, and how each of them ends: once, and whatever it held is free then. */
 export class Waiters<D extends Answer> {
   /** Requests by when their time is over. */
@@ -30,12 +48,7 @@ export class Waiters<D extends Answer> {
   readonly waits: Waits = new Waits()
   readonly #gate: Gate<D>
   readonly #settings: QueueSettings
-  /** Is called when times have changed for a reason from outside. */
-  readonly #changed: () => void
-  /** Is told before a request ends. */
-  readonly #leave: (request: Request<D>) => void
-  /** Has a request wait in a line again. */
-  readonly #again: (request: Request<D>, now: number) => void
+  readonly #lines: Lines<D>
   /** Whether the throttler is closing: who does not go in time is told so. */
   closing = false
   /** Until when requests may go that wait while it closes. */
@@ -44,18 +57,10 @@ export class Waiters<D extends Answer> {
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
 
-  constructor(
-    gate: Gate<D>,
-    settings: QueueSettings,
-    leave: (request: Request<D>) => void,
-    again: (request: Request<D>, now: number) => void,
-    changed: () => void,
-  ) {
-    this.#changed = changed
-    this.#again = again
+  constructor(gate: Gate<D>, settings: QueueSettings, lines: Lines<D>) {
     this.#gate = gate
     this.#settings = settings
-    this.#leave = leave
+    this.#lines = lines
   }
 
   /** How many there are. */
@@ -103,7 +108,7 @@ export class Waiters<D extends Answer> {
     request.onAbort = () => {
       this.giveBack(request)
       this.fail(request, 'aborted')
-      this.#changed()
+      this.#lines.changed()
     }
     signal.addEventListener('abort', request.onAbort, { once: true })
   }
@@ -121,7 +126,7 @@ export class Waiters<D extends Answer> {
       this.#gate.refund(decision)
       this.fail(request, late ? 'timeout' : 'queue-full', delay)
     } else {
-      this.#leave(request)
+      this.#lines.leave(request)
       this.times.remove(request)
       request.held = decision
       request.by = id
@@ -150,7 +155,9 @@ export class Waiters<D extends Answer> {
   #keepOrder(request: Request<D>, latest: number, others: Held<D>): void {
     // Those that take more or less keep theirs, and those whose time has come.
     const early: Request<D>[] = []
-    for (let one = request.after; one !== undefined; one = one.after) if (one.place >= 0 && this.#isBefore(one, request)) early.unshift(one)
+    for (let one = request.after; one !== undefined; one = one.after) {
+      if (one.place >= 0 && this.#isBefore(one, request) && isOfSame(one.held as D, request.held as D)) early.unshift(one)
+    }
     if (early.length === 0 || (early[0] as Request<D>).at > latest) return
     let late = request
     for (const one of early) {
@@ -210,6 +217,11 @@ export class Waiters<D extends Answer> {
       this.#waitAgain(request, now)
       return
     }
+    if (this.#gate.isPart(held) && this.#lines.paused(request, now)) {
+      this.giveBack(request)
+      this.#waitAgain(request, now)
+      return
+    }
     const rest = this.#gate.isPart(held) ? this.#gate.takeRest(request.key, request.wanted, held) : undefined
     if (rest === undefined) this.#goes(request, now, this.#gate.went(held))
     else if (!(rest instanceof Promise)) this.#withRest(request, held, rest)
@@ -219,11 +231,11 @@ export class Waiters<D extends Answer> {
       rest.then(
         (decision) => {
           this.#withRest(request, held, decision)
-          this.#changed()
+          this.#lines.changed()
         },
         (error: unknown) => {
           if (!request.settled) this.break(request, error)
-          this.#changed()
+          this.#lines.changed()
         },
       )
     }
@@ -236,29 +248,61 @@ export class Waiters<D extends Answer> {
       if (rest.allowed) this.#gate.refund(rest)
       return
     }
-    const isLate = rest.delay > 0 && now + rest.delay > request.came + request.wanted.timeout
-    if (rest.allowed && !isLate) {
-      request.held = this.#gate.join(this.#gate.went(held), rest)
-      if (rest.delay > 0) this.going.set(request, now + rest.delay)
-      else this.#goes(request, now, this.#gate.went(request.held))
+    if (!rest.allowed) {
+      request.refused = rest
+      this.giveBack(request)
+      if (this.closing) this.fail(request, 'timeout', rest.retryAfter)
+      else this.#waitAgain(request, now, rest)
       return
     }
-    if (rest.allowed) this.#gate.refund(rest)
-    else request.refused = rest
-    this.giveBack(request)
-    if (isLate || this.closing) this.fail(request, 'timeout', rest.allowed ? rest.delay : rest.retryAfter)
-    else this.#waitAgain(request, now)
+    const whole = this.#gate.join(this.#gate.went(held), rest)
+    if (rest.delay === 0) {
+      const first = this.#inTurn(request)
+      this.#goes(first, now, this.#gate.went(whole))
+      if (first !== request && request.held === undefined) this.#lines.waitAgain(request, now, undefined)
+    } else {
+      // A policy keeps a pace that did not when it got its place: it is held by that.
+      this.#letItGo(request)
+      request.at = Math.min(request.at, this.closesAt)
+      this.admit(request, whole, now)
+    }
   }
 
-  /** Its place is of no use: it waits in its line again. */
-  #waitAgain(request: Request<D>, now: number): void {
+  /** Who goes when a request may: one that came before it, was refused a moment ago and waits again goes first, and this one in its stead. */
+  #inTurn(request: Request<D>): Request<D> {
+    const others = this.#held.get(request.by ?? '') as Held<D>
+    const waits = this.#lines.before(request)
+    let first = waits ?? request
+    for (let one = others.first; one !== undefined; one = one.after) {
+      const isFirst = one.number < first.number && one.place >= 0 && one.key === request.key && this.#isBefore(one, request)
+      if (isFirst && isOfSame(one.held as D, request.held as D)) first = one
+    }
+    if (first === request) return request
+    if (first === waits) {
+      this.#letItGo(request)
+      return first
+    }
+    request.held = first.held
+    others.exchange(request, first)
+    this.going.set(request, first.at)
+    return first
+  }
+
+  /** It is held no more, and has no place. */
+  #letItGo(request: Request<D>): void {
     this.going.remove(request)
     this.#letGo(request)
     request.held = undefined
     request.by = undefined
     request.asked = false
+    request.group = undefined
     request.at = request.came + request.wanted.timeout
-    this.#again(request, now)
+  }
+
+  /** Its place is of no use: it waits in its line again. */
+  #waitAgain(request: Request<D>, now: number, refusal?: D): void {
+    this.#letItGo(request)
+    this.#lines.waitAgain(request, now, refusal)
   }
 
   /** @param retryAfter milliseconds, where known */
@@ -295,7 +339,7 @@ export class Waiters<D extends Answer> {
   #end(request: Request<D>): void {
     request.settled = true
     this.#letGo(request)
-    this.#leave(request)
+    this.#lines.leave(request)
     this.#scheduleOf(request).remove(request)
     if (request.onAbort !== undefined) request.wanted.signal?.removeEventListener('abort', request.onAbort)
     if (!request.entered || --this.#size > 0) return
@@ -335,4 +379,10 @@ export class Waiters<D extends Answer> {
         return 'The throttler is closed, or closing.'
     }
   }
+}
+
+/** Whether two decisions are of the same policies and keys: then each request can use the other's. */
+function isOfSame<D extends Answer>({ parts }: D, other: D): boolean {
+  if (parts.length !== other.parts.length) return false
+  return parts.every(({ key, policy }, at) => key === other.parts[at]?.key && policy?.name === other.parts[at]?.policy?.name)
 }

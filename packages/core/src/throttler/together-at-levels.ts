@@ -76,14 +76,15 @@ export function togetherAtLevels(
 
 /**
  * The policy of which a request gets a place ahead, while the others decide when that has come: one of the store, as it is the one that lets
- * requests go late. Undefined where there is none, or another policy has no room now.
+ * requests go late. Undefined where there is none, or another policy has no room now, or a pace of its own.
  */
 export function pacerOf<L extends Level>(levels: readonly L[], now: number): L | undefined {
   const pacer = levels.find(({ limiter, key }) => {
     const slot = limiter.policy.dryRun || limiter.policy.next ? -1 : limiter.locate(key)
     return slot >= 0 && limiter.meter.grouping?.ahead(slot, now) !== undefined
   })
-  return pacer === undefined || !levels.every((level) => level === pacer || hasRoom(level, now)) ? undefined : pacer
+  const fits = (level: L) => level === pacer || (level.limiter.policy.algorithm.delay === undefined && hasRoom(level, now))
+  return pacer === undefined || !levels.every(fits) ? undefined : pacer
 }
 
 function hasRoom({ limiter, key, cost }: Level, now: number): boolean {
