@@ -20,6 +20,7 @@ interface AheadMeter {
   readonly roundTrip: number
   readonly rollAt: number
   roll(now: number): void
+  missedBy(at: number): boolean
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question
 }
 
@@ -76,16 +77,19 @@ export class CountedAhead {
   /**
    * The store said how much is in a key's bucket, what was counted ahead included.
    *
+   * @param at when it was asked, by its time
    * @param counted whether it has counted what it was asked for
    * @param own until when places of this node are used
    */
-  follow(slot: number, level: number, counted: boolean, own: number, now: number): void {
+  follow(slot: number, level: number, at: number, counted: boolean, own: number, now: number): void {
     const { inner, site } = this.#meter
     let places = this.#places.get(slot)
     if (places === undefined) this.#places.set(slot, (places = new KeyPlaces()))
     places.heard(own, now)
     if (counted) places.counted(now + this.#time(level, slot), own, now)
     const more = level - this.levelOf(slot, now)
+    // Of what was admitted without it the store does not know yet.
+    if (more < 0 && this.#meter.missedBy(at)) return
     if (more < 0) inner.reset(site.keyOf(slot), slot, now)
     inner.add(slot, more < 0 ? level : more, now)
   }

@@ -88,7 +88,7 @@ export class Groups implements Grouping {
         const left = ahead ? site.most(question.limit) - level : verdict.remaining
         // Of places of its own a node knows.
         const places = allowed ? Math.max(verdict.delay, drainTime(-left, question.limit, meter.policy.interval)) : 0
-        if (here >= 0 && ahead) this.#ahead.follow(here, level, allowed, then + places, then)
+        if (here >= 0 && ahead) this.#ahead.follow(here, level, at, allowed, then + places, then)
         else if (here >= 0) {
           // Where there is no room for one of them either, the next one to ask is told so here.
           const [cost = units] = costs

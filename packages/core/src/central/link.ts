@@ -167,7 +167,8 @@ export class CentralLink {
   tell(question: Question): void {
     const now = this.clock.monotonic()
     const asked = new Asked(this.#requestOf([question], now), Number.POSITIVE_INFINITY, () => {})
-    // There is nobody who could decide otherwise.
+    // There is nobody who waits for it, or could decide otherwise.
+    asked.settled = true
     asked.admitted = true
     if (this.#closed) return
     asked.slice = this.#slice

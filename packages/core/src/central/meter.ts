@@ -62,6 +62,8 @@ export class CentralMeter extends GatedMeter {
   /** Of the epoch's cells that decisions are of; undefined where they are of milliseconds. */
   readonly #width: number | undefined
   #toldUntil = Number.NEGATIVE_INFINITY
+  /** When something was admitted without the store last, by its time. */
+  #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
@@ -115,19 +117,29 @@ export class CentralMeter extends GatedMeter {
     const most = this.site.most(limit)
     if (most === Number.POSITIVE_INFINITY) return
     const used = most - left
+    // What was admitted without the store it does not know yet: the answer says how much there is at least, and of its own request that it went.
+    const alone = this.missedBy(at)
     if (this.#inner.agree !== undefined) {
       // What another policy refused comes back: it warms nothing. A debt beyond the bucket the store's answer does not show.
       if (allowed && left <= remaining) this.#inner.add(slot, cost, now)
-      if (Math.abs(used - this.#inner.usedOf(slot, now)) > ROUNDING * most) this.#inner.agree(slot, used, now)
+      const more = used - this.#inner.usedOf(slot, now)
+      if (more > ROUNDING * most || (more < -ROUNDING * most && !alone)) this.#inner.agree(slot, used, now)
       return
     }
     // It was said of an interval that ends now: of the next one, which may run here already, it would be counted.
     if (resetAfter < this.exchange.time.at(now) - at + Math.max(EDGE, this.time.uncertainty(now))) return
+    if (alone && allowed && left <= remaining) this.#inner.add(slot, cost, now)
     const more = used - this.#inner.usedOf(slot, now)
     if (more < -ROUNDING * most) {
+      if (alone) return
       this.#inner.reset(this.site.keyOf(slot), slot, now)
       if (used > 0) this.#inner.add(slot, used, now)
     } else if (more > ROUNDING * most) this.#inner.add(slot, more, now)
+  }
+
+  /** Whether units were admitted without the store of which it could not know when it was asked then. */
+  missedBy(at: number): boolean {
+    return this.#store.alone || this.#aloneAt >= at
   }
 
   /** Units that the store has counted, or an answer would have. */
@@ -200,6 +212,7 @@ export class CentralMeter extends GatedMeter {
 
   /** Counts here what the store is told of by somebody else. */
   addAlone(slot: number, cost: number, now: number): void {
+    this.#aloneAt = this.exchange.time.at(now)
     this.#inner.add(slot, this.#scaled(slot, cost), now)
   }
 
