@@ -7,7 +7,7 @@ import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
 
-/** Of times that are added and subtracted again, in milliseconds: an hour is not to be told as a second more. */
+/** Of the ends of blocks, which are added and subtracted again, in milliseconds: an hour is not to be told as a second more. */
 const ROUNDING = 1e-6
 
 /**
@@ -157,5 +157,6 @@ export function refusal(limiter: Limiter, slot: number, key: string, cost: numbe
   // Of a blocked key no units are left to the client, whatever was counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'
   const left = blocked ? 0 : limiter.meter.remaining(slot, now)
-  return new PolicyDecision(outcome, key, left, Math.max(least, Math.ceil(why.retryAfter - ROUNDING)), 0)
+  const after = blocked ? why.retryAfter - ROUNDING : why.retryAfter
+  return new PolicyDecision(outcome, key, left, Math.max(least, Math.ceil(after)), 0)
 }
