@@ -217,7 +217,7 @@ export class Waiters<D extends Answer> {
       this.#waitAgain(request, now)
       return
     }
-    if (this.#gate.isPart(held) && this.#lines.paused(request, now)) {
+    if (!this.closing && this.#gate.isPart(held) && this.#lines.paused(request, now)) {
       this.giveBack(request)
       this.#waitAgain(request, now)
       return
@@ -270,6 +270,7 @@ export class Waiters<D extends Answer> {
 
   /** Who goes when a request may: one that came before it, was refused a moment ago and waits again goes first, and this one in its stead. */
   #inTurn(request: Request<D>): Request<D> {
+    if (this.closing) return request
     const others = this.#held.get(request.by ?? '') as Held<D>
     const waits = this.#lines.before(request)
     let first = waits ?? request

@@ -52,6 +52,31 @@ test.each([{ coordination: 'local' }, { dryRun: true }])('a bucket that is anoth
   await it.close()
 })
 
+test.each(['finish', 'reject'] as const)('a throttler closes in time, whoever waits again at that moment: %s', async (onClose) => {
+  for (let when = 20; when < 400; when += 13) {
+    const options = { queue: { onClose }, closeTimeout: 500 } as const
+    const it = await central(
+      1,
+      [
+        { ...PACE, limit: 400 },
+        { ...WINDOW, limit: 20, interval: 100, degraded: 'closed' },
+      ],
+      20,
+      options,
+    )
+    const [queue] = it.queues as [Waiting]
+    for (let i = 0; i < 200; i++) queue.acquire('a')
+    await it.world.run(when)
+    if (when % 2 === 0) it.store.unreadable.add('a')
+    const begun = it.world.time
+    let closed = Number.POSITIVE_INFINITY
+    void it.nodes[0]?.close().then(() => (closed = it.world.time))
+    await it.world.run(3_000)
+    expect(closed - begun, `after ${when} ms`).toBeLessThanOrEqual(onClose === 'reject' ? 150 : 650)
+    expect(queue.ended).toHaveLength(200)
+  }
+})
+
 describe('a second pace', () => {
   test.each(['local', 'central'] as const)('holds nobody of another key: %s', async (coordination) => {
     const slow = { name: 'slow', limit: 1, interval: 8_000, coordination, algorithm: leakyBucket({ burst: 10 }) }
