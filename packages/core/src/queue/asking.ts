@@ -1,6 +1,6 @@
 import type { Counters } from './counters.ts'
 import type { Gate, Together } from './gate.ts'
-import type { Answer, Counter, Line, Request } from './line.ts'
+import { type Answer, type Counter, type Line, MOST_PAUSE, type Request } from './line.ts'
 import type { Waiters } from './waiters.ts'
 
 /** Requests of one counter that the store is asked for at once. */
@@ -14,8 +14,6 @@ const PARTS = 3
 const ROUNDING = 1e-9
 /** Milliseconds after which the store is asked anew that has not granted in time. */
 const ASK_AGAIN = 5
-/** As many at most, where it is asked again and again. */
-const MOST_PAUSE = 200
 
 /** What becomes of a request that the store has refused. */
 interface Refusals<D extends Answer> {

@@ -7,7 +7,7 @@ import type { Pace, Turns } from './turns.ts'
 
 /** Half of the milliseconds after which one is asked about again that had come to nothing, and as many at most. */
 const FIRST_PAUSE = 2.5
-const MOST_PAUSE = 200
+export const MOST_PAUSE = 200
 
 /** What a queue reads of a decision. */
 export interface Answer {

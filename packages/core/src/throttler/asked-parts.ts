@@ -1,7 +1,7 @@
-import type { Keys, Limits } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { PolicyOptions } from '../decide/policy.ts'
+import type { RequestPath } from '../decide/request-path.ts'
 import type { Wanted } from '../queue/options.ts'
 
 /** The policies of a throttler. */
@@ -13,16 +13,7 @@ export interface AskedHost {
 
 /** As much of a throttler as decides about requests. */
 export interface DecidingHost extends AskedHost {
-  readonly path: {
-    limitKey(key: string, limit: number | undefined): void
-    decideAsync(
-      keys: Keys,
-      costs: readonly number[],
-      applying?: readonly number[],
-      applied?: number,
-      limits?: Limits,
-    ): Decision | Promise<Decision>
-  }
+  readonly path: Pick<RequestPath<string>, 'limitKey' | 'decideAsync'>
 }
 
 /** What a request asks of one policy. */

@@ -1,11 +1,10 @@
 import type { Exchanging } from '../algorithms/shared/site.ts'
-import type { Keys, Limits } from '../decide/asking.ts'
 import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { combined } from '../decide/levels.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome } from '../decide/outcome.ts'
 import type { peekOne } from '../decide/peek.ts'
-import type { CheckOptions } from '../decide/request-path.ts'
+import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Gate } from '../queue/gate.ts'
 import { counterId } from '../queue/line.ts'
 import type { Wanted } from '../queue/options.ts'
@@ -40,13 +39,7 @@ export interface AcquireHost extends DecidingHost {
   readonly requests: Requests
   /** Whether the store is away. */
   readonly degraded: boolean
-  readonly path: DecidingHost['path'] & {
-    readonly waits: boolean
-    limitEach(keys: Keys, limits: Limits | undefined): void
-    peek(key: string, options?: CheckOptions): Decision
-    look(keys: Keys, costs: readonly number[], applying?: readonly number[], applied?: number, limits?: Limits): Decision
-    take(key: string, options?: CheckOptions): Decision | Promise<Decision>
-  }
+  readonly path: DecidingHost['path'] & Pick<RequestPath<string>, 'waits' | 'limitEach' | 'peek' | 'look' | 'take'>
   /** Handed over: what it imported would be in a file of its own, as this one is loaded later. */
   readonly peekOne: typeof peekOne
   readonly PolicyDecision: typeof PolicyDecision
