@@ -22,6 +22,7 @@ export const expressReader: RequestReader<Request> = Object.freeze({
     return text.startsWith('/') ? prefix + text : `${prefix}/${text}`
   },
   ip: (req: Request) => req.ip,
+  socket: (req: Request) => req.socket,
   forgeable: (req: Request) =>
     req.app?.get('trust proxy') === true
       ? '"trust proxy" is true, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the number of your proxies, or to their addresses'

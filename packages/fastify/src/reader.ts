@@ -41,6 +41,7 @@ export function fastifyReader(): FastifyReader {
     pattern: (request) => (request === reading ? last : (request.routeOptions.config as RouteConfig))?.url,
     samples: samplesOf,
     ip: (request) => request.ip,
+    socket: (request) => request.raw.socket,
     header: (request, name) => headerValue(request.headers[name]),
   }
 }

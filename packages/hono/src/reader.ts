@@ -20,6 +20,7 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     pattern: patternOf,
     samples: samplesOf,
     ip: address,
+    socket: (c: Context) => connectionOf(c).incoming?.socket,
     header: (c: Context, name: string) => c.req.header(name),
   })
 }

@@ -24,6 +24,7 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
       return pattern.startsWith('/') ? mount + pattern : `${mount}/${pattern}`
     },
     ip: (ctx: Context) => ctx.ip || undefined,
+    socket: (ctx: Context) => ctx.req.socket,
     forgeable: (ctx: Context) => {
       const { proxy, maxIpsCount, proxyIpHeader } = ctx.app as { proxy?: boolean; maxIpsCount?: number; proxyIpHeader?: string }
       const listed = (proxyIpHeader ?? 'X-Forwarded-For').toLowerCase() === 'x-forwarded-for'

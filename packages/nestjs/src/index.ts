@@ -1,5 +1,5 @@
 export * from '@weir/core'
-export { addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
+export { address, addresses, header, type PolicyName, paths, type WeirTypes } from '@weir/core/http'
 export { InjectThrottler, SkipThrottle, Throttle, ThrottleDecision } from './decorators.ts'
 export { ThrottledException } from './exception.ts'
 export { ThrottleGuard } from './guard.ts'

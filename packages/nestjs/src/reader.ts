@@ -23,6 +23,10 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
   pattern: patternOf,
   samples: samplesOf,
   ip: (context: ExecutionContext) => requestOf(context).ip,
+  socket: (context: ExecutionContext) => {
+    const { raw, socket } = requestOf(context)
+    return socket ?? raw?.socket
+  },
   forgeable: (context: ExecutionContext) =>
     requestOf(context).app?.get?.('trust proxy') === true
       ? '"trust proxy" is true, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the number of your proxies, or to their addresses'

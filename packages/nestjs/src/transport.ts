@@ -7,6 +7,7 @@ export interface RequestLike {
   readonly url?: string
   readonly originalUrl?: string
   readonly raw?: IncomingMessage
+  readonly socket?: IncomingMessage['socket']
   readonly ip?: string
   readonly headers?: IncomingHttpHeaders
   /** Express: the route that was matched. */

@@ -1,9 +1,11 @@
 import type { Awaitable } from '../report/user-function.ts'
 
-/** A key made by `header()`. */
+/** A key made by `header()` or `address()`. */
 export interface HeaderKey {
   /** The header's name in lower case. */
   readonly header: string
+  /** Whether its value is an address; see `address()`. */
+  readonly address?: boolean
 }
 
 /** One source of a key. A function gets the framework's own request, and may answer later. */

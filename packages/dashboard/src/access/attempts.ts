@@ -19,7 +19,7 @@ export class Attempts {
   /** Counts one. Returns 0 if it may be made, else in how many milliseconds one may. */
   wait(address: string | undefined): number {
     // As if it came straight from there: the framework knows better than the socket where that is. No function has to be waited for.
-    const decision = this.#guard.check({ socket: { remoteAddress: address } } as IncomingMessage) as Decision | undefined
+    const decision = this.#guard.check({ socket: { remoteAddress: address }, headers: {} } as IncomingMessage) as Decision | undefined
     return decision === undefined || decision.allowed ? 0 : Math.max(1, decision.retryAfter)
   }
 

@@ -130,6 +130,23 @@ export const keyCases: readonly AdapterCase[] = [
         client.send('/', { headers: { 'X-Forwarded-For': address, Forwarded: `for=${address}`, 'X-Real-IP': address } })
       assert.equal((await from('192.0.2.1')).status, 200)
       assert.equal((await from('192.0.2.2')).status, 429)
+      assert.deepEqual(
+        client.warnings.map(({ code }) => code),
+        ['WEIR_TRUST_PROXY'],
+      )
+      assert.match(client.warnings[0]?.message ?? '', /127\.0\.0\.1 has the header "x-forwarded-for"/)
+    },
+  },
+  {
+    title: 'counts the spellings and the network of an address in a header together',
+    async run(context) {
+      const client = await context.start({ ...context.limit(1), key: { header: 'x-client', address: true } })
+      const from = async (address: string) => (await client.send('/', { headers: { 'x-client': address } })).status
+      assert.deepEqual([await from('192.0.2.1'), await from('::ffff:c000:201'), await from('192.0.2.2')], [200, 429, 200])
+      assert.deepEqual([await from('2001:db8::1'), await from('[2001:DB8:0:0:1::]:443')], [200, 429])
+      // No single address: counted by the connection's.
+      assert.deepEqual([await from('192.0.2.3, 192.0.2.4'), await from('nobody'), (await client.send('/')).status], [200, 429, 429])
+      assert.deepEqual(client.warnings, [])
     },
   },
   ...[

@@ -21,9 +21,11 @@ export const LONGEST_ADDRESS = 100
  * Makes the function that turns a client's address into a key.
  *
  * - IPv4 as dotted quad, whatever its spelling; a port behind it (some gateways add one) is dropped.
- * - IPv4-mapped IPv6 as the IPv4 address that it is, by its bits.
+ * - IPv6 that carries an IPv4 client (IPv4-mapped, NAT64, SIIT, Teredo) as that IPv4 address, by its bits: otherwise all
+ *   such clients would share one network and one key.
  * - other IPv6 as its network of `subnet` bits, e.g. `2001:db8:1:2::/64`: one subscriber holds a whole network, so
- *   single addresses would mint keys. The zone is dropped.
+ *   single addresses would mint keys. The zone is dropped. A 6to4 client holds 48 bits (RFC 3056), so no more are kept.
+ * - link-local addresses (`fe80::/10`) whole: all hosts of a link share their first 64 bits.
  * - anything else as `unknown`.
  *
  * @param subnet bits of an IPv6 address that are kept, 1 to 128; default 64
@@ -49,12 +51,36 @@ function addressKey(address: string, subnet: number): string {
   const parsed = parseAddress(address)
   if (parsed === undefined) return UNKNOWN_ADDRESS
   if (parsed.family === 'ipv4') return parsed.text
-  const kept = groupsOf(parsed.text).map((group, place) => {
-    const bits = Math.min(16, Math.max(0, subnet - place * 16))
+  const groups = groupsOf(parsed.text)
+  const carried = carriedIPv4(groups)
+  if (carried !== undefined) return carried
+  const network = bitsOfClient(groups[0] as number, subnet)
+  const kept = groups.map((group, place) => {
+    const bits = Math.min(16, Math.max(0, network - place * 16))
     return (group & (0xffff << (16 - bits))).toString(16)
   })
-  return `${canonicalIPv6(kept.join(':'))}/${subnet}`
+  return `${canonicalIPv6(kept.join(':'))}/${network}`
 }
+
+/** Prefixes of 96 bits before an IPv4 address, as `groupsOf` splits them: SIIT (RFC 2765) and NAT64 (RFC 6052). */
+const TRANSLATED: ReadonlySet<string> = new Set(['0,0,0,0,65535,0', '100,65435,0,0,0,0'])
+
+/** The IPv4 address of the client that a gateway has translated to IPv6; undefined for a client of IPv6. */
+function carriedIPv4(groups: readonly number[]): string | undefined {
+  const [high, low] = groups.slice(6) as [number, number]
+  if (TRANSLATED.has(groups.slice(0, 6).join())) return quadOf(high, low)
+  // Teredo (RFC 4380) inverts the client's bits.
+  return groups[0] === 0x2001 && groups[1] === 0 ? quadOf(high ^ 0xffff, low ^ 0xffff) : undefined
+}
+
+/** Bits of an IPv6 address that belong to one client. */
+function bitsOfClient(firstGroup: number, subnet: number): number {
+  if ((firstGroup & 0xffc0) === LINK_LOCAL) return 128
+  return firstGroup === SIX_TO_FOUR ? Math.min(subnet, 48) : subnet
+}
+
+const LINK_LOCAL = 0xfe80
+const SIX_TO_FOUR = 0x2002
 
 /** An address in the one spelling that all its spellings come to. */
 export interface Address {

@@ -2,7 +2,7 @@ import type { HeaderKey, KeyOption, KeySource } from '../../decide/request-optio
 import { bounded, LONGEST_KEY } from '../../keys/key-text.ts'
 import { invalidOption } from '../../report/errors.ts'
 
-const ALLOWED = '"route", "ip", "all", header("name"), a function of the request, or a list of these'
+const ALLOWED = '"route", "ip", "all", header("name"), address(header("name")), a function of the request, or a list of these'
 /** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
@@ -25,6 +25,22 @@ export function header(name: string): HeaderKey {
 }
 
 /**
+ * Counts requests by the client's address in a header that your proxy sets, e.g. `key: address(header('cf-connecting-ip'))`.
+ * As with `'ip'`, all spellings of an address are one key, and so is an IPv6 network of `ipv6Subnet` bits. Requests whose
+ * header is absent or no single address are counted by the address of their connection.
+ *
+ * Use it only for a header that clients can't set themselves: otherwise they choose their key.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` when `from` is not made by `header()`
+ */
+export function address(from: HeaderKey): HeaderKey {
+  if (typeof from !== 'object' || from === null || typeof from.header !== 'string') {
+    throw invalidOption('address', from, 'header("name"), e.g. address(header("cf-connecting-ip"))')
+  }
+  return Object.freeze({ ...header(from.header), address: true })
+}
+
+/**
  * The sources of a key option, checked.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`
@@ -36,7 +52,9 @@ export function keySources<Req>(key: KeyOption<Req> | undefined, option: string)
   return list.map((source) => {
     if (source === 'route' || source === 'ip' || source === 'all' || typeof source === 'function') return source
     // Looked up here again, since a header key may be written as a plain object.
-    if (typeof source === 'object' && source !== null && typeof source.header === 'string') return header(source.header)
+    if (typeof source === 'object' && source !== null && typeof source.header === 'string') {
+      return source.address === true ? address(source) : header(source.header)
+    }
     throw invalidOption(option, source, ALLOWED)
   })
 }

@@ -13,5 +13,6 @@ export const nodeReader: RequestReader<IncomingMessage> = Object.freeze({
   readings: anyReadings,
   route: () => undefined,
   ip: (request: IncomingMessage) => request.socket?.remoteAddress,
+  socket: (request: IncomingMessage) => request.socket,
   header: (request: IncomingMessage, name: string) => headerValue(request.headers[name]),
 })

@@ -1,3 +1,9 @@
+/** What is asked of a connection: the client's, or that of the last proxy. */
+export interface Connection {
+  readonly remoteAddress?: string | undefined
+  readonly destroyed?: boolean | undefined
+}
+
 /**
  * How an adapter reads its framework's request. One constant object for each adapter; the rules and keys of a policy are
  * written against it, so that core knows no framework.
@@ -32,6 +38,8 @@ export interface RequestReader<Req> {
   samples?(pattern: string): readonly string[]
   /** The client's address by the framework's own proxy settings; undefined when it is unknown. */
   ip(request: Req): string | undefined
+  /** The connection of the request, so that forwarding headers which the framework ignores are noticed; undefined where there is none. */
+  socket?(request: Req): Connection | undefined
   /**
    * Asked at the first request: the framework's proxy setting under which clients can choose their address, e.g.
    * `app.set("trust proxy", true)`, and what to set instead; undefined when there is none.

@@ -1,7 +1,9 @@
 import type { PathPolicies } from '../../decide/request-options.ts'
 import { bounded, copied } from '../../keys/key-text.ts'
 import { Recent } from '../../keys/recent.ts'
+import { UNKNOWN_ADDRESS } from './address.ts'
 import { isPlain } from './plain-path.ts'
+import type { ProxyWatch } from './proxy-watch.ts'
 import type { RequestReader } from './reader.ts'
 import type { Readings } from './readings.ts'
 import { countedMethod, foldPath, normalizePath, withoutDots } from './route-key.ts'
@@ -36,6 +38,8 @@ export interface KeyFacts {
   route(): string
   /** The address as a key. */
   address(): string
+  /** The key of an address that a header names; undefined where it names none. */
+  addressIn(name: string): string | undefined
   header(name: string): string | undefined
 }
 
@@ -46,6 +50,7 @@ export interface KeyFacts {
 export class RequestFacts<Req> implements KeyFacts {
   readonly #reader: RequestReader<Req>
   readonly #addressKey: (address: string | undefined) => string
+  readonly #watch: ProxyWatch<Req>
   readonly #index: PathPolicies | undefined
   readonly #everywhere: readonly number[]
   readonly #caseSensitive: boolean
@@ -64,12 +69,14 @@ export class RequestFacts<Req> implements KeyFacts {
   constructor(
     reader: RequestReader<Req>,
     addressKey: (address: string | undefined) => string,
+    watch: ProxyWatch<Req>,
     index: PathPolicies | undefined,
     everywhere: readonly number[],
     caseSensitive: boolean,
   ) {
     this.#reader = reader
     this.#addressKey = addressKey
+    this.#watch = watch
     this.#index = index
     this.#everywhere = everywhere
     this.#caseSensitive = caseSensitive
@@ -103,6 +110,7 @@ export class RequestFacts<Req> implements KeyFacts {
         throw route
       },
       address: () => address,
+      addressIn: (name) => this.#keyOf(this.#reader.header(request, name)),
       header: (name) => this.#reader.header(request, name),
     }
   }
@@ -129,8 +137,22 @@ export class RequestFacts<Req> implements KeyFacts {
   }
 
   address(): string {
-    this.#address ??= this.#addressKey(this.#readAddress())
+    if (this.#address === undefined) {
+      const address = this.#readAddress()
+      this.#address = this.#addressKey(address)
+      this.#watch.look(this.#request as Req, address, this.#address)
+    }
     return this.#address
+  }
+
+  /** A header's value as the key of an address; undefined where it is no address. */
+  addressIn(name: string): string | undefined {
+    return this.#keyOf(this.header(name))
+  }
+
+  #keyOf(address: string | undefined): string | undefined {
+    const key = this.#addressKey(address)
+    return key === UNKNOWN_ADDRESS ? undefined : key
   }
 
   header(name: string): string | undefined {

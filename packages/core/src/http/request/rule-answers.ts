@@ -31,6 +31,7 @@ export class RuleAnswers<Req> {
     if (source === 'all') return ALL_KEY
     // A client without the header is no mistake of the host's, so it is not reported.
     if (typeof source === 'object') {
+      if (source.address === true) return facts.addressIn(source.header) ?? standIn(facts.address())
       const value = facts.header(source.header)
       return value && value.length <= LONGEST_READ ? own(value) : standIn(facts.address())
     }

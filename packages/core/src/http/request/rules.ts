@@ -3,13 +3,14 @@ import type { PolicyOptions } from '../../decide/policy.ts'
 import type { MatchOption, PathMatch, PathPolicies } from '../../decide/request-options.ts'
 import { bounded } from '../../keys/key-text.ts'
 import { isCost, MOST_UNITS } from '../../keys/units.ts'
-import { invalidOption, WeirError } from '../../report/errors.ts'
+import { invalidOption, type WeirError } from '../../report/errors.ts'
 import { ask, CALLBACK_TIMEOUT, hush, isThenable, type Patience } from '../../report/user-function.ts'
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
 import { keySources, part } from './key-source.ts'
 import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import { LaterLimits } from './later-limits.ts'
+import { ProxyWatch } from './proxy-watch.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
@@ -46,10 +47,8 @@ export class Rules<Req> {
   applied = 0
   readonly #rules: readonly Rule<Req>[]
   readonly #facts: RequestFacts<Req>
-  readonly #reader: RequestReader<Req>
   /** Numbers the requests. */
   #request = 0
-  readonly #report: (error: WeirError, subject: string) => void
   readonly #answers: RuleAnswers<Req>
   readonly #patience: Patience
   /** Whether some rule counts by route. */
@@ -68,12 +67,11 @@ export class Rules<Req> {
       if (!isPathMatch(match)) everywhere.push(place)
       else (index ??= match.index()).add(match.patterns, place)
     }
-    this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), index, everywhere, options.caseSensitive === true)
-    this.#report = options.report
+    const watch = new ProxyWatch(reader, options.report)
+    this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), watch, index, everywhere, options.caseSensitive === true)
     this.#answers = new RuleAnswers(options.report)
     this.#patience = options.patience ?? { clock: systemClock, timeout: CALLBACK_TIMEOUT }
     this.#byRoute = this.#rules.some(({ sources }) => sources.includes('route'))
-    this.#reader = reader
     this.keys = rules.map(() => undefined)
     this.applying = rules.map(() => 0)
     this.limits = this.#rules.some(({ limit }) => limit !== undefined) ? rules.map(() => undefined) : undefined
@@ -90,7 +88,7 @@ export class Rules<Req> {
     const { keys, costs, applying } = this
     for (let i = 0; i < this.applied; i++) keys[applying[i] as number] = undefined
     this.applied = 0
-    if (this.#request++ === 0) this.#checkProxy(request)
+    this.#request++
     const facts = this.#facts
     facts.begin(request)
     const candidates = facts.policies()
@@ -125,14 +123,6 @@ export class Rules<Req> {
     }
     facts.end()
     return this.applied > 0
-  }
-
-  #checkProxy(request: Req): void {
-    const byAddress = this.#rules.some(({ sources }) => sources.some((source) => source !== 'route' && source !== 'all'))
-    const setting = byAddress ? this.#reader.forgeable?.(request) : undefined
-    if (setting === undefined) return
-    const message = `Clients can choose the address that they are counted by: ${setting}.`
-    this.#report(new WeirError('WEIR_TRUST_PROXY', message), 'proxy')
   }
 
   /** The key of a request, or how far it is known while a function has not answered. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp'
 import { describe, expect, test } from 'vitest'
 import type { KeyOption, KeySource, MatchOption } from '../../../src/decide/request-options.ts'
-import { header } from '../../../src/http/request/key-source.ts'
+import { address, header } from '../../../src/http/request/key-source.ts'
 import { PathIndex } from '../../../src/http/request/path-index.ts'
 import { paths } from '../../../src/http/request/paths.ts'
 import { checkRequestRule, type RequestRule, Rules } from '../../../src/http/request/rules.ts'
@@ -49,6 +49,12 @@ describe('keys', () => {
     expect(keyOf(byKey, { headers: { 'x-api-key': 'k1' }, ip: '192.0.2.1' })).toBe('k1')
     expect(keyOf(byKey, { headers: { 'x-api-key': '' }, ip: '192.0.2.1' })).toBe('\u0001192.0.2.1')
     expect(keyOf(byKey, { ip: '192.0.2.1' })).toBe('\u0001192.0.2.1')
+  })
+
+  test('address() takes a header only', () => {
+    expect(address(header('X-Client'))).toEqual({ header: 'x-client', address: true })
+    for (const wrong of [undefined, null, 'x-client', {}, { header: 'a b' }])
+      expect(() => address(wrong as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
   test('nobody can take the name of an address that stands in for a key', () => {
