@@ -25,9 +25,13 @@ interface Claim {
 
 /** The rules of all throttlers of this process that count at one store. */
 export class Names {
-  #claims: readonly Claim[] = []
+  /** By the policy's name: only rules of one name are compared, so a claim costs the same however many others there are. */
+  readonly #claims = new Map<string, readonly Claim[]>()
+  /** The names that each throttler has claimed. */
+  readonly #claimed = new WeakMap<object, ReadonlySet<string>>()
   /** The policies' ids that several throttlers count by. */
-  #shared: ReadonlySet<string> = new Set()
+  readonly #shared = new Set<string>()
+  #sweepAt = MOST
 
   /** Whether several throttlers count by this policy, each as a node of its own. */
   shares(id: string): boolean {
@@ -46,17 +50,19 @@ export class Names {
    * has changed
    */
   claim(owner: Claimant, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
-    const others = this.#othersThan(owner)
-    const place = this.#claims.find((claim) => claim.owner.deref() === owner)?.place ?? placeOfCall()
+    const place = this.#placeOf(owner) ?? placeOfCall()
     const ref = new WeakRef(owner)
     const mine: Claim[] = []
     for (const [i, policy] of policies.entries()) {
       if (policy.coordination === 'local') continue
       const claim: Claim = { policy, rule: rules[i] as PolicyOptions<never>, owner: ref, place }
-      for (const other of others) if (other.policy.name === policy.name && !bothFollow(other, claim)) checkSame(other, claim)
+      for (const other of this.#othersNamed(policy.name, owner)) if (!bothFollow(other, claim)) checkSame(other, claim)
       mine.push(claim)
     }
-    this.#keep([...others, ...mine])
+    this.release(owner)
+    for (const claim of mine) this.#set(claim.policy.name, [...this.#othersNamed(claim.policy.name), claim])
+    this.#claimed.set(owner, new Set(mine.map(({ policy }) => policy.name)))
+    if (this.#claims.size > this.#sweepAt) this.#sweep()
   }
 
   /** As `decideAsync` of the throttler, where others have some of its rules: what one of them has counted already counts no more. */
@@ -73,36 +79,69 @@ export class Names {
   }
 
   release(owner: object): void {
-    this.#keep(this.#othersThan(owner))
+    for (const name of this.#claimed.get(owner) ?? []) this.#set(name, this.#othersNamed(name, owner))
+    this.#claimed.delete(owner)
   }
 
-  #othersThan(owner: object): readonly Claim[] {
-    return this.#claims.filter((claim) => {
-      const whose = claim.owner.deref()
-      return whose !== undefined && whose !== owner
+  /** Where a throttler was made that has rules here. */
+  #placeOf(owner: Claimant): string | undefined {
+    for (const name of this.#claimed.get(owner) ?? []) {
+      const own = this.#claims.get(name)?.find((claim) => claim.owner.deref() === owner)
+      if (own !== undefined) return own.place
+    }
+    return undefined
+  }
+
+  /** The rules of a name that throttlers still have, without those of one of them. */
+  #othersNamed(name: string, than?: object): readonly Claim[] {
+    const claims = this.#claims.get(name) ?? []
+    return claims.filter(({ owner }) => {
+      const whose = owner.deref()
+      return whose !== undefined && whose !== than
     })
   }
 
-  #keep(claims: readonly Claim[]): void {
-    this.#claims = claims
-    const ids = claims.map(({ policy }) => policy.id)
-    this.#shared = new Set(ids.filter((id, at) => ids.indexOf(id) !== at))
+  #set(name: string, claims: readonly Claim[]): void {
+    for (const { policy } of this.#claims.get(name) ?? []) this.#shared.delete(policy.id)
+    if (claims.length === 0) this.#claims.delete(name)
+    else this.#claims.set(name, claims)
+    const ids = new Set<string>()
+    for (const { policy } of claims) {
+      if (ids.has(policy.id)) this.#shared.add(policy.id)
+      ids.add(policy.id)
+    }
+  }
+
+  /** Forgets the rules of throttlers that were dropped without being closed. */
+  #sweep(): void {
+    for (const name of [...this.#claims.keys()]) this.#set(name, this.#othersNamed(name))
+    this.#sweepAt = Math.max(MOST, 2 * this.#claims.size)
   }
 }
 
+/** More names than this are looked through for those that nobody has any more; again when twice as many are left. */
+const MOST = 1_000
+
 /** Of stores that are the same by their value, and by where they are. */
 const byValue = new WeakMap<MeetingPoint, Names>()
-const byAddress = new Map<string, Names>()
+/** Held by the throttlers at the address, so that a process that opens stores at ever new addresses forgets the old ones. */
+const byAddress = new Map<string, WeakRef<Names>>()
+const gone = new FinalizationRegistry<string>((id) => {
+  if (byAddress.get(id)?.deref() === undefined) byAddress.delete(id)
+})
 
 /** The rules at a store: those of all values that say they are at the same address. */
 export function namesAt(store: MeetingPoint): Names {
   const { kind, address } = store
   const id = typeof address === 'string' ? `${kind} ${address}` : undefined
-  let names = id === undefined ? byValue.get(store) : byAddress.get(id)
+  let names = id === undefined ? byValue.get(store) : byAddress.get(id)?.deref()
   if (names !== undefined) return names
   names = new Names()
   if (id === undefined) byValue.set(store, names)
-  else byAddress.set(id, names)
+  else {
+    byAddress.set(id, new WeakRef(names))
+    gone.register(names, id)
+  }
   return names
 }
 
