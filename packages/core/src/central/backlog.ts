@@ -5,7 +5,7 @@ const MOST = 10_000
 /** So many of them are sent at once, and the next ones when these are answered: more would hold the event loop, and flood the store. */
 const SLICE = 500
 /** Milliseconds after which answers are waited for no longer. */
-const PATIENCE = 1_000
+export const PATIENCE = 1_000
 
 /** Requests that were sent together and are not all answered yet. */
 export interface Slice {
@@ -22,6 +22,8 @@ export interface BacklogHost<T> {
   send(item: T, slice: Slice, now: number): void
   /** Sends as many others as that at most, which are kept elsewhere; returns how many it were. */
   sendOthers(most: number, slice: Slice, now: number): number
+  /** One is not told, as there are too many. */
+  drop(item: T): void
 }
 
 /** What the store may not have heard, in the order in which it was to. It is told slice by slice, before anything else. */
@@ -41,7 +43,20 @@ export class Backlog<T> {
   keep(item: T): void {
     this.pending = true
     this.#items.add(item)
-    if (this.#items.size > MOST) this.#items.delete(this.#items.values().next().value as T)
+    if (this.#items.size <= MOST) return
+    const oldest = this.#items.values().next().value as T
+    this.#items.delete(oldest)
+    this.#host.drop(oldest)
+  }
+
+  /** Whether it was not sent yet. */
+  has(item: T): boolean {
+    return this.#items.has(item)
+  }
+
+  /** Need not be told any more. */
+  delete(item: T): void {
+    this.#items.delete(item)
   }
 
   /**

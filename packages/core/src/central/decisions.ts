@@ -3,7 +3,8 @@ import type { Decision, PolicyDecision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { Outcome, RunningCell } from '../decide/outcome.ts'
 import type { Question, Verdict } from '../store/contract.ts'
-import type { Asked, CentralLink } from './link.ts'
+import type { Asked } from './asked.ts'
+import type { CentralLink } from './link.ts'
 import type { CentralMeter } from './meter.ts'
 
 /** What the store is asked of a request for one policy. */
@@ -104,8 +105,10 @@ export class CentralDecisions implements Asking {
     if (slot < 0 || meter.closedTo(slot, cost, now) || !this.#link.mayAsk(now)) return undefined
     const part = ofRequest(limiter, meter, slot, key, cost, now)
     return new Promise((resolve, reject) => {
+      meter.fly(part.question)
       const asked = this.#link.ask([part.question], limiter.policy.deadline, now, (verdicts) => {
         part.verdict = verdicts?.[0]
+        meter.land(part.question)
         try {
           const then = clock.monotonic()
           this.#findFit(part, then)
@@ -157,6 +160,7 @@ export class CentralDecisions implements Asking {
       for (const group of groups) {
         const deadline = Math.min(...group.parts.map(({ limiter }) => limiter.policy.deadline))
         const questions = group.parts.map(({ question }) => question)
+        for (const { meter, question } of group.parts) meter.fly(question)
         group.asked = this.#link.ask(questions, deadline, now, (verdicts) => {
           for (const [i, part] of group.parts.entries()) part.verdict = verdicts?.[i]
           if (--left > 0) return
@@ -189,6 +193,7 @@ export class CentralDecisions implements Asking {
     let allowed = true
     for (const { parts } of groups) {
       for (const part of parts) {
+        part.meter.land(part.question)
         this.#findFit(part, now)
         if (!part.fits) allowed = false
       }

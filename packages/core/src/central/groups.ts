@@ -13,6 +13,8 @@ interface GroupedMeter extends GatedMeter {
   begin(now: number): void
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
   counted(cost: number): void
+  fly(question: Question): void
+  land(question: Question): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
 }
@@ -60,9 +62,11 @@ export class Groups implements Grouping {
     const ahead = this.#ahead.counts(slot)
     const question = ahead ? this.#ahead.ask(id, slot, units, most, at) : meter.ask('take', id, slot, units, at)
     meter.begin(now)
+    meter.fly(question)
     return new Promise((resolve) => {
       const asked = link.ask([question], deadline, now, (verdicts) => {
         const then = link.clock.monotonic()
+        meter.land(question)
         if (then >= meter.rollAt) meter.roll(then)
         // The key may have been forgotten, and its place be another one's.
         const here = site.findId(id)

@@ -1,9 +1,11 @@
 import type { Exchange } from '../algorithms/shared/site.ts'
 import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
-import { Backlog, type Slice } from './backlog.ts'
+import { Asked } from './asked.ts'
+import { Backlog, PATIENCE, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
-import { type Awaited, Deadlines, type Line } from './deadlines.ts'
+import { Deadlines } from './deadlines.ts'
+import { Flights } from './flights.ts'
 
 /** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
 const PROBE = 200
@@ -23,35 +25,6 @@ export interface LinkOptions {
   returned(now: number, most: number): number
 }
 
-/** A request to the store. */
-export class Asked implements Awaited {
-  readonly request: Decide
-  readonly deadline: number
-  readonly done: (verdicts: readonly Verdict[] | undefined) => void
-  sent = 0
-  /** It was answered, or is no longer waited for. */
-  settled = false
-  /** Whether its units were admitted without the store, once that is known. */
-  admitted: boolean | undefined = undefined
-  /** What was admitted of it, where that is a part: the store counts all that it was asked for, or nothing. */
-  part: Question | undefined = undefined
-  /** What the store said after the deadline. `null`: nothing, its answer is lost. */
-  late: boolean | null | undefined = undefined
-  again = false
-  /** What it is told with that the store may not have heard. */
-  slice: Slice | undefined = undefined
-  endsAt = 0
-  earlier: this | undefined = undefined
-  later: this | undefined = undefined
-  line: Line<this> | undefined = undefined
-
-  constructor(request: Decide, deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
-    this.request = request
-    this.deadline = deadline
-    this.done = done
-  }
-}
-
 /** What asks the store, as meters see it. */
 export type CentralAsks = Pick<CentralLink, 'clock' | 'alone' | 'ask' | 'decided'>
 
@@ -66,6 +39,7 @@ export class CentralLink {
   readonly #deadlines: Deadlines<Asked>
   #decider: Decider | undefined
   #closed = false
+  readonly #flights: Flights<Asked>
   #sequence = 0
   /** Sent as soon as the store has answered for the first time. */
   #early: Asked[] = []
@@ -94,9 +68,9 @@ export class CentralLink {
       },
       send: (asked, slice, now) => {
         asked.slice = slice
-        asked.settled = true
-        this.#ask(this.#decider as Decider, asked, now)
+        this.#send(asked, now)
       },
+      drop: (asked) => this.#end(asked),
       sendOthers: (most, slice, now) => {
         if (this.#overdue || !this.#wasAlone) return 0
         this.#slice = slice
@@ -107,6 +81,7 @@ export class CentralLink {
       },
     })
     this.#deadlines = new Deadlines(clock, (asked) => this.#expire(asked))
+    this.#flights = new Flights((asked) => this.#send(asked, clock.monotonic()))
   }
 
   /** The way to the store is open. */
@@ -145,7 +120,7 @@ export class CentralLink {
    * @param done is told the verdicts, or undefined when there was no answer in time: then `decided` must be told what became of it
    */
   ask(questions: readonly Question[], deadline: number, now: number, done: (verdicts: readonly Verdict[] | undefined) => void): Asked {
-    const asked = new Asked(this.#requestOf(questions, now), deadline, done)
+    const asked = new Asked(questions, deadline, done)
     this.#send(asked, now)
     // While it is on its way.
     this.#deadlines.add(asked, deadline, now)
@@ -159,23 +134,34 @@ export class CentralLink {
    */
   decided(asked: Asked, admitted: boolean, part?: Question): void {
     asked.admitted = admitted
-    asked.part = part
-    if (asked.late !== undefined) this.#putRight(asked)
+    if (!asked.over && (admitted || asked.late !== undefined || asked.request === undefined)) this.#putRight(asked)
+    if (part !== undefined) this.#tell(part, true)
   }
 
   /** Tells the store something; once. */
   tell(question: Question): void {
-    const now = this.clock.monotonic()
-    const asked = new Asked(this.#requestOf([question], now), Number.POSITIVE_INFINITY, () => {})
-    // There is nobody who waits for it, or could decide otherwise.
-    asked.settled = true
-    asked.admitted = true
+    this.#tell(question, this.#slice !== undefined)
+  }
+
+  /** @param owed whether its units were admitted without the store */
+  #tell(question: Question, owed: boolean): void {
     if (this.#closed) return
+    const now = this.clock.monotonic()
+    const asked = this.#toldOf(question)
+    if (owed) this.#flights.owe(asked)
     asked.slice = this.#slice
     if (this.#exchange.degraded || (this.#backlog.pending && this.#slice === undefined)) {
       this.#backlog.keep(asked)
       this.#backlog.tell(now)
     } else this.#send(asked, now)
+  }
+
+  /** There is nobody who waits for it, or could decide otherwise. */
+  #toldOf(question: Question): Asked {
+    const asked = new Asked([question], Number.POSITIVE_INFINITY, () => {})
+    asked.settled = true
+    asked.admitted = true
+    return asked
   }
 
   look(question: Question, deadline: number): Promise<Verdict | undefined> {
@@ -184,7 +170,7 @@ export class CentralLink {
     return new Promise((resolve) => {
       const asked = this.ask([{ ...question, at: this.#exchange.time.at(now) }], deadline, now, (verdicts) => {
         resolve(verdicts?.[0])
-        if (verdicts === undefined) asked.admitted = false
+        if (verdicts === undefined) this.decided(asked, false)
       })
     })
   }
@@ -194,7 +180,7 @@ export class CentralLink {
     if (this.#decider === undefined || this.#exchange.degraded) return
     const now = this.clock.monotonic()
     this.#backlog.tell(now, true)
-    for (const asked of this.#early.splice(0)) if (!asked.settled || asked.admitted === true) this.#send(asked, now)
+    for (const asked of this.#early.splice(0)) this.#send(asked, now)
   }
 
   close(): void {
@@ -203,44 +189,54 @@ export class CentralLink {
     for (const asked of this.#early.splice(0)) if (!asked.settled) this.#settle(asked)
   }
 
-  #requestOf(questions: readonly Question[], now: number): Decide {
-    const { time } = this.#exchange
-    const sequence = ++this.#sequence
-    return time.stepped(now) ? { sequence, time: time.at(now), stepped: true, questions } : { sequence, time: time.at(now), questions }
-  }
-
   #send(asked: Asked, now: number): void {
+    // It was decided without the store while it waited to be sent.
+    if (asked.settled && asked.deadline < Number.POSITIVE_INFINITY) return
     if (this.#decider === undefined || !this.#exchange.time.measured) {
       this.#early.push(asked)
-      if (this.#early.length > MOST_EARLY) this.#early.shift()
-      return
-    }
-    this.#ask(this.#decider, asked, now)
+      if (this.#early.length > MOST_EARLY) this.#flights.end(this.#early.shift() as Asked)
+    } else if (asked.lane >= 0 || asked.looks || this.#flights.begin(asked)) this.#ask(this.#decider, asked, now)
   }
 
   #ask(decider: Decider, asked: Asked, now: number): void {
     asked.sent = now
-    const request = asked.again ? { ...asked.request, again: true as const } : asked.request
+    const { slice, lane, of } = asked
+    if (asked.request === undefined) {
+      const { time } = this.#exchange
+      asked.request = {
+        sequence: ++this.#sequence,
+        ...(lane > 0 && { lane }),
+        ...(of > 0 && { of }),
+        time: time.at(now),
+        ...(time.stepped(now) && { stepped: true }),
+        questions: asked.questions,
+      }
+    }
+    // Whoever waits has a deadline of its own.
+    if (asked.settled) this.#deadlines.add(asked, PATIENCE, now)
     let answer: Promise<readonly Verdict[] | undefined>
     try {
-      answer = decider.decide(request)
+      answer = decider.decide(asked.request)
     } catch (error) {
       answer = Promise.reject(error)
     }
     answer.then(
       (verdicts) => {
         this.#answered(asked, verdicts)
-        if (asked.slice !== undefined) this.#backlog.ended(asked.slice)
+        if (slice !== undefined) this.#backlog.ended(slice)
       },
       () => {
         this.#failed(asked)
-        if (asked.slice !== undefined) this.#backlog.ended(asked.slice)
+        if (slice !== undefined) this.#backlog.ended(slice)
       },
     )
   }
 
   #answered(asked: Asked, given: unknown): void {
-    const verdicts = checkVerdicts(given, asked.request.questions)
+    const verdicts = checkVerdicts(given, asked.questions)
+    const allowed = verdicts?.every((verdict) => verdict.allowed)
+    // What it was to be told again it has done.
+    if (allowed === true && asked.retries !== undefined) for (const one of asked.retries) if (this.#backlog.has(one)) this.#end(one)
     if (this.#overdue) {
       this.#overdue = false
       this.#backlog.tell(this.clock.monotonic())
@@ -248,22 +244,26 @@ export class CentralLink {
     if (verdicts === undefined) {
       // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
       this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
-      if (!asked.settled) this.#settle(asked)
+      const waits = !asked.settled
+      this.#end(asked)
+      if (waits) this.#settle(asked)
       return
     }
-    if (!asked.settled) {
-      this.#deadlines.remove(asked)
-      asked.settled = true
-      asked.done(verdicts)
-      this.#measure(asked)
-      return
-    }
+    if (asked.over) return
     this.#measure(asked)
-    asked.late = verdicts.every(({ allowed }) => allowed)
-    if (asked.admitted !== undefined) this.#putRight(asked)
+    if (!asked.settled) {
+      asked.settled = true
+      this.#end(asked)
+      asked.done(verdicts)
+      return
+    }
+    asked.late = allowed
+    if (asked.again || asked.deadline === Number.POSITIVE_INFINITY) this.#end(asked)
+    else if (asked.admitted !== undefined) this.#putRight(asked)
   }
 
   #failed(asked: Asked): void {
+    if (asked.over) return
     asked.late = null
     this.#owes()
     if (!asked.settled) this.#settle(asked)
@@ -271,8 +271,14 @@ export class CentralLink {
   }
 
   #expire(asked: Asked): void {
+    if (asked.settled) {
+      this.#failed(asked)
+      return
+    }
     this.#owes()
     this.#settle(asked)
+    // It may still be answered, and then what the store did is known.
+    if (!asked.over && !this.#closed) this.#deadlines.add(asked, PATIENCE, this.clock.monotonic())
   }
 
   #owes(): void {
@@ -285,38 +291,63 @@ export class CentralLink {
     this.#deadlines.remove(asked)
     asked.settled = true
     asked.done(undefined)
+    // Of one that nobody waits for it is known before.
+    if (asked.admitted !== undefined && !asked.over && asked.late !== undefined) this.#putRight(asked)
+  }
+
+  /** Nothing more is to be done about it. */
+  #end(asked: Asked): void {
+    asked.over = true
+    this.#backlog.delete(asked)
+    this.#deadlines.remove(asked)
+    this.#flights.end(asked)
   }
 
   /** What was decided without the store and what it did, or may have done, must come to the same. */
-  #putRight({ request, admitted, part, late, again }: Asked): void {
-    const { sequence, questions } = request
-    if (late === null) {
+  #putRight(asked: Asked): void {
+    const { request, questions, admitted, late, lane } = asked
+    this.#deadlines.remove(asked)
+    if (request !== undefined && (late === null || late === undefined)) {
       // Whether it was done is not known.
-      for (const question of questions) {
-        if (admitted === true) this.#keepAdded(request, question)
-        else if (!again) this.#keepBack(question, sequence)
+      if (asked.deadline === Number.POSITIVE_INFINITY) {
+        asked.request = { ...request, again: true }
+        asked.again = true
+        asked.late = undefined
+        this.#backlog.keep(asked)
+        return
       }
-    } else if (late && !admitted) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
-    else if (!late && admitted) for (const question of questions) this.tell({ ...question, kind: 'add' })
-    // Last, or all would seem to have been counted.
-    if (part !== undefined) this.tell(part)
+      asked.over = true
+      asked.lane = -1
+      asked.retries = questions.flatMap((question) => this.#retry(question, asked, lane))
+      return
+    }
+    // Before its lane is another one's, or more would be asked for.
+    const owed = admitted === true && late !== true
+    if (owed) for (const question of questions) this.#tell({ ...question, kind: 'add' }, true)
+    else if (!admitted && late === true) for (const question of questions) this.tell({ ...question, kind: 'give-back' })
+    this.#end(asked)
   }
 
-  /** The same request for one question, as one that counts whether or not it fits. */
-  #keepAdded(request: Decide, question: Question): void {
-    const added = question.kind === 'take' ? { ...question, kind: 'add' as const } : question
-    const kept = new Asked({ ...request, questions: [added] }, Number.POSITIVE_INFINITY, () => {})
-    kept.admitted = true
-    kept.again = true
-    this.#backlog.keep(kept)
-  }
-
-  #keepBack(question: Question, of: number): void {
-    if (question.kind !== 'take' || question.units === 0) return
-    const request = { ...this.#requestOf([{ ...question, kind: 'give-back' as const }], this.clock.monotonic()), of }
-    const asked = new Asked(request, Number.POSITIVE_INFINITY, () => {})
-    asked.admitted = true
-    this.#backlog.keep(asked)
+  /** Keeps what is told again of one question of a request without an answer; it goes on in its lane. */
+  #retry(question: Question, { request, admitted }: Asked, lane: number): Asked[] {
+    const counts = question.kind === 'take' && question.units > 0
+    const kind = admitted === true ? 'add' : 'give-back'
+    const retry = this.#toldOf(counts ? { ...question, kind } : question)
+    retry.lane = lane
+    if (!counts) {
+      this.#end(retry)
+      return []
+    }
+    const { sequence } = request as Decide
+    if (kind === 'give-back') retry.of = sequence
+    else {
+      // Counts whether or not it fits, and once.
+      retry.request = { ...(request as Decide), questions: retry.questions, again: true }
+      retry.again = true
+      this.#flights.owe(retry)
+    }
+    this.#backlog.keep(retry)
+    return [retry]
   }
 
   #measure({ sent, deadline }: Asked): void {

@@ -65,6 +65,8 @@ export class CentralMeter extends GatedMeter {
   /** When something was admitted without the store last, by its time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
+  /** Units by key that the store is being asked for, and may be about to count. */
+  readonly #flying = new Map<string, number>()
   /** Units by key that were admitted without the store, which it has not been told of. */
   readonly #untold = new Map<string, number>()
 
@@ -142,6 +144,17 @@ export class CentralMeter extends GatedMeter {
     return this.#store.alone || this.#aloneAt >= at
   }
 
+  /** The store is asked for units: until that is decided, nobody else may have them. */
+  fly({ key, units }: Question): void {
+    this.#flying.set(key, (this.#flying.get(key) ?? 0) + units)
+  }
+
+  land({ key, units }: Question): void {
+    const left = (this.#flying.get(key) ?? 0) - units
+    if (left > ROUNDING) this.#flying.set(key, left)
+    else this.#flying.delete(key)
+  }
+
   /** Units that the store has counted, or an answer would have. */
   counted(cost: number): void {
     this.admitted += cost
@@ -191,7 +204,8 @@ export class CentralMeter extends GatedMeter {
   admitsAlone(slot: number, cost: number, now: number): boolean {
     const { degraded } = this.policy
     if (this.blockOf(slot, now) !== undefined || degraded === 'closed') return false
-    return degraded === 'open' || this.#inner.admits(slot, this.#scaled(slot, cost), now, false)
+    const flying = this.#flying.size === 0 ? 0 : (this.#flying.get(this.site.idOf(slot)) ?? 0)
+    return degraded === 'open' || this.#inner.admits(slot, this.#scaled(slot, cost) + flying, now, false)
   }
 
   /** Counts a charge, or a request that was admitted alone. */

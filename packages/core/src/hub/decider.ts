@@ -1,11 +1,11 @@
-import type { Decide, Decider, Question, Verdict } from '../store/contract.ts'
+import { type Decide, type Decider, laneOf, type Question, type Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Account, keyBytes } from './account.ts'
 
 /** What is kept of one key of a policy. */
 interface Kept {
   readonly state: number[]
-  /** The last request of each node that changed it. */
+  /** The last request of each lane of a node that changed it. */
   readonly sequences: Map<string, number>
   /** Until when it says more than a new one, on the monotonic clock. */
   until: number
@@ -18,8 +18,8 @@ interface Kept {
 const NUMBER_BYTES = 8
 const SEQUENCE_BYTES = 150
 
-/** Nodes of a key at most: then those go that did not change it last. */
-const MOST_NODES = 256
+/** Lanes of a key at most: then those go that did not change it last. */
+const MOST_LANES = 256
 
 /** Requests after which what is over is looked for. */
 const SWEEP_AFTER = 10_000
@@ -42,12 +42,16 @@ export class HubDecisions {
    * @throws when there is no room for a key
    */
   decide(node: string, request: Decide, account?: Account): readonly Verdict[] {
+    return this.#decide(laneOf(node, request), request, account)
+  }
+
+  #decide(from: string, request: Decide, account: Account | undefined): readonly Verdict[] {
     if (++this.#asked % SWEEP_AFTER === 0) this.sweep()
     const { questions } = request
     const [question] = questions
-    if (question !== undefined && question.kind !== 'take') return [this.#change(node, question, request, account)]
+    if (question !== undefined && question.kind !== 'take') return [this.#change(from, question, request, account)]
     const keys = questions.map((one) => this.#keyOf(one, account))
-    if (request.again === true && keys.every(({ sequences }) => (sequences.get(node) ?? 0) >= request.sequence)) {
+    if (request.again === true && keys.every(({ sequences }) => (sequences.get(from) ?? 0) >= request.sequence)) {
       return questions.map((one, i) => ({ ...this.#take([...(keys[i] as Kept).state], { ...one, units: 0 }, request), allowed: true }))
     }
     const states = keys.map(({ state }) => [...state])
@@ -55,7 +59,7 @@ export class HubDecisions {
     if (!verdicts.every(({ allowed }) => allowed)) return verdicts
     for (const [i, kept] of keys.entries()) {
       const one = questions[i] as Question
-      if (one.units > 0) this.#keep(kept, states[i] as number[], node, one, request)
+      if (one.units > 0) this.#keep(kept, states[i] as number[], from, one, request)
     }
     return verdicts
   }
@@ -81,10 +85,10 @@ export class HubDecisions {
     return size
   }
 
-  #change(node: string, question: Question, request: Decide, account: Account | undefined): Verdict {
+  #change(from: string, question: Question, request: Decide, account: Account | undefined): Verdict {
     const { policy, key, kind, units, limit, at } = question
     const kept = this.#keyOf(question, account)
-    const last = kept.sequences.get(node) ?? 0
+    const last = kept.sequences.get(from) ?? 0
     if (request.again === true && last >= request.sequence) return DONE
     if (request.of !== undefined && last < request.of) return DONE
     if (kind === 'reset') {
@@ -96,7 +100,7 @@ export class HubDecisions {
     const now = this.#timeOf(question, request)
     if (kind === 'add') policy.step.add(state, now, units, limit, policy.parameters)
     else policy.step.giveBack(state, at, units, now, limit, policy.parameters)
-    this.#keep(kept, state, node, question, request)
+    this.#keep(kept, state, from, question, request)
     return DONE
   }
 
@@ -105,7 +109,7 @@ export class HubDecisions {
     return step.take(state, this.#timeOf(question, request), question.units, question.limit, parameters)
   }
 
-  #keep(kept: Kept, state: readonly number[], node: string, question: Question, request: Decide): void {
+  #keep(kept: Kept, state: readonly number[], from: string, question: Question, request: Decide): void {
     const { policy, key, limit } = question
     const lifetime = policy.step.lifetime(state, this.#timeOf(question, request), limit, policy.parameters)
     const bytes = keyBytes(key) + NUMBER_BYTES * state.length + SEQUENCE_BYTES * (kept.sequences.size + 1)
@@ -113,9 +117,9 @@ export class HubDecisions {
     kept.bytes = Math.max(bytes, kept.bytes)
     kept.state.length = 0
     for (const number of state) kept.state.push(number)
-    kept.sequences.set(node, Math.max(request.sequence, kept.sequences.get(node) ?? 0))
+    kept.sequences.set(from, Math.max(request.sequence, kept.sequences.get(from) ?? 0))
     // Of a key that is used for years, by nodes that come and go.
-    if (kept.sequences.size > MOST_NODES) for (const one of kept.sequences.keys()) if (one !== node) kept.sequences.delete(one)
+    if (kept.sequences.size > MOST_LANES) for (const one of kept.sequences.keys()) if (one !== from) kept.sequences.delete(one)
     kept.until = this.#clock.monotonic() + lifetime
     let keys = this.#policies.get(policy.id)
     if (keys === undefined) this.#policies.set(policy.id, (keys = new Map()))

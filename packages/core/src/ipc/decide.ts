@@ -16,6 +16,7 @@ import type { PackedDecide } from './envelope.ts'
  * What children ask about requests, checked before anything else looks at it:
  *
  *     sequence   a whole number
+ *     lane       a whole number below MOST_LANES, or nothing
  *     time       within a day of this process's clock
  *     policies   at most MOST_QUESTIONS of [id, step, parameters]: a step that is known here, parameters within its ranges
  *     questions  1 to MOST_QUESTIONS of [policy, key, kind, units, limit, at]; one, unless all are takes
@@ -24,6 +25,7 @@ import type { PackedDecide } from './envelope.ts'
  */
 
 const MOST_QUESTIONS = 30
+const MOST_LANES = 64
 const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST_ID = 512
 const LONGEST_KEY = 1_024
@@ -69,9 +71,10 @@ function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null
 }
 
-function read({ sequence, again, of, time, stepped, policies: given, questions }: PackedDecide, now: number): Decide | undefined {
+function read({ sequence, lane, again, of, time, stepped, policies: given, questions }: PackedDecide, now: number): Decide | undefined {
   if (!isWhole(sequence) || !(typeof time === 'number' && Math.abs(time - now) <= DAY)) return undefined
   if (!isList(given) || !isList(questions) || (of !== undefined && !isWhole(of))) return undefined
+  if (lane !== undefined && !(isWhole(lane) && lane < MOST_LANES)) return undefined
   const known = given.map(readPolicy)
   const all = questions.map((question) => readQuestion(question, known))
   if (!all.every((question) => question !== undefined) || (all.length > 1 && all.some(({ kind }) => kind !== 'take'))) return undefined
@@ -79,6 +82,7 @@ function read({ sequence, again, of, time, stepped, policies: given, questions }
     sequence,
     time,
     questions: all,
+    ...(lane !== undefined && { lane }),
     ...(again === true && { again }),
     ...(stepped === true && { stepped }),
     ...(of !== undefined && { of }),

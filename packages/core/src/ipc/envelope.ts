@@ -64,6 +64,7 @@ export interface PackedRequest {
 /** Questions about requests: each policy once, and `Infinity` as null. */
 export interface PackedDecide {
   readonly sequence: number
+  readonly lane?: number
   readonly again?: true
   readonly of?: number
   readonly time: number

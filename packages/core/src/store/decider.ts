@@ -35,6 +35,11 @@ export interface Question {
 export interface Decide {
   /** Grows with each request of the node. The same when it is asked again. */
   readonly sequence: number
+  /**
+   * Requests of a node to the same key that are under way at once have different lanes, small whole numbers. A store remembers of each key the last
+   * request that changed it of each node and lane (`laneOf`), and knows by it whether it has done one that is asked `again`. Default: 0.
+   */
+  readonly lane?: number
   /** It was asked before, without an answer: what was done of it then must not be done again. */
   readonly again?: true
   /** Of a `'give-back'`: of a request without an answer; nothing comes back unless that one counted. */
@@ -60,4 +65,9 @@ export interface Decider {
    * @throws (rejects) when the outcome is not known. It may stay pending: the node has a deadline of its own
    */
   decide(request: Decide): Promise<readonly Verdict[] | undefined>
+}
+
+/** What a store remembers a key's last request by: its node, and its lane where that is not 0. */
+export function laneOf(node: string, { lane = 0 }: Decide): string {
+  return lane === 0 ? node : `${node} ${lane}`
 }

@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import type { Decide, Decider, Question, Verdict } from '@weir/core/sync'
+import { type Decide, type Decider, laneOf, type Question, type Verdict } from '@weir/core/sync'
 import type { Layout } from '../keys/layout.ts'
 import type { Records, Write } from '../records/records.ts'
 import { type DecidedState, newState, readState, textOf } from './state.ts'
@@ -130,7 +130,7 @@ export class EtcdDecider implements Decider {
       if (!changed.has(name)) return undefined
       return state.until <= now ? 'remove' : { value: textOf(state), life: state.until - now }
     })
-    const isShared = [...states.values()].some(({ sequences }) => sequences.size > 1)
+    const isShared = [...states.values()].some((state) => this.#isShared(state))
     return { writes, result, isShared }
   }
 
@@ -139,7 +139,7 @@ export class EtcdDecider implements Decider {
     const [question] = questions
     if (question !== undefined && question.kind !== 'take') return [this.#tell(question, request, states, changed, now)]
     const held = questions.map((one) => states.get(this.#nameOf(one)) as DecidedState)
-    if (request.again === true && held.every((state) => this.#lastOf(state) >= request.sequence)) {
+    if (request.again === true && held.every((state) => this.#lastOf(state, request) >= request.sequence)) {
       return questions.map((one, i) => ({
         ...take([...(held[i] as DecidedState).numbers], { ...one, units: 0 }, request, now),
         allowed: true,
@@ -157,7 +157,7 @@ export class EtcdDecider implements Decider {
   #tell(question: Question, request: Decide, states: Map<string, DecidedState>, changed: Set<string>, now: number): Verdict {
     const name = this.#nameOf(question)
     const state = states.get(name) as DecidedState
-    const last = this.#lastOf(state)
+    const last = this.#lastOf(state, request)
     if (request.again === true && last >= request.sequence) return DONE
     if (request.of !== undefined && last < request.of) return DONE
     if (question.kind === 'reset') {
@@ -186,17 +186,24 @@ export class EtcdDecider implements Decider {
     const { policy, limit } = question
     const lifetime = Math.min(LONGEST_LIFE, policy.step.lifetime(numbers, timeOf(question, request, now), limit, policy.parameters))
     const last = new Map(sequences)
-    const before = last.get(this.#host.id) ?? 0
+    const from = laneOf(this.#host.id, request)
+    const before = last.get(from) ?? 0
     // The latest stands last.
-    last.delete(this.#host.id)
-    last.set(this.#host.id, Math.max(request.sequence, before))
+    last.delete(from)
+    last.set(from, Math.max(request.sequence, before))
     const name = this.#nameOf(question)
     states.set(name, { numbers, sequences: last, until: now + lifetime })
     changed.add(name)
   }
 
-  #lastOf({ sequences }: DecidedState): number {
-    return sequences.get(this.#host.id) ?? 0
+  #isShared({ sequences }: DecidedState): boolean {
+    const { id } = this.#host
+    for (const from of sequences.keys()) if (from !== id && !from.startsWith(`${id} `)) return true
+    return false
+  }
+
+  #lastOf({ sequences }: DecidedState, request: Decide): number {
+    return sequences.get(laneOf(this.#host.id, request)) ?? 0
   }
 
   #nameOf({ policy, key }: Question): string {

@@ -1,14 +1,14 @@
 /** What is kept of one key of a policy. */
 export interface DecidedState {
   readonly numbers: number[]
-  /** The last request of each node that changed it, the latest last. */
+  /** The last request of each lane of a node that changed it, the latest last. */
   readonly sequences: Map<string, number>
   /** Until when it says more than a new one, by the server's clock. */
   readonly until: number
 }
 
-/** Nodes of a key at most: then those go that did not change it last. */
-const MOST_NODES = 256
+/** Lanes of a key at most: then those go that did not change it last. */
+const MOST_LANES = 256
 /** Numbers of a key at most: those of a log are two for each request. */
 const MOST_NUMBERS = 40_000
 
@@ -17,7 +17,7 @@ export function newState(): DecidedState {
 }
 
 export function textOf({ numbers, sequences, until }: DecidedState): string {
-  const kept = [...sequences].slice(-MOST_NODES)
+  const kept = [...sequences].slice(-MOST_LANES)
   // JSON has no infinity.
   return JSON.stringify([until, numbers.map((number) => (Number.isFinite(number) ? number : String(number))), kept])
 }
@@ -33,7 +33,7 @@ export function readState(text: string): DecidedState | undefined {
   if (!Array.isArray(list) || list.length !== 3) return undefined
   const [until, written, nodes] = list as readonly unknown[]
   if (typeof until !== 'number' || !Number.isFinite(until) || !Array.isArray(written) || !Array.isArray(nodes)) return undefined
-  if (written.length > MOST_NUMBERS || nodes.length > MOST_NODES) return undefined
+  if (written.length > MOST_NUMBERS || nodes.length > MOST_LANES) return undefined
   const numbers: number[] = []
   for (const one of written as readonly unknown[]) {
     const number = one === 'Infinity' || one === '-Infinity' ? Number(one) : one

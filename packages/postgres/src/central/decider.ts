@@ -35,7 +35,7 @@ interface Working {
   readonly key: string
   readonly version: number
   state: readonly number[]
-  sequence: number
+  sequences: readonly number[]
   change: Change | undefined
 }
 
@@ -154,7 +154,7 @@ export class PostgresDecider implements Decider {
       if (change === undefined) return
       const row = rows[i] as Working
       row.state = change.state
-      row.sequence = change.sequence === undefined ? 0 : Math.max(row.sequence, change.sequence)
+      row.sequences = change.sequences ?? []
       row.change = change
     })
     return verdicts
@@ -174,8 +174,8 @@ function byPolicyAndKey(a: string, b: string): number {
   return keyA < keyB ? -1 : keyA > keyB ? 1 : 0
 }
 
-/** An array of the database, which unlike JSON knows infinity; how long it says anything; and the number of the request. */
-function writeOf({ state, lifetime, sequence }: Change): unknown[] {
+/** An array of the database, which unlike JSON knows infinity; how long it says anything; and the numbers of the last requests. */
+function writeOf({ state, lifetime, sequences }: Change): unknown[] {
   const said = [`{${state.join()}}`, Math.min(LONGEST_TIME, Math.max(0, lifetime))]
-  return sequence === undefined ? said : [...said, sequence]
+  return sequences === undefined ? said : [...said, sequences]
 }

@@ -4,17 +4,19 @@ import { asArray, asNumber, asWhole, replyError } from '../reply/check.ts'
 const MOST_KEYS = 10_000
 /** Numbers of one state: a log of the largest limit that can be kept of single requests. */
 const MOST_NUMBERS = 1_000_000
+/** Lanes of a node. */
+const MOST_LANES = 64
 
 /** What a node knows of a key: what it wrote last, or was told. Somebody else may have changed it since. */
 export interface KnownState {
   /** 0 for a key that was never heard of: then it is taken for new. */
   readonly version: number
   readonly state: readonly number[]
-  /** The number of this node's last request that changed it. */
-  readonly sequence: number
+  /** The numbers of this node's last requests that changed it, by lane. */
+  readonly sequences: readonly number[]
 }
 
-const NEW: KnownState = Object.freeze({ version: 0, state: Object.freeze([]), sequence: 0 })
+const NEW: KnownState = Object.freeze({ version: 0, state: Object.freeze([]), sequences: Object.freeze([]) })
 
 /** The states of keys as far as this node has heard of them, the latest ones. */
 export class KnownStates {
@@ -31,12 +33,13 @@ export class KnownStates {
   }
 }
 
-/** [whether it was as known, version, numbers, sequence]. Infinity comes as a text. */
+/** [whether it was as known, version, numbers, sequences]. Infinity comes as a text. */
 export function stateOf(value: unknown): { readonly same: boolean; readonly known: KnownState } {
-  const [same, version, numbers, sequence] = asArray(value)
+  const [same, version, numbers, lanes] = asArray(value)
   const state = asArray(numbers)
-  if (typeof same !== 'boolean' || state.length > MOST_NUMBERS) throw replyError('a state')
-  return { same, known: { version: asWhole(version), state: state.map(asStateNumber), sequence: asWhole(sequence) } }
+  const sequences = asArray(lanes)
+  if (typeof same !== 'boolean' || state.length > MOST_NUMBERS || sequences.length > MOST_LANES) throw replyError('a state')
+  return { same, known: { version: asWhole(version), state: state.map(asStateNumber), sequences: sequences.map(asWhole) } }
 }
 
 function asStateNumber(value: unknown): number {

@@ -7,7 +7,8 @@ const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0
 export interface Change {
   readonly state: readonly number[]
   readonly lifetime: number
-  readonly sequence: number | undefined
+  /** This node's, by lane; undefined with a reset. */
+  readonly sequences: readonly number[] | undefined
 }
 
 export interface Outcome {
@@ -23,11 +24,11 @@ export interface Outcome {
  * @param clock the store's time
  */
 export function outcomeOf(request: Decide, known: readonly KnownState[], clock: number): Outcome {
-  const { questions, sequence, again } = request
+  const { questions, sequence, lane = 0, again } = request
   const [question] = questions as [Question]
   if (question.kind !== 'take') return changed(question, request, known[0] as KnownState, clock)
   const nothing = questions.map(() => undefined)
-  if (again === true && known.every((one) => one.sequence >= sequence)) {
+  if (again === true && known.every((one) => lastOf(one, lane) >= sequence)) {
     const look = (one: Question, i: number): Verdict => take([...(known[i] as KnownState).state], { ...one, units: 0 }, request, clock)
     return { verdicts: questions.map((one, i) => ({ ...look(one, i), allowed: true, retryAfter: 0 })), changes: nothing }
   }
@@ -36,27 +37,33 @@ export function outcomeOf(request: Decide, known: readonly KnownState[], clock: 
   if (!verdicts.every(({ allowed }) => allowed)) return { verdicts, changes: nothing }
   return {
     verdicts,
-    changes: questions.map((one, i) => (one.units > 0 ? changeTo(states[i] as number[], one, request, clock) : undefined)),
+    changes: questions.map((one, i) =>
+      one.units > 0 ? changeTo(states[i] as number[], known[i] as KnownState, one, request, clock) : undefined,
+    ),
   }
 }
 
-function changed(question: Question, request: Decide, { state, sequence }: KnownState, clock: number): Outcome {
+function changed(question: Question, request: Decide, known: KnownState, clock: number): Outcome {
   const { kind, policy, units, limit, at } = question
   const unchanged = { verdicts: [DONE], changes: [undefined] }
-  if (request.again === true && sequence >= request.sequence) return unchanged
-  if (request.of !== undefined && sequence < request.of) return unchanged
-  if (kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequence: undefined }] }
-  const next = [...state]
+  const last = lastOf(known, request.lane ?? 0)
+  if (request.again === true && last >= request.sequence) return unchanged
+  if (request.of !== undefined && last < request.of) return unchanged
+  if (kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequences: undefined }] }
+  const next = [...known.state]
   const now = timeOf(question, request, clock)
   if (kind === 'add') policy.step.add(next, now, units, limit, policy.parameters)
   else policy.step.giveBack(next, at, units, now, limit, policy.parameters)
-  return { verdicts: [DONE], changes: [changeTo(next, question, request, clock)] }
+  return { verdicts: [DONE], changes: [changeTo(next, known, question, request, clock)] }
 }
 
-function changeTo(state: readonly number[], question: Question, request: Decide, clock: number): Change {
+function changeTo(state: readonly number[], known: KnownState, question: Question, request: Decide, clock: number): Change {
   const { policy, limit } = question
+  const { sequence, lane = 0 } = request
+  const sequences = Array.from({ length: Math.max(known.sequences.length, lane + 1) }, (_, i) => lastOf(known, i))
+  sequences[lane] = Math.max(sequence, lastOf(known, lane))
   const lifetime = policy.step.lifetime(state, timeOf(question, request, clock), limit, policy.parameters)
-  return { state, lifetime, sequence: request.sequence }
+  return { state, lifetime, sequences }
 }
 
 function take(state: number[], question: Question, request: Decide, clock: number): Verdict {
@@ -67,4 +74,8 @@ function take(state: number[], question: Question, request: Decide, clock: numbe
 /** Steps that count in cells of the epoch go by the time that the nodes go by, all others by the store's own clock. */
 function timeOf({ policy: { step, parameters } }: Question, { time, stepped }: Decide, clock: number): number {
   return stepped === true || step.width?.(parameters) !== undefined ? time : clock
+}
+
+function lastOf({ sequences }: KnownState, lane: number): number {
+  return sequences[lane] ?? 0
 }

@@ -5,8 +5,8 @@ const MOST_NODES = 256
  * What requests of policies with coordination 'central' are decided by. The algorithm's step runs at the node, on the numbers that it knows; here
  * they are replaced if they are still those. The reply says of each key what it holds now, so that a node that came too late needs no further question.
  */
-export const DECIDE: string = `-- "versions" are those that a node knows of the keys, "writes" what it makes of them: for each null, or the numbers, how long they say anything, and of its
--- request the number (nothing for a reset). Keys come sorted, and none twice. All are written or none, or each for itself.
+export const DECIDE: string = `-- "versions" are those that a node knows of the keys, "writes" what it makes of them: for each null, or the numbers, how long they say anything, and the
+-- numbers of the node's last requests, by lane (nothing for a reset). Keys come sorted, and none twice. All are written or none, or each for itself.
 CREATE OR REPLACE FUNCTION @.decide_1(me text, policies text[], keys text[], versions bigint[], writes jsonb, together boolean) RETURNS json LANGUAGE plpgsql
 SET lock_timeout = '900ms' SET enable_seqscan = off SET jit = off AS $body$
 DECLARE
@@ -46,12 +46,12 @@ BEGIN
       s.version := greatest(s.version + 1, floor(t * 1000));
       s.state := (one->>0)::float8[];
       s.sequences := CASE WHEN one->2 IS NULL THEN '{}' WHEN (SELECT count(*) FROM jsonb_object_keys(s.sequences)) >= ${MOST_NODES} THEN jsonb_build_object(me, one->2)
-        ELSE s.sequences || jsonb_build_object(me, greatest((one->>2)::bigint, (s.sequences->>me)::bigint)) END;
+        ELSE s.sequences || jsonb_build_object(me, one->2) END;
       -- Rounded up, so that few writes change it.
       UPDATE @.states SET version = s.version, state = s.state, sequences = s.sequences, expires = ceil((t + (one->>1)::float8) / 60000) * 60000
       WHERE policy = policies[i] AND key = keys[i];
     END IF;
-    told := told || json_build_array(same[i] AND (all_same OR NOT together), s.version, s.state, coalesce((s.sequences->>me)::bigint, 0));
+    told := told || json_build_array(same[i] AND (all_same OR NOT together), s.version, s.state, coalesce(s.sequences->me, '[]'));
   END LOOP;
   IF random() < 0.125 THEN
     DELETE FROM @.states WHERE ctid = ANY (ARRAY(SELECT ctid FROM @.states WHERE expires <= t ORDER BY expires LIMIT 200 FOR UPDATE SKIP LOCKED));

@@ -1,5 +1,5 @@
 import type { Clock } from '@weir/core'
-import type { Decide, DecidedPolicy, Decider, Question, Verdict } from '@weir/core/sync'
+import { type Decide, type DecidedPolicy, type Decider, laneOf, type Question, type Verdict } from '@weir/core/sync'
 import type { Link } from '../connection/link.ts'
 import type { Keys } from '../keys/keys.ts'
 import { isForgotten, type Script } from '../scripts/script.ts'
@@ -57,7 +57,7 @@ export class RedisDecider implements Decider {
     const args: string[] = []
     this.#addKeys(algorithm, name, question, args)
     const keys = args.length
-    args.push(this.#node, String(request.sequence), limitText(limit))
+    args.push(laneOf(this.#node, request), String(request.sequence), limitText(limit))
     algorithm.args(question, request, args)
     if (units !== 1) args.push(String(units))
     return this.#call(take, keys, args, (reply) => [algorithm.read(reply, question, request.time)])
@@ -73,7 +73,7 @@ export class RedisDecider implements Decider {
       return { id, algorithm, question, keys: args.length - before }
     })
     const keys = args.length
-    args.push(this.#node, String(sequence), again === true ? 'a' : '')
+    args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '')
     for (const { algorithm, question } of all) addArgs(algorithm, question, request, args)
     return this.#call(takesScript(all), keys, args, (reply) => {
       const [before, replies] = reply as readonly [unknown, readonly unknown[]]
@@ -90,7 +90,7 @@ export class RedisDecider implements Decider {
     const args: string[] = []
     this.#addKeys(algorithm, name, question, args)
     const keys = args.length
-    args.push(this.#node, String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
+    args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
     addArgs(algorithm, question, request, args)
     const script = changeScript(id, question.kind as 'add', algorithm)
     // A reset by a script that the server has to be sent first would come after the request that follows it.

@@ -4,7 +4,7 @@ import type { Script } from '../scripts/script.ts'
 import type { Place, ServerAlgorithm } from './algorithms/server-algorithm.ts'
 
 /*
- * A call has in ARGV first the field of its node and the request's sequence number. Then:
+ * A call has in ARGV first the field of its node and lane, and the request's sequence number. Then:
  *
  *     one take      the limit, what `args` adds, and the units unless they are one
  *     several       '', or 'a' for a request that was made before; for each the units, the limit, what `args` adds

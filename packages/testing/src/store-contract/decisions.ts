@@ -151,6 +151,32 @@ export const decisionCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'of requests of several lanes each is known again, whichever came first',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        if (name === 'tokenBucket()' && policy.parameters.length === 4) return
+        const left = async () => (await b.take(policy, 'k', 0)).remaining
+        const question = a.question(policy, 'k', 1)
+        const add = { ...question, kind: 'add' } as const
+        const heard = [0, 1, 2].map((lane) => a.request([question], { lane }))
+        const lost = [3, 4].map((lane) => a.request([question], { lane })) as [Decide, Decide]
+        // Others overtake those that are lost.
+        const overtaking = a.request([question], { lane: 5 })
+        await Promise.all([...heard, overtaking].map((request) => a.send(request)))
+        for (const request of [...heard, overtaking]) await a.send({ ...request, questions: [add], again: true })
+        assert.ok(Math.abs((await left()) - 6) < 0.1, `${name}: ${await left()} are left of ${LIMIT} after 4`)
+        for (let i = 0; i < 2; i++) await a.send({ ...lost[0], questions: [add], again: true })
+        assert.ok(Math.abs((await left()) - 5) < 0.1, `${name}: ${await left()} are left of ${LIMIT} after 5`)
+        const back = { ...question, kind: 'give-back', at: takenAt(question) } as const
+        await a.send(a.request([back], { of: lost[1].sequence, lane: 4, again: true }))
+        assert.ok(Math.abs((await left()) - 5) < 0.1, `${name}: what was never counted came back`)
+        await a.send(a.request([back], { of: overtaking.sequence, lane: 5, again: true }))
+        assert.ok(Math.abs((await left()) - 6) < 0.1, `${name}: what was counted did not come back`)
+      })
+    },
+  },
+  {
     title: 'a reset begins a key anew; looks change nothing; a limit of a request is its own',
     needs: ['decisions'],
     async run(context) {

@@ -17,7 +17,7 @@ export interface Place {
  *     back     gives back
  *
  * They are pieces and no functions, since to make functions takes a server longer than to run them. A key is a hash: the algorithm's fields,
- * and for each node the last of its requests that changed it (`ARGV[1]` and `ARGV[2]`; see `room`). Replies tell the state; what follows
+ * and for each lane of a node the last of its requests that changed it (`ARGV[1]` and `ARGV[2]`; see `room`). Replies tell the state; what follows
  * from it for the client, the node computes by the step that is the model of the script.
  */
 export interface ServerAlgorithm {
@@ -35,12 +35,12 @@ export interface ServerAlgorithm {
   read(reply: unknown, question: Question, time: number): Verdict
 }
 
-/** Fields of nodes that a key has at most: then those go that have not changed it in the last call. */
-const MOST_NODES = 256
+/** Fields of lanes that a key has at most: then those go that have not changed it in the last call. */
+const MOST_LANES = 256
 
 /** Keeps a hash from growing without end; for where a field was added to it. */
 export function room(key: string): string {
-  return `if redis.call('HLEN', ${key}) > ${MOST_NODES} then
+  return `if redis.call('HLEN', ${key}) > ${MOST_LANES} then
   for _, field in ipairs(redis.call('HKEYS', ${key})) do
     if string.byte(field) == 64 and field ~= ARGV[1] then redis.call('HDEL', ${key}, field) end
   end

@@ -1,0 +1,48 @@
+import type { Decide, Question, Verdict } from '../store/contract.ts'
+import type { Slice } from './backlog.ts'
+import type { Awaited, Line } from './deadlines.ts'
+import type { Flying } from './flights.ts'
+
+/** A request to the store. */
+export class Asked implements Awaited, Flying {
+  readonly questions: readonly Question[]
+  /** Milliseconds; infinity of what nobody waits for. */
+  readonly deadline: number
+  readonly done: (verdicts: readonly Verdict[] | undefined) => void
+  /** As it was sent; undefined until then. */
+  request: Decide | undefined = undefined
+  sent = 0
+  lane = -1
+  owed = false
+  /** It was answered, or is no longer waited for. */
+  settled = false
+  /** Whether its units were admitted without the store, once that is known. */
+  admitted: boolean | undefined = undefined
+  /** What the store said after the deadline. `null`: nothing, its answer is lost. */
+  late: boolean | null | undefined = undefined
+  /** Nothing more is to be done about it. */
+  over = false
+  again = false
+  /** The number of the request without an answer whose units it gives back; else 0. */
+  of = 0
+  /** What is told in its place, as its answer is lost. */
+  retries: readonly Asked[] | undefined = undefined
+  /** What it is told with that the store may not have heard. */
+  slice: Slice | undefined = undefined
+  endsAt = 0
+  earlier: this | undefined = undefined
+  later: this | undefined = undefined
+  line: Line<this> | undefined = undefined
+
+  constructor(questions: readonly Question[], deadline: number, done: (verdicts: readonly Verdict[] | undefined) => void) {
+    this.questions = questions
+    this.deadline = deadline
+    this.done = done
+  }
+
+  /** It changes nothing. */
+  get looks(): boolean {
+    const [question] = this.questions
+    return question !== undefined && question.kind === 'take' && question.units === 0
+  }
+}
