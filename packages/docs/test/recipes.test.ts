@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Throttler } from '@weir/core'
 import { createThrottler, memoryStore } from '@weir/core'
 import { RedisServer } from '@weir/tooling/redis-servers'
+import { buildSchema, type GraphQLSchema } from 'graphql'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { blocksOf, PACKAGE, pages } from './pages.ts'
@@ -83,10 +84,28 @@ test('login', async () => {
   expect(others.filter((status) => status === 401)).toHaveLength(41)
 })
 
+test('login: no spelling of a name gets guesses of its own', async () => {
+  atHalfPast()
+  const { loginApp } = await recipe<{ loginApp(matches: (name: string, password: string) => Promise<boolean>): RequestListener }>('login')
+  const names = new Set<unknown>()
+  const matches = async (name: string) => {
+    names.add(name)
+    return false
+  }
+  const url = `${await listen(loginApp(matches))}/login`
+  const spellings = ['ann', 'Ann', ' ann', ['ann'], 'ＡＮＮ', 'ann\n']
+  const found = []
+  for (const name of spellings) found.push(await statusOf(url, json({ name, password: { length: 5 } })))
+  expect(found).toEqual([...times(5, 401), 429])
+  expect([...names]).toEqual(['ann'])
+})
+
 test('jwt', async () => {
   atHalfPast()
   const { api } = await recipe<{ api(verify: (token: string) => Promise<{ sub: string }>): RequestListener }>('jwt')
+  let verified = 0
   const verify = async (token: string) => {
+    verified++
     if (!token.startsWith('signed ')) throw new Error('bad signature')
     return { sub: token.slice(7) }
   }
@@ -98,23 +117,40 @@ test('jwt', async () => {
   const forged = []
   for (let i = 0; i < 101; i++) forged.push(await statusOf(url, as(`forged ${i}`)))
   expect(forged).toEqual([...times(100, 200), 429])
+  // Forged tokens beyond the limit of the address are not even verified.
+  expect(verified).toBe(203)
+  await statuses(150, url, as('forged'))
+  expect(verified).toBe(300)
 })
 
 test('graphql', async () => {
   atHalfPast()
-  const { limited, fieldsOf, LIMIT } = await recipe<{
-    limited(): RequestListener & { post(path: string, handler: unknown): void }
-    fieldsOf(query: unknown): number
+  const { limited, costOf, LIMIT } = await recipe<{
+    limited(schema: GraphQLSchema): RequestListener & { post(path: string, handler: unknown): void }
+    costOf(schema: GraphQLSchema, body: object | undefined): number
     LIMIT: number
   }>('graphql')
-  const app = limited()
+  const schema = buildSchema('type Query { a: Query, b: Int, list(first: Int, last: Int): [Query] }')
+  const app = limited(schema)
   app.post('/graphql', (_req: unknown, res: { send(text: string): void }) => res.send('data'))
   const url = `${await listen(app)}/graphql`
-  expect(fieldsOf('{ a b { c } }')).toBe(3)
-  const most = 'a '.repeat(1_000_000)
-  for (const bad of ['', '{', undefined, `{ ${most} }`]) expect(fieldsOf(bad)).toBe(LIMIT)
-  const tenFields = json({ query: `{ ${'abcdefghij'.split('').join(' ')} }` })
+  const cost = (query: unknown, variables?: object) => costOf(schema, { query, ...(variables && { variables }) })
+  expect(cost('{ a { b } x: b }')).toBe(3)
+  const tenFields = json({ query: `{ ${Array.from('abcdefghij', (name) => `${name}: b`).join(' ')} }` })
   expect(await statuses(6, url, tenFields)).toEqual([...times(5, 200), 429])
+  // What can't be read, or not within the bounds, costs the whole limit.
+  for (const bad of ['', '{', undefined, `{ ${'b '.repeat(1_000_000)} }`]) expect(cost(bad)).toBe(LIMIT)
+  expect([costOf(schema, undefined), costOf(schema, [{ query: '{ b }' }])]).toEqual([LIMIT, LIMIT])
+  // Input that would cost more than it is charged: fragments used again, fragments of fragments, pages, and variables for their size.
+  const uses = (name: string, count: number) => Array.from({ length: count }, (_, i) => `x${i}: a { ...${name} }`).join(' ')
+  expect(cost(`{ ${uses('F', 6)} } fragment F on Query { ${'abcdefg'.replace(/./g, ' $&: b')} }`)).toBe(48)
+  const doubling = Array.from({ length: 100 }, (_, i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`).join(' ')
+  expect(cost(`{ ...F0 } ${doubling} fragment F100 on Query { b }`)).toBe(LIMIT)
+  expect([cost('{ list(first: 10) { b } }'), cost('{ list(last: 1000000) { b } }')]).toEqual([11, LIMIT])
+  expect(cost('query ($n: Int) { list(first: $n) { b } }', { n: 20 })).toBe(21)
+  expect(cost('query ($n: Int = 30) { list(first: $n) { b } }')).toBe(31)
+  expect(cost('{ list(first: -5) { b } b }')).toBe(3)
+  expect(cost('query A { b } query B { a { x: b y: b } }')).toBeGreaterThanOrEqual(3)
 })
 
 test('websockets', async () => {
@@ -140,6 +176,29 @@ test('websockets', async () => {
   for (let i = 0; i < 6; i++) socket.send(String(i))
   expect(await closed).toBe(1008)
   expect(said).toEqual(['got 0', 'got 1', 'got 2', 'got 3', 'got 4'])
+  // Pings count too, and a frame that is too long ends its connection only, not the process.
+  const [, pinging, shouting] = sockets as WebSocket[]
+  vi.advanceTimersByTime(2_000)
+  const ended = (one: WebSocket | undefined) => new Promise<number>((resolve) => one?.once('close', resolve))
+  const ends = [ended(pinging), ended(shouting)]
+  for (let i = 0; i < 6; i++) pinging?.ping()
+  expect(await ends[0]).toBe(1008)
+  shouting?.on('error', () => {})
+  shouting?.send('x'.repeat(100_000))
+  expect([1006, 1009]).toContain(await ends[1])
+})
+
+test('websockets: a client that goes on after it was told to stop is cut off', async () => {
+  atHalfPast()
+  const { limitSockets } = await recipe<{ limitSockets(server: Server): void }>('websockets')
+  const server = createServer()
+  limitSockets(server)
+  const socket = new WebSocket((await listen(server)).replace('http', 'ws'))
+  onTestFinished(() => socket.terminate())
+  await new Promise((resolve) => socket.once('open', resolve))
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  for (let i = 0; i < 10_000; i++) socket.send(String(i))
+  await closed
 })
 
 test('usage', async () => {
@@ -176,6 +235,12 @@ test('tenants', async () => {
   asked.length = 0
   await Promise.all(Array.from({ length: 20 }, () => statusOf(url, as('new'))))
   expect(asked).toEqual(['new'])
+  // Made-up tenants cost a query each only within the limit of the address.
+  asked.length = 0
+  const made = []
+  for (let i = 0; i < 600; i++) made.push(await statusOf(url, as(`made-up ${i}`)))
+  expect(made).toEqual(times(600, 429))
+  expect(asked.length).toBeLessThan(600 - 3 - 6 - 1 - 61 - 20 + 1)
 })
 
 test('quotas', async () => {
@@ -225,6 +290,14 @@ test('tokens', async () => {
   // More than estimated is charged: 1050 of 1000 are gone.
   await expect(read(ask('ann', 100, answer(1)))).rejects.toThrow(/Try again in \d+ s/)
   expect(await read(ask('bob', 100, answer(1)))).toBe(1)
+  // Many long answers at the same time, each with an estimate of one token: what they use is charged as they go.
+  const carol = Array.from({ length: 10 }, () => ask('carol', 1, answer(500)))
+  await Promise.all(carol.map((stream) => read(stream, 150)))
+  await expect(read(ask('carol', 1, answer(1)))).rejects.toThrow(/Try again/)
+  const dave = Array.from({ length: 10 }, () => ask('dave', 1, answer(500)))
+  for (let i = 0; i < 150; i++) for (const stream of dave) await stream.next()
+  // None of them has ended.
+  await expect(read(ask('dave', 1, answer(1)))).rejects.toThrow(/Try again/)
   // What a stream holds that is never settled leaves the bucket as time passes.
   vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
   const later = metered(1000)
@@ -268,4 +341,28 @@ test('webhooks', async () => {
   expect(delivered).toEqual([true, true, false, true, true])
   // The receiver asked for two seconds.
   expect((arrived[3] as number) - (arrived[2] as number)).toBeGreaterThan(1_500)
+})
+
+test('webhooks: an answer without end and a redirect elsewhere cost nothing further', async () => {
+  const { deliver } = await recipe<{ deliver(url: string, event: object): Promise<boolean> }>('webhooks')
+  let reached = 0
+  const elsewhere = await listen((_req, res) => {
+    reached++
+    res.end()
+  })
+  let cut = 0
+  const url = await listen((req, res) => {
+    req.resume()
+    if (req.url === '/redirect') return void res.writeHead(307, { Location: elsewhere }).end()
+    res.on('close', () => cut++)
+    const write = () => {
+      while (!res.destroyed && res.write('x'.repeat(65_536)));
+      if (!res.destroyed) res.once('drain', write)
+    }
+    write()
+  })
+  expect(await deliver(`${url}/redirect`, {})).toBe(false)
+  expect(reached).toBe(0)
+  expect(await deliver(`${url}/endless`, {})).toBe(true)
+  await vi.waitFor(() => expect(cut).toBe(1), 20_000)
 })
