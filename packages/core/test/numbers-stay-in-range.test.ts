@@ -19,8 +19,6 @@ vi.setConfig({ testTimeout: 60_000 })
 
 const MOST = Number.MAX_SAFE_INTEGER
 const DAY = 24 * 3_600_000
-/** `FC_SEED=… npx vitest run …` plays a failed run again. */
-const REPLAY = process.env['FC_SEED'] === undefined ? {} : { seed: Number(process.env['FC_SEED']) }
 
 /** Anything that somebody may take for a number of units. */
 const nonsense = fc.constantFrom<unknown>(
@@ -236,7 +234,7 @@ describe.each(Object.entries(KINDS))('%s', (_, kind) => {
         for (let i = 0; i < whole; i++) expect(node.check('b'), `check ${i}`).toMatchObject({ allowed: true })
         await here.close()
       }),
-      { numRuns: 40, ...REPLAY },
+      { numRuns: 40 },
     )
   })
 })
@@ -260,7 +258,7 @@ test('checks alone never admit more than the limit, however large or small the c
         expect(admitted).toBeLessThanOrEqual(limit)
       },
     ),
-    { numRuns: 500, ...REPLAY },
+    { numRuns: 500 },
   )
 })
 

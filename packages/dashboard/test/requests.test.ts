@@ -6,6 +6,9 @@ import { earlier } from '../src/earlier.ts'
 import { dashboard } from '../src/index.ts'
 import { serve, throttlerFor, waitFor } from './servers.ts'
 
+/** Of keys that came once. */
+let keys = 0
+
 test('requests are requests: neither units nor refusals of all policies added up', { timeout: 20_000 }, async () => {
   const throttler = createThrottler({
     store: memoryStore(new Hub(systemClock)),
@@ -18,7 +21,7 @@ test('requests are requests: neither units nor refusals of all policies added up
   onTestFinished(() => throttler.close())
   // One of three is admitted.
   const load = setInterval(() => {
-    throttler.check(`new ${Math.random()}`)
+    throttler.check(`new ${++keys}`)
     throttler.block('evil', '1h', { policy: 'a' })
     throttler.block('evil', '1h', { policy: 'b' })
     for (let i = 0; i < 2; i++) throttler.check('evil')
@@ -89,7 +92,7 @@ test('what nodes remember is put together by when it was', () => {
 test('what is not yet known of other nodes is left out, and not taken for nothing', { timeout: 20_000 }, async () => {
   const hub = new Hub(systemClock)
   const [one, two] = [throttlerFor(hub), throttlerFor(hub)]
-  const load = setInterval(() => void two.check(`key ${Math.random()}`), 10)
+  const load = setInterval(() => void two.check(`key ${++keys}`), 10)
   onTestFinished(() => clearInterval(load))
   await expect.poll(() => snapshot(one).nodes).toBe(2)
   const { url } = await serve(dashboard(one, { authorize: () => true }))

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { POLICY, TestNode } from '@weir/store-tests/test-node'
 import { watchUncaught } from '@weir/store-tests/uncaught'
 import { SeededRandom } from '@weir/testing'
+import { SEED } from '@weir/tooling/seed'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { etcdStore } from '../src/index.ts'
 
-const SEED = process.env['FC_SEED'] ?? String(Date.now())
 const header = { revision: '7' }
 const held = (key: string, value: string) => ({ key, value, mod_revision: '3' })
 

@@ -35,8 +35,9 @@ describeEtcd('an etcd with users', () => {
     expect(await a.count('k', 5)).toBe(5)
     expect((await a.beat(undefined)).nodes).toBe(1)
     expect(await a.block('blocked', 60_000)).toBeGreaterThan(0)
+    let asked = 0
     await b.eventually(async () => {
-      await a.count(`k${b.announcements.length}${Math.random()}`, 1, { ...POLICY, id: 'limited', limit: 1 })
+      await a.count(`k${++asked}`, 1, { ...POLICY, id: 'limited', limit: 1 })
       return b.announcements.length > 0 ? true : undefined
     })
     // Simple tokens are in memory only.

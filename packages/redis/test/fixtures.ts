@@ -59,8 +59,6 @@ export function redisFixture(
   }
 }
 
-export { SEED } from '@weir/store-tests/seed'
-
 /** What a process of its own prints that runs this program and ends by itself. */
 export async function outputOf(program: string): Promise<string> {
   const child = spawn(process.execPath, ['--import', 'tsx', '--conditions=@weir/source', '--input-type=module', '-e', program], {

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { systemClock } from '@weir/core'
 import { serveIpc } from '@weir/core/ipc'
 import { type Ordinal, ordinalAt, type StorePolicy } from '@weir/core/sync'
+import { SEED } from '@weir/tooling/seed'
 import { afterEach, expect, test, vi } from 'vitest'
 import { IpcChild } from './ipc-child.ts'
 
@@ -54,7 +55,6 @@ function done(child: ChildProcess): Promise<void> {
 }
 
 test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and its sibling counts as before', async (serialization) => {
-  const seed = process.env['HOSTILE_SEED'] ?? `${Date.now()}`
   const service = serveIpc()
   endings.push(() => service.close())
   const warnings: string[] = []
@@ -80,10 +80,10 @@ test.each(['json', 'advanced'] as const)('a hostile child (%s) ends nobody, and 
       })
     // A parent that is kept busy may answer late; what is asked again counts once.
     const { results } = await ask().catch(ask).catch(ask)
-    expect(results[0]?.cells, `HOSTILE_SEED=${seed}`).toEqual([{ ordinal, taken, given: 0 }])
+    expect(results[0]?.cells, `FC_SEED=${SEED}`).toEqual([{ ordinal, taken, given: 0 }])
   }
   await count()
-  const child = forkHostile(serialization, seed, serialization, '1500')
+  const child = forkHostile(serialization, `${SEED}`, serialization, '1500')
   const ended = done(child)
   let over = false
   void ended.then(() => {

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { leakyBucket } from '@weir/core'
+import { SEED } from '@weir/tooling/seed'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SeededRandom } from '../src/index.ts'
 
@@ -97,12 +98,10 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
     }
   }
 
-  const seed = process.env['FC_SEED'] ?? Date.now()
-
   test.each(SHAPES.map((shape, at) => ({ ...shape, at })))(
     '$limit a second, burst $burst, $immediate at once',
     async ({ limit, burst, immediate, at }) => {
-      const random = new SeededRandom(`${seed}/nginx/${at}`)
+      const random = new SeededRandom(`${SEED}/nginx/${at}`)
       const keys = Array.from({ length: 12 }, (_, key) => `${at}-${key}`)
       await Promise.all(
         keys.map(async (key) => {
@@ -139,7 +138,7 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
           }
           const verdict = step?.take(state, came, 1, limit, parameters)
           const told = verdict?.allowed !== true ? 'REJECTED' : verdict.delay > 0 ? 'DELAYED' : 'PASSED'
-          expect(told, `seed ${seed}, ${key} after ${compared} rows: excess ${before}`).toBe(status)
+          expect(told, `FC_SEED=${SEED}, ${key} after ${compared} rows: excess ${before}`).toBe(status)
           if (told === 'DELAYED') expect(took).toBeGreaterThan((verdict?.delay ?? 0) - CLOCK - 1)
           compared++
         }

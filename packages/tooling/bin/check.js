@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { boundaryViolations } from '../src/boundaries.js'
+import { chanceViolations } from '../src/chance.js'
 import { packPublicPackages } from '../src/pack.js'
 import { roomViolations } from '../src/rooms.js'
 import { run } from '../src/run.js'
@@ -32,7 +33,11 @@ const script = (name) => tool('pnpm', 'run', '--silent', name)
 
 /** @returns {Promise<Result>} */
 async function boundaries() {
-  const found = [...boundaryViolations(ROOT), ...workspacePackages().flatMap(({ directory }) => roomViolations(directory))]
+  const found = [
+    ...boundaryViolations(ROOT),
+    ...workspacePackages().flatMap(({ directory }) => roomViolations(directory)),
+    ...chanceViolations(),
+  ]
   return { ok: found.length === 0, output: found.map(({ file, rule, message }) => `${file}: ${message} (${rule})`).join('\n') }
 }
 

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -42,7 +43,8 @@ const given = new Set<number>()
 /** A port of the loopback interface that nobody listens to, nor to that of its bus, and that this process was not given before. */
 export async function freePort(): Promise<number> {
   for (;;) {
-    const port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    // By chance: suites that run beside each other must not try the same ports.
+    const port = FIRST_PORT + randomInt(PORTS)
     if (given.has(port)) continue
     given.add(port)
     if (given.size === PORTS) given.clear()

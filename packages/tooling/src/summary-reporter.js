@@ -28,8 +28,10 @@ const LONGEST_ERROR = 2_000
  * @returns {string}
  */
 function told(error) {
-  const { stack, message = String(error), diff = '' } = /** @type {{ stack?: string, message?: string, diff?: string }} */ (error ?? {})
-  return [stack?.includes(message) === true ? stack : `${message}\n${stack ?? ''}`, diff].join('\n').trim().slice(0, LONGEST_ERROR)
+  /** @type {{ stack?: string, message?: string, diff?: string, cause?: unknown }} */
+  const { stack, message = String(error), diff = '', cause } = error ?? {}
+  const own = [stack?.includes(message) === true ? stack : `${message}\n${stack ?? ''}`, diff].join('\n').trim().slice(0, LONGEST_ERROR)
+  return cause === undefined ? own : `${own}\nCaused by: ${told(cause)}`
 }
 
 /**

@@ -4,26 +4,45 @@ import { defineConfig, mergeConfig } from 'vitest/config'
 /** The private condition in `exports` under which our packages resolve to their sources. */
 export const SOURCE_CONDITION = '@weir/source'
 
+/** @type {(file: string) => string} */
+const own = (file) => fileURLToPath(new URL(file, import.meta.url))
+
 /** A setup file for tests whose outcome does not depend on time: those beside them need not wait for the processor. */
-export const LOW_PRIORITY = fileURLToPath(new URL('./low-priority.js', import.meta.url))
+export const LOW_PRIORITY = own('./low-priority.js')
+
+const PROPERTIES = own('./properties.js')
 
 /**
- * The vitest configuration of every package: sources instead of builds, and a summary file for the root `test` script.
+ * Gives tests `properties.js` for `fast-check`, so that no property takes its seed from chance. A setup file would have to load
+ * fast-check for each of the many files that do without it.
+ *
+ * @type {import('vitest/config').Plugin}
+ */
+const seededProperties = {
+  name: 'weir-seeded-properties',
+  enforce: 'pre',
+  resolveId: (source, importer) => (source === 'fast-check' && importer !== PROPERTIES ? PROPERTIES : undefined),
+}
+
+/**
+ * The vitest configuration of every package: sources instead of builds, fixed seeds, and a summary file for the root `test` script.
  *
  * @param {import('vitest/config').ViteUserConfig} [overrides]
  * @returns {import('vitest/config').ViteUserConfig}
  */
 export function weirTests(overrides = {}) {
   const base = defineConfig({
+    plugins: [seededProperties],
     resolve: { conditions: [SOURCE_CONDITION] },
     ssr: { resolve: { conditions: [SOURCE_CONDITION] } },
     test: {
       include: ['{src,test}/**/*.test.ts'],
       passWithNoTests: true,
+      setupFiles: [own('./seeded-random.js')],
       // On a machine that does many things besides, a test of a second may take ten.
       testTimeout: 60_000,
       hookTimeout: 60_000,
-      reporters: ['default', fileURLToPath(new URL('./summary-reporter.js', import.meta.url))],
+      reporters: ['default', own('./summary-reporter.js')],
     },
   })
   return mergeConfig(base, overrides)

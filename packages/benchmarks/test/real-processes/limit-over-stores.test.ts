@@ -56,7 +56,7 @@ async function run(stores: readonly string[]): Promise<readonly Count[]> {
   if (Object.keys(places).length === 0) return []
   const nodes = await Promise.all(Array.from({ length: NODES }, start))
   const first = Math.ceil((Date.now() + 1000) / INTERVAL)
-  const task: Task = {
+  const task: Omit<Task, 'part'> = {
     places,
     limit: LIMIT,
     interval: INTERVAL,
@@ -66,9 +66,9 @@ async function run(stores: readonly string[]): Promise<readonly Count[]> {
     until: (first + INTERVALS) * INTERVAL,
   }
   const answers = await Promise.all(
-    nodes.map(async (node) => {
+    nodes.map(async (node, i) => {
       const answer = once(node, 'message')
-      node.send(task)
+      node.send({ ...task, part: i / NODES } satisfies Task)
       const [counts] = (await answer) as [readonly Count[]]
       return counts
     }),

@@ -9,6 +9,8 @@ export interface Task {
   readonly places: Readonly<Record<string, Place>>
   readonly limit: number
   readonly interval: number
+  /** Of the gap between two requests, before the first of them; from 0 to less than 1. */
+  readonly part: number
   /** Requests per interval at this node, by the name of the load. */
   readonly loads: Readonly<Record<string, number>>
   /** Milliseconds since the epoch. */
@@ -42,7 +44,8 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
   const counts = new Map<number, Count>()
   const gap = interval / perInterval
   let batches = 0
-  let next = from + Math.random() * gap
+  // Processes that begin together don't send together.
+  let next = from + task.part * gap
   for (let now = Date.now(); now < until; now = Date.now()) {
     next = Math.max(next, Math.min(now, until) - MOST_LATE)
     for (; next <= now; next += gap) {

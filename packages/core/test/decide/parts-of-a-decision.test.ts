@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { seeds } from '@weir/tooling/seed'
 import { describe, expect, test } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
@@ -116,7 +117,7 @@ describe.each([
   ['whole units', 1],
   ['fractions', 0.1],
 ])('agree with a naive model, %s', (_, unit) => {
-  test.each([1, 2, 3])('seed %i', (seed) => {
+  test.each(seeds(3))('seed %i', (seed) => {
     const { node } = scene()
     const limits = [15, 6, 4].map((limit) => limit * 4 * unit)
     const throttler = node(limits.map((limit, i) => ({ name: `p${i}`, limit, interval: '1h' })))

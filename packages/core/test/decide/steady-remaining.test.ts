@@ -7,9 +7,6 @@ import { type Node, scene } from '../support/nodes.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** `FC_SEED=… npx vitest run …` plays a failed run again. */
-const REPLAY = process.env['FC_SEED'] === undefined ? {} : { seed: Number(process.env['FC_SEED']) }
-
 type Step =
   | readonly ['check', number, number]
   | readonly ['run', number]
@@ -58,7 +55,7 @@ test.each<[Algorithm, 'background' | 'spans']>([
       store.health = 'up'
       await close()
     }),
-    { ...REPLAY, numRuns: 60 },
+    { numRuns: 60 },
   )
 })
 

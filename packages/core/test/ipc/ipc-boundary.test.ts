@@ -8,8 +8,7 @@ import type { StorePolicy, SyncRequest } from '../../src/store/contract.ts'
 import type { Ordinal } from '../../src/time/intervals.ts'
 import { EPOCH, World } from '../support/world.ts'
 
-const seed = process.env['FC_SEED']
-const runs = { numRuns: 2_000, ...(seed !== undefined && { seed: Number(seed) }) }
+const runs = { numRuns: 2_000 }
 
 const policy: StorePolicy = { id: 'p', width: 60_000, cells: 1, limit: 10, hot: 3, ttl: 120_000 }
 const sliding: StorePolicy = { id: 's', width: 1_000, cells: 4, limit: 10, hot: Number.POSITIVE_INFINITY, ttl: 8_000 }

@@ -1,3 +1,4 @@
+import { seeds } from '@weir/tooling/seed'
 import { expect, test, vi } from 'vitest'
 import type { PolicyDecision } from '../../src/decide/decision.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
@@ -25,7 +26,7 @@ function beside(chance: Chance): PolicyOptions<never>[] {
   return chance.of(0.5) ? [made('second')] : [made('second'), made('third')]
 }
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8, 16, 141])(
+test.each([...seeds(8), 16, 141])(
   'while the store answers all end in time, and no window of the store or of a process has too much: seed %i',
   async (seed) => {
     const played = await play(seed, 3_000, () => ({}), undefined, beside)
@@ -54,7 +55,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8, 16, 141])(
   },
 )
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
+test.each(seeds(10))('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
   const played = await play(200 + seed, 3_000, (chance) => (chance.of(0.2) ? { cooldown: '500ms' } : {}), disturb, beside)
   expectEnded(played, 230)
   await played.it.close()

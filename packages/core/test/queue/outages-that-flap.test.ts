@@ -1,3 +1,4 @@
+import { seeds } from '@weir/tooling/seed'
 import { expect, test, vi } from 'vitest'
 import { central } from '../support/central-queues.ts'
 import type { Node } from '../support/nodes.ts'
@@ -7,7 +8,7 @@ import type { Waiting } from '../support/waiting.ts'
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
 
-test.each((['refusing', 'mute'] as const).flatMap((health) => Array.from({ length: 15 }, (_, i) => ({ health, seed: i + 1 }))))(
+test.each((['refusing', 'mute'] as const).flatMap((health) => seeds(15).map((seed) => ({ health, seed }))))(
   'however often the store comes and goes, it counts what went, and no more than the limit goes: $health, seed $seed',
   async ({ health, seed }) => {
     const chance = new Chance(seed)

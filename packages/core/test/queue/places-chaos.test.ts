@@ -1,10 +1,11 @@
+import { seeds } from '@weir/tooling/seed'
 import { expect, test, vi } from 'vitest'
 import { type Chance, disturb, expectEnded, expectPace, play } from '../support/queue-chaos.ts'
 
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 60_000 })
 
-test.each([1, 2, 3, 4, 5, 6, 228, 369, 405])(
+test.each([...seeds(6), 228, 369, 405])(
   'while the store answers all end in time and in turn, and keep the pace: seed %i',
   async (seed) => {
     const played = await play(seed, 3_000, () => ({}), undefined)
@@ -23,7 +24,7 @@ test.each([1, 2, 3, 4, 5, 6, 228, 369, 405])(
   },
 )
 
-test.each([1, 2, 3, 4, 5, 6, 7, 8])('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
+test.each(seeds(8))('whatever happens meanwhile, all end in time: seed %i', async (seed) => {
   const more = (chance: Chance) => ({ ...(chance.of(0.2) && { cooldown: '500ms' }), ...(chance.of(0.1) && { dryRun: true }) })
   const played = await play(100 + seed, 3_000, more, disturb)
   // Until a question has an answer, or its deadline is over.

@@ -21,8 +21,6 @@ const forms: readonly Form[] = [...shared, [fixedWindow(), 'local'], [slidingWin
 
 vi.setConfig({ testTimeout: 60_000 })
 
-/** `FC_SEED=… npx vitest run …` plays a failed run again. */
-const REPLAY = process.env['FC_SEED'] === undefined ? {} : { seed: Number(process.env['FC_SEED']) }
 const LIMIT = 30
 
 function nodes(count: number, [algorithm, coordination]: Form, more: object = {}): { all: Node[] } & ReturnType<typeof scene> {
@@ -241,7 +239,7 @@ test.each(shared.slice(0, 2))(
         expect([used, source]).toEqual([since, 'store'])
         await close()
       }),
-      { ...REPLAY, numRuns: 40 },
+      { numRuns: 40 },
     )
   },
 )

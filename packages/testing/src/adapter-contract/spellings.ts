@@ -48,7 +48,7 @@ export interface SpellingOptions {
   readonly routes: readonly SpelledRoute[]
   /** How many targets are sent. Default 2500. */
   readonly count?: number
-  /** Default: `FC_SEED`, or the time. It stands in the message of a failure. */
+  /** Fixes what is tried. Default: the environment variable `FC_SEED`, or 1. The message of a failure contains it. */
   readonly seed?: string | number
 }
 
@@ -70,7 +70,7 @@ export async function trySpellings({
   port,
   routes,
   count = 2500,
-  seed = process.env['FC_SEED'] ?? Date.now(),
+  seed = process.env['FC_SEED'] ?? 1,
 }: SpellingOptions): Promise<SpellingResult> {
   const random = new SeededRandom(seed)
   const targets = Array.from({ length: count }, () => spelling(random, (pick(random, routes) as SpelledRoute).path))

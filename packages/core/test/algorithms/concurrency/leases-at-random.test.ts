@@ -1,3 +1,4 @@
+import { SEED, seeds } from '@weir/tooling/seed'
 import { expect, test } from 'vitest'
 import { concurrency } from '../../../src/algorithms/concurrency/index.ts'
 import type { Decision } from '../../../src/decide/decision.ts'
@@ -87,15 +88,14 @@ async function live(seed: number): Promise<{ most: number; limit: number; admitt
 }
 
 test('whatever comes, ends and is killed: never more than the limit together, and nothing is lost for long', async () => {
-  const first = Number(process.env['SEED'] ?? Math.floor(Math.random() * 1e6))
   let full = 0
-  for (let seed = first; seed < first + RUNS; seed++) {
+  for (const seed of seeds(RUNS)) {
     const { most, limit, admitted, after } = await live(seed)
-    const what = `SEED=${seed}`
+    const what = `FC_SEED=${seed}`
     expect(most, what).toBeLessThanOrEqual(limit)
     expect(admitted, what).toBeGreaterThan(limit)
     expect(after, what).toBe(limit)
     if (most === limit) full++
   }
-  expect(full, `SEED=${first}: all slots are in use at some time`).toBeGreaterThan(RUNS / 4)
+  expect(full, `FC_SEED=${SEED}: all slots are in use at some time`).toBeGreaterThan(RUNS / 4)
 }, 120_000)

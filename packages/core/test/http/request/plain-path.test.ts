@@ -2,8 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isPlain } from '../../../src/http/request/plain-path.ts'
 
-const SEED = Number(process.env['FC_SEED'] ?? Date.now() % 0x7fffffff)
-
 /** What it must say, in the slowest and plainest way. */
 function isPlainPath(path: string): boolean {
   return /^[\w/\-.~!$&'()*+,=:@]+$/.test(path) && path.startsWith('/') && !/\/[/.]/.test(path) && (path === '/' || !path.endsWith('/'))
@@ -40,7 +38,7 @@ test('a path is plain where nothing in it can be read in two ways, however long 
       seen[`${wanted}`]++
       expect(isPlain(text)).toBe(wanted)
     }),
-    { numRuns: 5_000, seed: SEED },
+    { numRuns: 5_000 },
   )
   expect(Math.min(seen.true, seen.false)).toBeGreaterThan(500)
 })

@@ -1,0 +1,74 @@
+// Tests do the same in each run: every seed is that of `seed.js`.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { workspacePackages } from './workspace.js'
+
+/** @import { Violation } from './boundaries.js' */
+
+const CLOCKS = String.raw`\b(?:Date\.now|performance\.now|hrtime|process\.pid)\b`
+const SEED_OF_RUN = 'the seed of a test comes from @weir/tooling/seed'
+
+/** @type {{ pattern: RegExp, message: string, onlyTests?: true }[]} */
+const RULES = [
+  { pattern: /(?<!['"`])\bMath\.random\b/, message: `no Math.random: ${SEED_OF_RUN}`, onlyTests: true },
+  { pattern: /\b(?:randomInt|randomBytes|randomUUID|getRandomValues)\b/, message: `nothing by chance: ${SEED_OF_RUN}`, onlyTests: true },
+  { pattern: /\benv(?:\.|\[['"])\w*SEED\b/, message: SEED_OF_RUN, onlyTests: true },
+  { pattern: new RegExp(String.raw`(?:seed|random\().*${CLOCKS}`, 'i'), message: `no seed from a clock or a process: ${SEED_OF_RUN}` },
+  {
+    pattern: /\bnumRuns\b[^}]*\bseed\b|\bseed\b[^}]*\bnumRuns\b/,
+    message: 'a property has no seed of its own: `pnpm explore` could not change it',
+  },
+]
+
+/**
+ * What of a test's source would make it do something else in the next run.
+ *
+ * @param {string} source
+ * @param {boolean} [isTest] false: support that is published
+ * @returns {string[]}
+ */
+export function chanceIn(source, isTest = true) {
+  return source
+    .split('\n')
+    .flatMap((line, i) =>
+      RULES.filter(({ pattern, onlyTests }) => (isTest || onlyTests !== true) && pattern.test(line)).map(
+        ({ message }) => `line ${i + 1}: ${message}`,
+      ),
+    )
+}
+
+/**
+ * What in the tests of this repository, and in what they share, comes from chance.
+ *
+ * @returns {Violation[]}
+ */
+export function chanceViolations() {
+  return workspacePackages()
+    .filter(({ manifest }) => manifest.name !== '@weir/tooling')
+    .flatMap(({ directory, manifest }) =>
+      testSources(directory, SHARED.has(manifest.name) ? ['src', 'test'] : ['test']).flatMap((file) =>
+        chanceIn(readFileSync(join(directory, file), 'utf8'), manifest.name !== '@weir/testing' || file.startsWith('test')).map(
+          (message) => ({
+            file: join(directory, file),
+            rule: 'chance',
+            message,
+          }),
+        ),
+      ),
+    )
+}
+
+/** Packages whose sources tests run. */
+const SHARED = new Set(['@weir/store-tests', '@weir/testing'])
+
+/**
+ * @param {string} directory
+ * @param {string[]} folders
+ * @returns {string[]} paths within the directory
+ */
+function testSources(directory, folders) {
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && folders.includes(entry.name))
+    .flatMap(({ name }) => readdirSync(join(directory, name), { recursive: true, encoding: 'utf8' }).map((file) => join(name, file)))
+    .filter((file) => /\.[jt]sx?$/.test(file) && !file.includes('node_modules'))
+}

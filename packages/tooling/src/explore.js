@@ -1,0 +1,73 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative } from 'node:path'
+import { ROOT, workspacePackages } from './workspace.js'
+
+/** @import { Failure } from './summary-reporter.js' */
+
+/** Takes the seed of the run: a property of fast-check, the seed itself, and what of `@weir/testing` reads `FC_SEED`. */
+const SEEDED = /\bfc\.(?:assert|check|sample)\(|from '@weir\/tooling\/seed'|\b(?:algorithmContract|trySpellings)\(/
+
+/**
+ * The test files that take a seed, themselves or by support that they import, for each package that has any.
+ *
+ * @returns {{ directory: string, files: string[] }[]}
+ */
+export function propertyFiles() {
+  const packages = workspacePackages()
+  const shared = packages.find(({ manifest }) => manifest.name === '@weir/store-tests')?.directory ?? ''
+  /** @type {Map<string, boolean>} */
+  const known = new Map()
+  /** @type {(file: string) => boolean} */
+  const seeded = (file) => {
+    const before = known.get(file)
+    if (before !== undefined) return before
+    // Of a circle of imports each file is looked at once.
+    known.set(file, false)
+    const source = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    const support = [...source.matchAll(/from '(\.[^']+|@weir\/store-tests\/[^']+)'/g)]
+      .map(([, path = '']) => (path.startsWith('.') ? join(dirname(file), path) : join(shared, 'src', `${basename(path)}.ts`)))
+      // What is tested takes no seed.
+      .filter((path) => path.startsWith(shared) || !path.includes('/src/'))
+    const found = SEEDED.test(source) || support.some(seeded)
+    known.set(file, found)
+    return found
+  }
+  return packages
+    .filter(({ directory }) => existsSync(join(directory, 'test')))
+    .map(({ directory }) => ({
+      directory,
+      files: readdirSync(join(directory, 'test'), { recursive: true, encoding: 'utf8' })
+        .map((file) => join('test', file))
+        .filter((file) => file.endsWith('.test.ts') && seeded(join(directory, file)))
+        .sort(),
+    }))
+    .filter(({ files }) => files.length > 0)
+}
+
+/** Lines of an error that are shown if it names no shrunk case. */
+const LINES = 8
+
+/**
+ * A failure in words: the test, the seed, the shrunk case, and the command that replays it.
+ *
+ * @param {Failure} failure
+ * @param {string} directory of the package
+ * @param {number} seed
+ * @returns {string}
+ */
+export function finding({ file, text }, directory, seed) {
+  const [heading = '', ...rest] = text.split('\n')
+  const error = rest.join('\n')
+  const title = heading.slice(`${file} > `.length)
+  const shrunk = /Counterexample: [\s\S]*?(?=\nShrunk |$)/.exec(error)?.[0]
+  const reason = /^Caused by: .*/m.exec(error)?.[0]
+  const pattern = title.replaceAll(' > ', ' ').replace(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+  const only = file === undefined || title === '' ? '' : ` -t '${pattern.replaceAll("'", `'\\''`)}'`
+  return [
+    `FAILED ${relative(ROOT, join(directory, file ?? ''))}`,
+    `  test    ${title === '' ? heading : title}`,
+    `  seed    ${seed}`,
+    ...(shrunk === undefined ? rest.slice(0, LINES) : [shrunk, ...(reason === undefined ? [] : [reason])]).map((line) => `  ${line}`),
+    `  replay  cd ${relative(ROOT, directory)} && FC_SEED=${seed} npx -y pnpm vitest run ${file ?? ''}${only}`,
+  ].join('\n')
+}
