@@ -5,7 +5,7 @@ import { FRAMEWORKS } from './processes/messages.ts'
 import { type CompareSummary, compareSummary, type Way } from './report/compare-summary.ts'
 import { chooseStore } from './store/choose.ts'
 import { type ServerWork, workBetween, workOf } from './store/command-stats.ts'
-import { pace, sleep } from './traffic/pace.ts'
+import { pace, sleepUntil } from './traffic/pace.ts'
 import { ABUSER, globalLimit, plannedTraffic } from './traffic/population.ts'
 import { Sender } from './traffic/sender.ts'
 import { Tally } from './traffic/tally.ts'
@@ -59,10 +59,10 @@ async function runWay(
   try {
     start = Math.ceil((Date.now() + 100) / interval) * interval
     screen.line(`${WAY_TEXTS[coordination]}: requests for ${seconds(total)}, from the next interval on, in ${seconds(start - Date.now())}`)
-    await sleep(start - Date.now(), signal)
+    await sleepUntil(start, signal)
     const before = await workOf(url)
     await pace(plannedTraffic(options), start, (request, due) => sender.send(request, due), signal)
-    await sleep(start + total - Date.now(), signal)
+    await sleepUntil(start + total, signal)
     end = Math.max(start, Math.min(Date.now(), start + total))
     await sender.drain()
     work = workBetween(before, await workOf(url))

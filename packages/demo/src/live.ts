@@ -4,7 +4,7 @@ import { breakRedis, type Outage } from './outage.ts'
 import { type LiveSummary, liveSummary } from './report/live-summary.ts'
 import { type LastLook, Rates, statusOf } from './status.ts'
 import { chooseStore } from './store/choose.ts'
-import { pace, sleep } from './traffic/pace.ts'
+import { pace, sleepUntil } from './traffic/pace.ts'
 import { globalLimit, plannedTraffic } from './traffic/population.ts'
 import { Sender } from './traffic/sender.ts'
 import { Tally } from './traffic/tally.ts'
@@ -41,7 +41,7 @@ export async function runLive(options: DemoOptions, screen: Screen, signal: Abor
     const lines = new Lines(screen, view, start)
     const breaking = options.killRedis ? breakRedis(cluster, outage, start, total, signal) : undefined
     await pace(plannedTraffic(options), start, (request, due) => sender?.send(request, due), signal)
-    await sleep(start + total - Date.now(), signal)
+    await sleepUntil(start + total, signal)
     end = Math.max(start, Math.min(Date.now(), start + total))
     const status = statusOf(cluster, end)
     await sender.drain()

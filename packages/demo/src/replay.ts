@@ -6,7 +6,7 @@ import type { DemoOptions } from './options.ts'
 import { type ReplaySummary, replaySummary } from './report/replay-summary.ts'
 import { type LastLook, Rates, statusOf } from './status.ts'
 import { chooseStore } from './store/choose.ts'
-import { pace, sleep } from './traffic/pace.ts'
+import { pace, sleepUntil } from './traffic/pace.ts'
 import { Sender } from './traffic/sender.ts'
 import { Tally } from './traffic/tally.ts'
 import { warmUp } from './traffic/warm-up.ts'
@@ -56,7 +56,7 @@ export async function runReplay(options: DemoOptions, file: string, screen: Scre
       },
       signal,
     )
-    await sleep(start + total - Date.now(), signal)
+    await sleepUntil(start + total, signal)
     end = Math.max(start, Math.min(Date.now(), start + total))
     const status = statusOf(cluster, end)
     await sender.drain()

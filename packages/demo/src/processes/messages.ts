@@ -51,6 +51,7 @@ export interface Timing {
   readonly count: number
   readonly median: number
   readonly p99: number
+  readonly max: number
 }
 
 /** From a gateway to the parent, some times a second. */

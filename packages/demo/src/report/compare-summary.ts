@@ -32,7 +32,7 @@ export interface WaySummary {
     readonly cpuMs: number
   }
   /** From the arrival at a gateway until it hands an admitted request on to the backend: the slowest gateway's. */
-  readonly gatewayMs: { readonly median: number; readonly p99: number }
+  readonly gatewayMs: { readonly median: number; readonly p99: number; readonly max: number }
   readonly abusive: { readonly limit: number; readonly perInterval: readonly number[] }
   readonly latestMs: number
 }
@@ -87,7 +87,7 @@ function waySummary({ coordination, count, abusive, latest, work, timings }: Way
       scripts: work.scripts,
       cpuMs: Math.round(work.cpu),
     },
-    gatewayMs: { median: slowest(({ median }) => median), p99: slowest(({ p99 }) => p99) },
+    gatewayMs: { median: slowest(({ median }) => median), p99: slowest(({ p99 }) => p99), max: slowest(({ max }) => max) },
     abusive: { limit, perInterval: abusive },
     latestMs: Math.round(latest),
   }

@@ -19,10 +19,15 @@ export async function pace<T extends Timed>(
 ): Promise<void> {
   for (const item of items) {
     const due = start + item.at
-    while (!signal.aborted && Date.now() < due) await sleep(due - Date.now(), signal)
+    await sleepUntil(due, signal)
     if (signal.aborted) return
     send(item, due)
   }
+}
+
+/** Waits until `time`, and not a millisecond less, as a timer alone may; returns early when the signal is aborted. */
+export async function sleepUntil(time: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted && Date.now() < time) await sleep(time - Date.now(), signal)
 }
 
 /** Waits, not at all when the time is over; returns early when the signal is aborted. */

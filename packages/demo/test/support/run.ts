@@ -41,19 +41,16 @@ export function runDemo(args: readonly string[], env?: NodeJS.ProcessEnv): Promi
 }
 
 /**
- * Runs the demo with `--json`, again while the machine was too busy to say anything about a limiter, three times at most.
- * When `quiet` is false, accuracy can't be judged here and now; everything else can.
+ * Runs the demo with `--json`. When `quiet` is false, the machine was too busy to say anything about a limiter: accuracy can't be
+ * judged here and now; everything else can.
  */
-export async function quietRun<Summary extends RunSummary>(
+export async function summarized<Summary extends RunSummary>(
   args: readonly string[],
 ): Promise<{ summary: Summary; code: number | null; quiet: boolean }> {
-  for (let attempt = 1; ; attempt++) {
-    const { code, stdout, stderr } = await runDemo(args)
-    if (stderr !== '') throw new Error(stderr)
-    const summary = JSON.parse(stdout) as Summary
-    const quiet = summary.latestMs < TOO_LATE
-    if (quiet || attempt === 3) return { summary, code, quiet }
-  }
+  const { code, stdout, stderr } = await runDemo([...args, '--json'])
+  if (stderr !== '') throw new Error(stderr)
+  const summary = JSON.parse(stdout) as Summary
+  return { summary, code, quiet: summary.latestMs < TOO_LATE }
 }
 
 /** The processes that a process has started, and those that they have, by their ids. */
