@@ -2,7 +2,7 @@ import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { Requests } from '../report/requests.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
 import { ByGates } from './by-gates.ts'
 import { decideKeyed, decideOne, refuse } from './decide-one.ts'
@@ -211,7 +211,8 @@ export class RequestPath<Name extends string> {
         places = all.filter((place) => !isNext(place))
         many = places.length
       }
-      return this.#asking.decide(keys, costs, places, many) as Decision<Name>
+      const decision = this.#asking.decide(keys, costs, places, many) as Decision<Name> | Promise<Decision<Name>>
+      return decision instanceof Promise ? keptAlive(this.clock, decision) : decision
     }
     return this.#decideAll(keys, costs, true, applying, applied)
   }

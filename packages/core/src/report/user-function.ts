@@ -9,6 +9,8 @@ export interface Timers {
   monotonic(): number
   setTimeout(callback: () => void, delay: number): unknown
   clearTimeout(handle: unknown): void
+  /** Keeps the process alive until the returned function is called. */
+  hold?(): () => void
 }
 
 /** How long a function of the user's may take to answer, in milliseconds, and by which clock. */
@@ -81,9 +83,12 @@ export function isThenable(answer: unknown): answer is object {
  */
 export function settle(answer: object, { clock, timeout }: Patience): Promise<Settled> {
   return new Promise((resolve) => {
-    const timer = clock.setTimeout(() => resolve({ value: new NoAnswer(`did not answer within ${timeout} ms`) }), timeout)
+    // Timers of a throttler don't; and somebody waits for what the answer is needed for.
+    const release = clock.hold?.()
+    const timer = clock.setTimeout(() => done(new NoAnswer(`did not answer within ${timeout} ms`)), timeout)
     const done = (value: unknown): void => {
       clock.clearTimeout(timer)
+      release?.()
       resolve({ value })
     }
     listen(

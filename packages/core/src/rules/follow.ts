@@ -4,6 +4,7 @@ import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
 import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
 import { printable, reasonOf } from '../report/show.ts'
 import type { Throttler } from '../throttler/throttler.ts'
+import { keptAlive } from '../time/clock.ts'
 import { type CheckedRules, checkRules } from './check.ts'
 import type { RulesDocument } from './document.ts'
 import { LiveRules } from './live-rules.ts'
@@ -67,7 +68,7 @@ export function follow<Req = unknown>(target: Followed<Req>, source: RulesSource
 }
 
 class Follower<Req> implements RulesFollower, FollowedRules {
-  readonly ready: Promise<void>
+  readonly #ready: Promise<void>
   readonly #throttler: Throttler<string, Req>
   readonly #source: RulesSource
   readonly #options: FollowOptions<Req>
@@ -98,7 +99,11 @@ class Follower<Req> implements RulesFollower, FollowedRules {
       text: (text) => this.#look(text, 'source'),
       away: (why) => this.#away(why),
     })
-    this.ready = this.#begin()
+    this.#ready = this.#begin()
+  }
+
+  get ready(): Promise<void> {
+    return keptAlive(this.#throttler.clock, this.#ready)
   }
 
   get status(): RulesStatus {
@@ -120,18 +125,20 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   }
 
   versions(): ReturnType<FollowedRules['versions']> {
-    return this.#versions.list()
+    return keptAlive(this.#throttler.clock, this.#versions.list())
   }
 
   judged(): readonly JudgedPolicy[] {
     return judgementOf(this.#throttler.inspected)
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
     this.#closed = true
     this.#live.stop()
-    await this.#reading.stop()
-    await this.ready
+    return keptAlive(
+      this.#throttler.clock,
+      this.#reading.stop().then(() => this.#ready),
+    )
   }
 
   async #begin(): Promise<void> {

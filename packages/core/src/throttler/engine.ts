@@ -13,7 +13,7 @@ import { logEvents } from '../report/logger.ts'
 import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
-import { type Clock, systemClock } from '../time/clock.ts'
+import { type Clock, keptAlive, systemClock } from '../time/clock.ts'
 import { checkDecides } from './check-decides.ts'
 import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
 import { type KeyLimit, type KeyLimits, keyLimits } from './key-limits.ts'
@@ -190,7 +190,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   /** As the throttler's. */
   close(): Promise<void> {
-    this.#closing ??= this.#close()
+    // It could end before that is done.
+    this.#closing ??= keptAlive(this.clock, this.#close())
     return this.#closing
   }
 
@@ -227,8 +228,6 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   async #close(): Promise<void> {
     const was = this.#life
-    // No timer or socket of a throttler keeps the process alive, so it could end before this is done.
-    const release = this.clock.hold?.()
     try {
       const deadline = was === 'running' ? this.#closeTimeout : 0
       await this.waitingRoom.close(deadline)
@@ -238,7 +237,6 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       this.coordinator?.names.release(this)
       for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
-      release?.()
     }
   }
 

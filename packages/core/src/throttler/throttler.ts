@@ -6,7 +6,7 @@ import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
 import type { WeirError } from '../report/errors.ts'
 import type { EventName, Listener } from '../report/events.ts'
-import type { Clock } from '../time/clock.ts'
+import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Inspected, ThrottlerState } from './coordinator.ts'
 import type { Holding } from './delays.ts'
 import { Engine } from './engine.ts'
@@ -335,7 +335,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
       usage === undefined
         ? import('./usage.ts').then((loaded) => (usage = loaded.usage)(key, options, engine))
         : usage(key, options, engine)
-    return told as Promise<readonly Usage<Name>[]>
+    return keptAlive(this.clock, told as Promise<readonly Usage<Name>[]>)
   }
 
   /**

@@ -19,8 +19,18 @@ export interface Clock {
   clearTimeout(handle: TimerHandle): void
   /** Calls `callback` soon after the current turn of the event loop. */
   defer(callback: () => void): void
-  /** Keeps the process alive, while a throttler closes, until the returned function is called. A virtual clock needs none. */
+  /** Keeps the process alive, while somebody awaits something, until the returned function is called. A virtual clock needs none. */
   hold?(): () => void
+}
+
+/**
+ * Hands out a promise that a user may await. Neither timers nor sockets of a throttler keep the process alive, so that without this it
+ * could end before the promise has settled.
+ */
+export function keptAlive<T>(clock: Clock, promise: Promise<T>): Promise<T> {
+  const release = clock.hold?.()
+  if (release !== undefined) promise.then(release, release)
+  return promise
 }
 
 /**
@@ -42,10 +52,23 @@ export const systemClock: Clock = {
     setImmediate(callback)
   },
   hold: () => {
-    const timer = setInterval(() => {}, 60_000)
-    return () => clearInterval(timer)
+    timer ??= realInterval(() => {}, A_DAY).unref()
+    if (holders++ === 0) timer.ref()
+    let held = true
+    return () => {
+      if (held && --holders === 0) timer?.unref()
+      held = false
+    }
   },
 }
+
+/** Milliseconds. */
+const A_DAY = 86_400_000
+// A timer that is fake keeps no process alive.
+const realInterval = setInterval
+/** One for all that is awaited in this process: to begin and end one costs more than to count. */
+let timer: NodeJS.Timeout | undefined
+let holders = 0
 
 const RealDate = Date
 /**

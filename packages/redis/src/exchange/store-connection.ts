@@ -2,6 +2,7 @@ import { type TimerHandle, WeirError } from '@weir/core'
 import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
 import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
+import { asWeirError } from '../connection/unavailable.ts'
 import type { Keys } from '../keys/keys.ts'
 import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
@@ -140,10 +141,4 @@ export class RedisConnection implements StoreConnection {
     }
     for (const announcement of announcements) this.#node.announced(announcement)
   }
-}
-
-function asWeirError(error: unknown): WeirError {
-  if (error instanceof WeirError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `Redis can't be used now: ${message}`, { cause: error })
 }

@@ -93,6 +93,7 @@ export class Keeper {
           return
         }
         this.#waited = true
+        this.#told ??= new Error(`no answer within ${this.#patience} ms`)
         this.#client.disconnect()
       }, this.#patience / LOOKS)
     }

@@ -3,6 +3,7 @@ import { systemClock, WeirError } from '@weir/core'
 import type { RulesSource } from '@weir/core/rules'
 import type { Link, Target } from '../connection/link.ts'
 import { checkOptions, invalidOption, type RedisStoreOptions } from '../connection/options.ts'
+import { asWeirError } from '../connection/unavailable.ts'
 import { READ_RULES, REPLACE_RULES, RULES_HISTORY } from '../scripts/rules.ts'
 import { type Script, script } from '../scripts/script.ts'
 
@@ -106,6 +107,8 @@ class RulesKey implements RedisRules {
     })
     try {
       return await Promise.race([this.#answer(link, what, keys, argument), late])
+    } catch (error) {
+      throw asWeirError(error)
     } finally {
       systemClock.clearTimeout(timer)
       link.release()
@@ -113,7 +116,7 @@ class RulesKey implements RedisRules {
   }
 
   async #answer(link: Link, what: Script, keys: readonly string[], argument: string): Promise<unknown> {
-    if (!(await link.connected())) throw link.lastError ?? new WeirError('WEIR_STORE_UNAVAILABLE', 'There is no connection to Redis.')
+    if (!(await link.connected())) throw link.lastError ?? new Error('not connected')
     return link.run(what, keys, argument)
   }
 }

@@ -1,0 +1,189 @@
+import { existsSync, writeSync } from 'node:fs'
+import { createThrottler, type Decision, leakyBucket, limitedFetch, type Store, systemClock, type Throttler } from '@weir/core'
+import { createGuard } from '@weir/core/http'
+import { follow, type RulesSource } from '@weir/core/rules'
+
+/** The store that a process of its own meets, and rules that are kept there, where it keeps some. */
+export interface Place {
+  readonly store: Store
+  readonly rules?: (RulesSource & { close(): void }) | undefined
+}
+
+/** What becomes of a throttler before something of it is awaited. */
+type Ready = (throttler?: Throttler) => Promise<void>
+type Case = (place: Place, ready: Ready) => Promise<unknown>
+
+const [name = '', address = '', patience, goOn] = process.argv.slice(2)
+/** Milliseconds that each of them waits for the store. */
+const PATIENCE = Number(patience)
+
+/** A policy's name, and what it needs beside it. Without the store it refuses, so that tests see who decided. */
+const POLICIES = {
+  background: { coordination: 'background' },
+  central: { coordination: 'central', degraded: 'closed', deadline: PATIENCE },
+  leases: { coordination: 'leases', degraded: 'closed', deadline: PATIENCE },
+  held: { algorithm: leakyBucket(), coordination: 'central', degraded: 'closed', deadline: PATIENCE },
+} as const
+
+const RULE = { limit: 10, interval: '1h' } as const
+
+function throttlerOf({ store }: Place, kind: Kind): Throttler {
+  const policies = [{ ...RULE, name: kind, ...POLICIES[kind] }]
+  return createThrottler({ policies: policies as never, store, closeTimeout: PATIENCE }) as unknown as Throttler
+}
+
+const told = (decision: { readonly allowed: boolean } | null | undefined): string =>
+  decision === undefined || decision === null ? 'passed' : decision.allowed ? 'allowed' : 'refused'
+
+type Kind = keyof typeof POLICIES
+const BACKGROUND_AND_ASKING: readonly Kind[] = ['background', 'central', 'leases']
+
+/** A case of some kinds of policies. */
+function each(name: string, kinds: readonly Kind[], run: (throttler: Throttler) => Promise<unknown>): [string, Case][] {
+  return kinds.map((kind) => [
+    `${name}, ${kind}`,
+    async (place, ready) => {
+      const throttler = throttlerOf(place, kind)
+      await ready(throttler)
+      return run(throttler)
+    },
+  ])
+}
+
+/** A case of what a store's rules do; undefined where it keeps none. */
+function ofRules(name: string, run: (rules: Required<RulesSource>) => Promise<unknown>): [string, Case] {
+  return [
+    name,
+    async ({ rules }, ready) => {
+      if (rules === undefined) return 'none'
+      await ready()
+      return run(rules as unknown as Required<RulesSource>)
+    },
+  ]
+}
+
+/** A decision that is to be held. */
+function slow(decision: Decision): Decision {
+  return Object.create(decision, { delay: { value: 50 } })
+}
+
+const never = (): Promise<never> => new Promise(() => {})
+const WHOLE = JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all', limit: 5, interval: '1h' }] })
+
+/** All that a process may await, each of it alone. */
+export const AWAITED: ReadonlyMap<string, Case> = new Map([
+  ...each('checkAsync', [...BACKGROUND_AND_ASKING, 'held'], async (throttler) => told(await throttler.checkAsync('a'))),
+  ...each('acquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.acquire('a', { timeout: PATIENCE }))),
+  ...each('schedule', ['central'], (throttler) => throttler.schedule('a', () => 'ran', { timeout: PATIENCE })),
+  ...each('wrap', ['central'], (throttler) => throttler.wrap(() => 'ran', { key: 'a', timeout: PATIENCE })()),
+  ...each('limitedFetch', ['central'], async (throttler) => {
+    const request = limitedFetch(throttler, { timeout: PATIENCE, fetch: async () => new Response('ran') })
+    return (await request('http://127.0.0.1:9/')).text()
+  }),
+  ...each('usage', BACKGROUND_AND_ASKING, async (throttler) => (await throttler.usage('a', { timeout: PATIENCE }))[0]?.source),
+  ...each('hold', ['held'], async (throttler) => told(await throttler.hold(slow(await throttler.checkAsync('a'))))),
+  ...each('close', BACKGROUND_AND_ASKING, async (throttler) => {
+    await throttler.start().close()
+    return throttler.state
+  }),
+  ...each('guard', ['central'], async (throttler) => {
+    const guard = createGuard<object, readonly [], string>(throttler as never, READER)
+    return told(await guard.check({}))
+  }),
+  [
+    'a function that never answers',
+    async ({ store }, ready) => {
+      await ready()
+      const guard = createGuard<object, readonly [], string>({ ...RULE, key: never, store, callbackTimeout: PATIENCE } as never, READER)
+      guard.throttler.on('warning', () => {})
+      return told(await guard.check({}))
+    },
+  ],
+  [
+    'a refusal that never gets its text',
+    async ({ store }, ready) => {
+      await ready()
+      const guard = createGuard<object, readonly [], string>(
+        { ...RULE, key: 'all', message: never, store, callbackTimeout: PATIENCE } as never,
+        READER,
+      )
+      guard.throttler.on('warning', () => {})
+      return (await guard.refuse({}, guard.throttler.check('a'))).status
+    },
+  ],
+  ofRules('rules: read', async (rules) => (await rules.read(new AbortController().signal)) ?? 'nothing'),
+  ofRules('rules: history', async (rules) => (await rules.history(5)).length),
+  ofRules('rules: replace', (rules) => rules.replace('what it never held', WHOLE)),
+  ofRules('followed rules: ready', async (rules) => {
+    const followed = followedOf(rules)
+    await followed.ready
+    return followed.status.away === undefined ? 'read' : 'away'
+  }),
+  ofRules('followed rules: close', async (rules) => {
+    await followedOf(rules).close()
+    return 'closed'
+  }),
+  [
+    'an exchange',
+    async ({ store }, ready) => {
+      await ready()
+      const connection = store.open({ id: 'one', clock: systemClock, announced: () => {} })
+      await connection.sync({ entries: [], blocks: [] })
+      return 'answered'
+    },
+  ],
+  [
+    'what asks for decisions, and the end of a connection',
+    async ({ store }, ready) => {
+      await ready()
+      const connection = store.open({ id: 'one', clock: systemClock, announced: () => {} })
+      await connection.decider?.()
+      await connection.close()
+      return 'closed'
+    },
+  ],
+])
+
+/** Of requests without anything in them. */
+const READER = {
+  method: () => 'GET',
+  path: () => '/',
+  route: () => '/',
+  ip: () => '127.0.0.1',
+  header: () => undefined,
+}
+
+function followedOf(rules: RulesSource) {
+  const throttler = createThrottler({ policies: [{ ...RULE }] })
+  throttler.on('warning', () => {})
+  return follow(throttler as never, rules, { timeout: PATIENCE })
+}
+
+/** Milliseconds between two looks at whether the store has answered. */
+const SOON = 5
+
+/**
+ * Awaits one of them, in a process that does nothing else, and prints what came of it. Where a file is named, the store answers first, and the parent
+ * makes that file once it has done to the store what it likes.
+ */
+export async function awaitOne(placeAt: (address: string) => Place): Promise<void> {
+  const place = placeAt(address)
+  const ready: Ready = async (throttler) => {
+    if (goOn === undefined) return
+    throttler?.start()
+    // These timers keep the process alive, for so long.
+    while (throttler !== undefined && throttler.state !== 'synced') await new Promise((resolve) => setTimeout(resolve, SOON))
+    writeSync(1, 'ready\n')
+    // Without a timer or a handle, so that what is awaited next is alone.
+    while (!existsSync(goOn)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SOON)
+  }
+  const begun = performance.now()
+  let outcome: unknown
+  try {
+    outcome = await AWAITED.get(name)?.(place, ready)
+  } catch (error) {
+    const { reason, code } = error as { readonly reason?: string; readonly code?: string }
+    outcome = reason ?? code ?? String(error)
+  }
+  writeSync(1, JSON.stringify({ outcome, took: performance.now() - begun }))
+}

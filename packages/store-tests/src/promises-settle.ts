@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bundlePrograms } from '@weir/tooling/bundle'
+import { freePort, until } from '@weir/tooling/redis-servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { AWAITED } from './awaited.ts'
+
+/** A real server of the store. */
+export interface ServerUnderTest {
+  readonly url: string
+  /** It hangs: connections stay open, nothing is answered. */
+  pause(): unknown
+  stop(): Promise<void>
+}
+
+export interface SettlingStore {
+  /** Of the package. */
+  readonly directory: string
+  /** A program that calls `awaitOne`, in that directory. */
+  readonly program: string
+  /** Packages that the program does not hold. */
+  readonly external: readonly string[]
+  start(): Promise<ServerUnderTest>
+  /** The store's address at a port. */
+  urlAt(port: number): string
+  /** Leaves cases out in which the store has no part of its own. */
+  readonly only?: (name: string) => boolean
+}
+
+type State = 'up' | 'down' | 'hung'
+
+/** What a promise comes to; of a failure its code or its reason. */
+const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
+  [/^(checkAsync|acquire), background|^a function/, 'allowed', 'allowed'],
+  [/^(checkAsync|hold|guard),/, 'allowed', 'refused'],
+  [/^acquire,/, 'allowed', 'timeout'],
+  [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
+  [/^usage,/, 'store', 'node'],
+  [/^a refusal/, 429, 429],
+  [/^rules: read/, 'nothing', /^WEIR_STORE_/],
+  [/^rules: history/, 0, /^WEIR_STORE_/],
+  [/^rules: replace/, 'false', /^WEIR_STORE_/],
+  [/^followed rules: ready/, 'away', 'away'],
+  [/^an exchange/, 'answered', /^WEIR_STORE_/],
+  [/./, 'closed', 'closed'],
+]
+
+/** Milliseconds that they wait for a store: one that answers may take long to do so on a busy machine, for one that does not a test is not to wait. */
+const PATIENCE: Readonly<Record<State, number>> = { up: 8_000, down: 500, hung: 500 }
+/** Milliseconds in which each of them has settled: each waits for the store once or twice, and a busy machine takes its time. */
+const BOUND = 10_000
+/** As many as may keep a test waiting. */
+const AT_ONCE = Math.max(2, availableParallelism())
+
+/** Each promise is awaited in a process that does nothing else, which has to live until it settles, and ends then. */
+export function promisesSettle({ directory, program, external, start, urlAt, only = () => true }: SettlingStore): void {
+  const names = [...AWAITED.keys()].filter(only)
+  const hanging = new Set<Socket>()
+  let folder: string
+  let signals: string
+  let up: ServerUnderTest
+  let hung: Server
+  let down: number
+  let file: string
+
+  beforeAll(async () => {
+    folder = await bundlePrograms(directory, [program], external)
+    file = join(folder, program.replace(/^.*\/|\.ts$/g, '').concat('.mjs'))
+    signals = mkdtempSync(join(tmpdir(), 'weir-awaits-'))
+    up = await start()
+    down = await freePort()
+    hung = createServer((socket) => {
+      hanging.add(socket)
+      socket.on('error', () => {})
+    })
+    hung.listen(0, '127.0.0.1')
+    await once(hung, 'listening')
+  })
+
+  afterAll(async () => {
+    for (const socket of hanging) socket.destroy()
+    hung.close()
+    await up.stop()
+    for (const one of [folder, signals]) rmSync(one, { recursive: true, force: true })
+  })
+
+  const addressIn = (state: State): string =>
+    state === 'up' ? up.url : urlAt(state === 'down' ? down : (hung.address() as AddressInfo).port)
+
+  /** Runs them some at a time. */
+  async function each(run: (name: string) => Promise<void>): Promise<void> {
+    const left = [...names]
+    const next = async (): Promise<void> => {
+      for (let name = left.shift(); name !== undefined; name = left.shift()) await run(name)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, next))
+  }
+
+  describe.each<State>(['up', 'down', 'hung'])('a promise that is awaited alone settles while the store is %s', (state) => {
+    it('as documented, and the process ends then', { timeout: 120_000 }, async () => {
+      const problems: unknown[] = []
+      await each(async (name) => {
+        const found = await endOf(
+          spawn(process.execPath, [file, name, addressIn(state), String(PATIENCE[state])], { stdio: ['ignore', 'pipe', 'pipe'] }),
+        )
+        problems.push(...problemsOf(name, state, found))
+      })
+      expect(problems).toEqual([])
+    })
+  })
+
+  it('a promise that is awaited alone settles after a store that answered hangs', { timeout: 120_000 }, async () => {
+    const goOn = join(signals, 'go-on')
+    const asked = names.filter((name) => /^(checkAsync|acquire|usage|close),/.test(name))
+    const children = asked.map((name) => {
+      const child = spawn(process.execPath, [file, name, up.url, String(PATIENCE.hung), goOn], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const one = { name, ready: false, end: endOf(child) }
+      child.stdout.once('data', () => {
+        one.ready = true
+      })
+      return one
+    })
+    await until(() => children.every(({ ready }) => ready), 'the store has answered each of them', 60_000)
+    await up.pause()
+    writeFileSync(goOn, '')
+    const found = await Promise.all(children.map(async ({ name, end }) => problemsOf(name, 'hung', await end)))
+    expect(found.flat()).toEqual([])
+  })
+}
+
+/** Those in which each store has a part of its own; the others have been tried with one of them. */
+export const OF_STORES = (name: string): boolean =>
+  /^(checkAsync, (central|leases)|usage, (background|central)|close, background|rules|followed|an exchange|what asks)/.test(name)
+
+interface End {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+async function endOf(child: ReturnType<typeof spawn>): Promise<End> {
+  const said = { out: '', err: '' }
+  child.stdout?.on('data', (piece) => {
+    said.out += String(piece)
+  })
+  child.stderr?.on('data', (piece) => {
+    said.err += String(piece)
+  })
+  // Far beyond what is asserted; it must not outlive the test.
+  const last = setTimeout(() => child.kill('SIGKILL'), 3 * BOUND)
+  const [code] = (await once(child, 'close')) as [number | null]
+  clearTimeout(last)
+  return { code, ...said }
+}
+
+function problemsOf(name: string, state: State, { code, out, err }: End): unknown[] {
+  const [, whenUp, whenAway] = OUTCOMES.find(([names]) => names.test(name)) as (typeof OUTCOMES)[number]
+  const expected = state === 'up' ? whenUp : whenAway
+  try {
+    const { outcome, took } = JSON.parse(out.replace('ready\n', '')) as { readonly outcome: unknown; readonly took: number }
+    const isExpected = expected instanceof RegExp ? expected.test(String(outcome)) : String(outcome) === String(expected)
+    if (code === 0 && isExpected && took < BOUND) return []
+    return [{ name, state, code, outcome, expected: String(expected), took }]
+  } catch {
+    return [{ name, state, code, out, err }]
+  }
+}
