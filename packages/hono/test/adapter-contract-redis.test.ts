@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { honoAdapter } from './adapter.ts'
 import { NEWEST, without } from './frameworks.ts'
 
+/** Milliseconds. A busy machine is no outage. */
+const PATIENT = 30_000
+
 let server: RedisServer
 let cases = 0
 beforeAll(async () => {
@@ -16,6 +19,6 @@ adapterContract(`${NEWEST.name} with Redis`, honoAdapter(NEWEST), {
   describe,
   // Several wait for real intervals to end.
   test: test.concurrent,
-  store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+  store: () => redisStore(server.url, { namespace: `case-${++cases}`, timeout: PATIENT }),
   without,
 })

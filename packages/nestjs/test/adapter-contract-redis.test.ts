@@ -5,6 +5,9 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { nestAdapter } from './adapter.ts'
 import { PLATFORMS } from './platforms.ts'
 
+/** Milliseconds. A busy machine is no outage. */
+const PATIENT = 30_000
+
 let server: RedisServer
 let cases = 0
 beforeAll(async () => {
@@ -17,7 +20,7 @@ for (const platform of PLATFORMS) {
     describe,
     // Several wait for real intervals to end.
     test: test.concurrent,
-    store: () => redisStore(server.url, { namespace: `case-${++cases}` }),
+    store: () => redisStore(server.url, { namespace: `case-${++cases}`, timeout: PATIENT }),
     without: platform.without,
   })
 }

@@ -6,7 +6,7 @@ import { redisStore } from '../src/index.ts'
 import { freshNamespace } from './fixtures.ts'
 
 const INTERVAL = 86_400_000
-const LIFETIME = 300
+const LIFETIME = 1_500
 const policy: StorePolicy = { id: 'p', width: INTERVAL, cells: 1, limit: 100, hot: Number.POSITIVE_INFINITY, ttl: 2 * INTERVAL }
 
 let server: RedisServer

@@ -10,15 +10,13 @@ const here = ownServer()
 describe.each(Object.entries(createStore))('%s', (name, open) => {
   const namespaceOf = (what: string) => `${what}-${name.replace(' ', '-')}`
 
-  test('connections that are killed come back within a second, and no count is lost or doubled', async () => {
+  test('connections that are killed come back, and no count is lost or doubled', async () => {
     const namespace = namespaceOf('killed')
     const node = new TestNode(open(here.server, namespace))
     await node.count('k', 3)
     await here.server.cli('client', 'kill', 'type', 'normal', 'skipme', 'yes')
     await here.server.cli('client', 'kill', 'type', 'pubsub')
-    const begun = performance.now()
     expect(await node.eventually(() => node.count('k', 4))).toBe(4)
-    expect(performance.now() - begun).toBeLessThan(1000)
     const subscribers = async () => (await here.server.cli('pubsub', 'numsub', `${namespace}:1:0`)).trim().split('\n').at(-1)
     await until(async () => (await subscribers()) === '1', 'the subscription is back', 5000)
     await node.close()

@@ -98,9 +98,10 @@ describe('a run', () => {
 
   it('handles a million requests in seconds', { timeout: 60_000 }, async () => {
     const policy = { limit: 100_000, interval: 10_000 }
-    const started = performance.now()
+    // Not by the clock: others may use the processor meanwhile.
+    const started = process.cpuUsage()
     const result = await simulate({ ...base, node: central(), load: poisson(0.99), policy, intervals: 10, warmup: 0 })
     expect(result.requests).toBeGreaterThan(980_000)
-    expect(performance.now() - started).toBeLessThan(20_000)
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(20_000)
   })
 })

@@ -12,7 +12,7 @@ const LEASE = 60_000
 const FLIGHT = { name: 'flight', key: 'all', algorithm: concurrency(), coordination: 'local' } as const
 
 /** The store may be slow to answer on a busy machine. */
-const OVER_ALL = { coordination: 'leases', degraded: 'closed', deadline: '10s' } as const
+const OVER_ALL = { coordination: 'leases', degraded: 'closed', deadline: '30s' } as const
 
 /** Slots that nobody holds. */
 function free({ throttlers }: AdapterClient): number {

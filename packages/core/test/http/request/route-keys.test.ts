@@ -117,9 +117,10 @@ describe('whatever a client sends', () => {
   })
 
   test('a path of 64 KB takes no time', () => {
-    const started = performance.now()
+    // Not by the clock: others may use the processor meanwhile.
+    const started = process.cpuUsage()
     for (const unit of ['/a', '/..', '//', '%41', '%', '/1', '\u00ff', '/a@']) fold(`/${unit.repeat(32_768)}`)
-    expect(performance.now() - started).toBeLessThan(1000)
+    expect(process.cpuUsage(started).user / 1000).toBeLessThan(1000)
   })
 })
 
