@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createThrottler, type Throttler, type Usage } from '@weir/core'
+import { createThrottler, type Store, type Throttler, type Usage } from '@weir/core'
 import { type Command, InvalidArgumentError } from 'commander'
 import { openStore } from '../cluster/open-store.ts'
+import { StoreWatch } from '../cluster/store-watch.ts'
 import { documentIn } from '../rules/document.ts'
 import type { Output } from '../terminal/output.ts'
 import { count, duration, safeText } from '../terminal/text.ts'
@@ -81,7 +82,7 @@ type Choice = { readonly policy?: string }
 /**
  * Joins the cluster as a node for a moment, since a node is what may change something in it.
  *
- * @throws UsageError when the store does not answer
+ * @throws UsageError or WeirError when the store does not answer
  */
 async function change(
   { store: address, namespace, rules, policy }: KeyOptions,
@@ -90,7 +91,9 @@ async function change(
 ): Promise<void> {
   const { policies } = (await documentIn(rules)).rules
   if (policy !== undefined) checkPolicy(policy, policies)
-  const throttler = createThrottler({ policies, store: await openStore(address, namespace), closeTimeout: PATIENCE }) as Throttler
+  const store = await openStore(address, namespace)
+  await lookAt(store)
+  const throttler = createThrottler({ policies, store, closeTimeout: PATIENCE }) as Throttler
   let failure: string | undefined
   throttler.on('sync-failed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
@@ -110,6 +113,16 @@ async function change(
     await throttler.close()
   }
   if (failure !== undefined) throw new UsageError(`It may not have reached the store: ${failure}`)
+}
+
+/** A store that is away is known at once: a node goes on trying, as it is meant to live on. */
+async function lookAt(store: Store): Promise<void> {
+  const watch = new StoreWatch(store)
+  try {
+    await watch.look()
+  } finally {
+    await watch.close()
+  }
 }
 
 /** Said at once, before the store is asked for. @throws UsageError */

@@ -65,7 +65,7 @@ function sourceOf(source: RulesSource & { close?(): void }): OpenSource {
         source.read(AbortSignal.timeout(TIMEOUT)).catch((error: NodeJS.ErrnoException) => {
           // A file that is not there yet.
           if (error.code === 'ENOENT') return undefined
-          throw error
+          throw error.name === 'TimeoutError' ? new Error(`no answer within ${TIMEOUT} ms`) : error
         }),
       ),
     ...(replace !== undefined && { replace: (before, text) => reached(name, replace.call(source, before, text)) }),

@@ -153,8 +153,9 @@ export class Session {
     }
     this.#client = client
     const over = (error?: unknown): void => {
-      if (error instanceof Error) this.lastError = error
+      // What an end by ourselves comes to says less than why.
       if (this.#client !== client) return
+      if (error instanceof Error) this.lastError = error
       this.#forget()
       drop(client)
       this.#retryLater(RETRY_AFTER)

@@ -113,8 +113,14 @@ function placeOf(node: unknown): string {
 
 function instanceOf(target: RedisTarget): Duplicable {
   if (typeof target === 'string') {
-    if (!/^(rediss?|unix):\/\/|^\//.test(target)) throw invalidOption('client', target, 'a URL like redis://host:6379')
-    return new Redis(target, { lazyConnect: true }) as Duplicable
+    const allowed = 'a URL like redis://host:6379'
+    if (!/^(rediss?|unix):\/\/|^\//.test(target)) throw invalidOption('client', target, allowed)
+    try {
+      return new Redis(target, { lazyConnect: true }) as Duplicable
+    } catch {
+      // It can't be read, e.g. as its port is no number.
+      throw invalidOption('client', target, allowed)
+    }
   }
   if (typeof target === 'object' && target !== null) {
     if (isInstance(target)) return target
