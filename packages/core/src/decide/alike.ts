@@ -1,4 +1,9 @@
+import { FIXED_WINDOW } from '../algorithms/fixed-window/epoch.ts'
+import { parsePolicy } from './check-policy.ts'
 import { isPlanMatch } from './plans.ts'
+import type { PolicyOptions } from './policy.ts'
+import { isPathMatch } from './request-options.ts'
+import { ownRule } from './request-rule.ts'
 
 /** Whether two options are the same: data by what it says, functions and what only they know by identity. */
 export function alike(one: unknown, two: unknown): boolean {
@@ -6,12 +11,33 @@ export function alike(one: unknown, two: unknown): boolean {
   if (isPlanMatch(one) && isPlanMatch(two)) {
     return one.plan === two.plan && one.group.of === two.group.of && alike(one.match, two.match)
   }
+  if (isPathMatch(one) && isPathMatch(two)) return one.id === two.id
   if (typeof one !== 'object' || typeof two !== 'object' || one === null || two === null) return false
   // What is no plain data keeps what it says to itself.
   if (!isData(one) || !isData(two)) return false
   const names = Object.keys(one)
   if (names.length !== Object.keys(two).length) return false
   return names.every((name) => alike((one as Record<string, unknown>)[name], (two as Record<string, unknown>)[name]))
+}
+
+/**
+ * Whether two rules are the same, however their options are spelled; not where one of them can't be used.
+ *
+ * @param shared whether there is a store
+ */
+export function sameRule(one: PolicyOptions<never>, two: PolicyOptions<never>, shared: boolean): boolean {
+  try {
+    return alike(meaningOf(one, shared), meaningOf(two, shared))
+  } catch {
+    return false
+  }
+}
+
+function meaningOf(rule: PolicyOptions<never>, shared: boolean): object {
+  const { algorithm, calendar, ...policy } = parsePolicy(rule, shared)
+  const { key, match, limit, fallbackLimit, cost = 1 } = ownRule(rule)
+  // The id names the calendar, and the default algorithm is one value or the other; others keep their options to themselves.
+  return { ...policy, key, match, limit, fallbackLimit, cost, algorithm: algorithm.id === FIXED_WINDOW.id ? undefined : algorithm }
 }
 
 function isData(value: object): boolean {

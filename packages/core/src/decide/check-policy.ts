@@ -10,6 +10,7 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 import { checkAlgorithm, checkCoordination } from './check-algorithm.ts'
 import type { GrowingCooldown } from './growing.ts'
 import type { Policy, PolicyOptions } from './policy.ts'
+import { checkRequestRule } from './request-rule.ts'
 
 /** Raised whenever the meaning or place of what a policy keeps in a store changes. */
 const LAYOUT = 1
@@ -116,6 +117,7 @@ export function parsePolicy<Name extends string>(options: PolicyOptions<never, N
   }
   const words = waits ? (['share', 'open', 'closed'] as const) : (['share', 'published', 'open', 'closed'] as const)
   checkCost(options.cost, limit, counting, `${at}cost`)
+  checkRequestRule(options, at)
   return Object.freeze({
     name,
     limit,

@@ -97,7 +97,8 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
     const { limit, interval = rest.interval } = own(one)
     return limit / (interval === undefined ? 1 : parseInterval(interval, `${at}interval`, 1).interval)
   }
-  const smallest = plans.reduce((least, one) => (pace(one) < pace(least) ? one : least))
+  // Of plans that allow the same the first by name, in whatever order they are declared: all nodes come to the same.
+  const smallest = plans.toSorted().reduce((least, one) => (pace(one) < pace(least) ? one : least))
   const group: PlanGroup = { policy: name, of: plan, plans, smallest }
   return plans.map((one) => {
     const planMatch: PlanMatch<Req> = { group, plan: one, match: matched }

@@ -31,9 +31,18 @@ export interface PathPolicies {
 /** Path patterns, made by `paths()`. */
 export interface PathMatch {
   readonly patterns: readonly string[]
+  /** The same for all spellings of the same patterns, in every process. */
+  readonly id: string
   /** Makes what finds them, and those of other policies. */
   readonly index: () => PathPolicies
 }
 
 /** `paths('POST /api/x', '/api/*rest')`, or a function of the request, which may answer later. */
 export type MatchOption<Req> = PathMatch | ((request: Req) => Awaitable<boolean>)
+
+/** By its members, since the ESM and the CommonJS build each make their own. */
+export function isPathMatch(match: unknown): match is PathMatch {
+  if (typeof match !== 'object' || match === null) return false
+  const { patterns, id, index } = match as Partial<PathMatch>
+  return Array.isArray(patterns) && typeof id === 'string' && typeof index === 'function'
+}

@@ -1,6 +1,6 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
-import { show, WeirError } from '../report/errors.ts'
+import { closedError, show, WeirError } from '../report/errors.ts'
 import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import type { Asking, AskingHost, Keys, Limits } from './asking.ts'
@@ -246,11 +246,13 @@ export class RequestPath<Name extends string> {
 
   /** Gives a key the limit of a request, or without one that of each policy. */
   limitKey(key: string, limit: number | undefined): void {
+    if (this.host.closed) throw closedError()
     if (this.#limits.giveAll(key, limit)) this.#findLimited()
   }
 
   /** As `limitKey`, of a request with a key for each policy. */
   limitEach(keys: Keys, limits: Limits | undefined): void {
+    if (this.host.closed) throw closedError()
     if (this.#limits.giveEach(keys, limits)) this.#findLimited()
   }
 

@@ -8,10 +8,10 @@ import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT } from '../report/user-function.ts'
 import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
-import type { HeaderStyle } from './answer/headers.ts'
+import { checkHeaders, type HeaderStyle } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
+import { addressKeys } from './request/address.ts'
 import type { AccessList, AddressList } from './request/address-list.ts'
-import { checkRequestRule } from './request/rules.ts'
 
 /**
  * What an adapter can be told beside its policies. `Args` is what the framework calls a middleware with, e.g. `[req, res]`.
@@ -172,10 +172,6 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   }
   if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'beside "policies" it must stand in one of them')
   const policies = expandPlans(('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[])
-  if (Array.isArray(policies)) {
-    for (const [place, rule] of policies.entries())
-      if (isObject(rule)) checkRequestRule(rule, policies.length > 1 ? `policies[${place}].` : '')
-  }
   // What else is in here is checked when the throttler is made, not by the compiler.
   return { own, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
@@ -183,10 +179,6 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
 /** By its methods, since the ESM and the CommonJS build each have a class of their own. */
 export function isThrottler<Name extends string, Req>(value: unknown): value is Throttler<Name, Req> {
   return typeof value === 'object' && value !== null && 'decide' in value && 'rules' in value && 'refund' in value
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }
 
 function unknown(option: string, hint: string): WeirError {
@@ -217,7 +209,10 @@ function checkOwn(own: Record<string, unknown>): void {
       'Option "requestWasSuccessful" does nothing without "skipFailedRequests: true" or "skipSuccessfulRequests: true".',
     )
   }
+  // As the guard reads them: what it can't use must be found before it has made a throttler.
   callbackTimeout(own)
+  if (own['headers'] !== undefined) checkHeaders(own['headers'])
+  addressKeys(own['ipv6Subnet'] as number | undefined)
   const answer = ['handler', 'message'].find((option) => own[option] !== undefined)
   if (onRefused === 'throw' && answer !== undefined) {
     throw new WeirError(

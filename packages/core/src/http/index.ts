@@ -1,3 +1,4 @@
+export { address, header } from '../decide/request-rule.ts'
 export type { AdapterOptions, SharedThrottlerOptions, ThrottleInput } from './adapter-options.ts'
 export { EXPOSED_HEADERS, type HeaderStyle, isListField, LIMIT_FIELDS, type SetHeader } from './answer/headers.ts'
 export { type ProblemDetails, QUOTA_EXCEEDED } from './answer/problem-details.ts'
@@ -8,7 +9,6 @@ export { type PlaceLimit, PlaceLimits, type PlaceOptions, type PlaceWords } from
 export type { PolicyName, WeirTypes } from './policy-name.ts'
 export { type AccessList, type AddressList, addresses } from './request/address-list.ts'
 export { headerValue } from './request/header-value.ts'
-export { address, header } from './request/key-source.ts'
 export { nodeReader } from './request/node-reader.ts'
 export { paths } from './request/paths.ts'
 export type { Connection, RequestReader } from './request/reader.ts'

@@ -1,8 +1,8 @@
-import { alike } from '../decide/alike.ts'
+import { sameRule } from '../decide/alike.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
 import { WeirError } from '../report/errors.ts'
 import type { ThrottlerOptions } from '../throttler/options.ts'
-import { createThrottler, type Throttler } from '../throttler/throttler.ts'
+import type { Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, type SplitOptions, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Guard } from './guard.ts'
 import type { RequestReader } from './request/reader.ts'
@@ -74,10 +74,12 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     const split = this.#complete(options, name)
     const limit: PlaceLimit<Req, Args> = { split, guard: undefined }
     if (split.throttler === undefined) {
-      // Made only to be checked; it connects to nothing before its start.
-      const general = this.throttler.rules.filter(({ name }) => !this.#policies.has(name ?? ''))
-      const policies = split.make.policies.filter((policy) => !alike(policy, this.#policies.get(policy.name as string)))
-      createThrottler<string, Req>({ policies: [...general, ...this.#policies.values(), ...policies] })
+      const policies = split.make.policies.filter((policy) => !this.#knows(policy))
+      if (policies.length > 0) {
+        // Checked with all others, and nothing of it is kept where it is refused: the other places go on.
+        this.throttler.update([...this.throttler.rules, ...this.#missing(), ...policies])
+        this.#version = this.throttler.version
+      }
       for (const policy of policies) this.#policies.set(policy.name as string, policy)
     }
     const limits = this.#limits.get(options) ?? new Map<string, PlaceLimit<Req, Args>>()
@@ -85,7 +87,7 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
     return limit
   }
 
-  /** Connects, and makes the limits of the places that are known. */
+  /** Connects, and makes the guards of the places that are known. */
   start(): void {
     for (const limits of this.#limits.values()) for (const limit of limits.values()) this.guard(limit)
     this.throttler.start()
@@ -111,10 +113,26 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
   }
 
   #adopt(): void {
-    const present = new Set(this.throttler.policies.map(({ name }) => name))
-    const missing = [...this.#policies.values()].filter(({ name }) => !present.has(name as string))
-    if (missing.length > 0) this.throttler.update([...this.throttler.rules, ...missing])
+    const missing = this.#missing()
+    try {
+      if (missing.length > 0) this.throttler.update([...this.throttler.rules, ...missing])
+    } catch (error) {
+      // Another throttler may have taken a name meanwhile. Requests must not fail for it.
+      this.general.report('places', `${this.#words.place} limits that an update has left out can't be added again`, error)
+    }
     this.#version = this.throttler.version
+  }
+
+  /** Policies of places that an update has left out. */
+  #missing(): readonly PolicyOptions<Req>[] {
+    const present = new Set(this.throttler.policies.map(({ name }) => name))
+    return [...this.#policies.values()].filter(({ name }) => !present.has(name as string))
+  }
+
+  /** Whether a policy is one of another place, however it is spelled. */
+  #knows(policy: PolicyOptions<Req>): boolean {
+    const known = this.#policies.get(policy.name as string)
+    return known !== undefined && sameRule(policy, known, this.#whole.make.store !== undefined)
   }
 
   /** A place's options with those of the whole where it gives none. */

@@ -35,13 +35,14 @@ const OPTIONS = ['timeZone', 'startsOn']
 export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Calendar {
   if (typeof options !== 'object' || options === null)
     throw invalidOption('calendar', options, 'options such as { timeZone: "Europe/Prague" }')
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.includes(name)) {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "calendar.${name}". A calendar has: ${OPTIONS.join(', ')}.`)
+  for (const option of Object.keys(options)) {
+    if (!OPTIONS.includes(option)) {
+      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "calendar.${option}". A calendar has: ${OPTIONS.join(', ')}.`)
     }
   }
   const { timeZone = 'UTC', startsOn } = options
   const zone = new Zone(timeZone)
+  const { name } = zone
   if (startsOn !== undefined && (unit !== 'week' || !WEEKDAYS.includes(startsOn))) {
     throw invalidOption(
       'calendar.startsOn',
@@ -52,7 +53,7 @@ export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Cal
   switch (unit) {
     case 'day':
       return new ZonedCalendar(
-        `day@${timeZone}`,
+        `day@${name}`,
         DAY,
         zone,
         (day) => day,
@@ -60,7 +61,7 @@ export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Cal
       )
     case 'week': {
       const first = WEEKDAYS.indexOf(startsOn ?? 'monday')
-      const id = `week@${timeZone}${first === WEEKDAYS.indexOf('monday') ? '' : `@${startsOn}`}`
+      const id = `week@${name}${first === WEEKDAYS.indexOf('monday') ? '' : `@${startsOn}`}`
       return new ZonedCalendar(
         id,
         7 * DAY,
@@ -70,7 +71,7 @@ export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Cal
       )
     }
     case 'month':
-      return new ZonedCalendar(`month@${timeZone}`, MONTH, zone, monthOf, (ordinal) => Date.UTC(1970, ordinal) / DAY)
+      return new ZonedCalendar(`month@${name}`, MONTH, zone, monthOf, (ordinal) => Date.UTC(1970, ordinal) / DAY)
     default:
       throw invalidOption('calendar', unit, '"day", "week" or "month"')
   }
@@ -84,6 +85,8 @@ function monthOf(day: number): number {
 
 /** The clocks of a time zone, as Node.js knows them. */
 class Zone {
+  /** The one name of all that the zone has: "utc", "Etc/UTC" and "GMT" are "UTC". */
+  readonly name: string
   readonly #format: Intl.DateTimeFormat
 
   constructor(timeZone: string) {
@@ -102,6 +105,8 @@ class Zone {
     } catch {
       throw invalidOption('calendar.timeZone', timeZone, 'a time zone of the IANA database, such as "Europe/Prague" or "UTC"')
     }
+    const { timeZone: name } = this.#format.resolvedOptions()
+    this.name = name === '+00:00' ? 'UTC' : name
   }
 
   /** What must be added to a time to get what the clocks of the zone show, in milliseconds. */

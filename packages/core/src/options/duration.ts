@@ -23,7 +23,9 @@ export function parseDuration(value: unknown, option: string, least: number, mos
   if (typeof value === 'string') {
     // A bare number in a string has no unit: "60" could be meant as seconds.
     if (value.trim() === '' || !Number.isNaN(Number(value))) throw invalidOption(option, value, allowed)
-    parsed = ms(value as ms.StringValue)
+    // "0.07s" is 70.00000000000001 ms to a computer: it must be what "70ms" is, in every process.
+    const length: unknown = ms(value as ms.StringValue)
+    parsed = typeof length === 'number' ? Number(length.toPrecision(15)) : length
   }
   if (typeof parsed !== 'number' || !(parsed >= least && parsed <= most)) throw invalidOption(option, value, allowed)
   return parsed

@@ -1,6 +1,7 @@
 import type { Exchanging, StoreExchange } from '../algorithms/shared/site.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
-import type { WeirError } from '../report/errors.ts'
+import type { Policy, PolicyOptions } from '../decide/policy.ts'
+import { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
@@ -39,17 +40,11 @@ export function backgroundStore(meetingPoint: MeetingPoint): Store {
 
 /** A coordinator of this store's value that can serve the throttler, or a new one. */
 export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coordinator {
-  const { throttler, rules, policies } = options
-  const names = namesAt(this)
-  names.claim(throttler, rules, policies)
-  const ids = policies.map(({ id }) => id)
+  const ids = options.policies.map(({ id }) => id)
   let all = running.get(this)
   if (all === undefined) running.set(this, (all = new Set()))
-  for (const one of all) if (one.fits(options) && one.serves(throttler, ids)) return one
-  const made = new BackgroundCoordinator(options, this, names, all)
-  made.serves(throttler, ids)
-  all.add(made)
-  return made
+  for (const one of all) if (one.fits(options) && one.isFree(options.throttler, ids)) return one
+  return new BackgroundCoordinator(options, this, all)
 }
 
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
@@ -78,8 +73,8 @@ class BackgroundCoordinator implements Coordinator {
   readonly startedAt: number
   throttlers: readonly Coordinated[] = []
 
-  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, names: Names, all: Set<BackgroundCoordinator>) {
-    this.names = names
+  constructor({ clock, random, heartbeat }: CoordinatorOptions, point: MeetingPoint, all: Set<BackgroundCoordinator>) {
+    this.names = namesAt(point)
     this.nodeId = newNodeId(random)
     this.startedAt = clock.monotonic()
     this.#point = point
@@ -189,11 +184,24 @@ class BackgroundCoordinator implements Coordinator {
     return clock === this.#clock && heartbeat === this.#heartbeat && this.state !== 'closed'
   }
 
-  serves(throttler: Coordinated, policyIds: readonly string[]): boolean {
+  /** Whether none of these policies is another throttler's. */
+  isFree(throttler: Coordinated, policyIds: readonly string[]): boolean {
     if (policyIds.some((id) => this.#used.has(id))) return false
     for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
-    this.#policies.set(throttler, policyIds)
     return true
+  }
+
+  serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
+    const ids = policies.map(({ id }) => id)
+    if (!this.isFree(throttler, ids)) {
+      throw new WeirError(
+        'WEIR_DUPLICATE_POLICY',
+        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
+      )
+    }
+    this.names.claim(throttler, rules, policies)
+    this.#policies.set(throttler, ids)
+    this.#all.add(this)
   }
 
   get loading(): Promise<unknown> | undefined {

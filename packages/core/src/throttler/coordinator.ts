@@ -87,8 +87,13 @@ export interface Coordinator {
   readonly asking: (host: AskingHost) => Asking
   /** While meters are being loaded whose code is not in every bundle; else undefined. Never rejects. */
   readonly loading: Promise<unknown> | undefined
-  /** Whether it can keep the counts of a throttler with these policies: none of them is another throttler's. */
-  serves(throttler: Coordinated, policyIds: readonly string[]): boolean
+  /**
+   * Keeps the counts of a throttler by these rules from now on, in place of those that it had.
+   *
+   * @throws WeirError `WEIR_DUPLICATE_POLICY` when one of them is another throttler's, or another rule of its name is; then nothing
+   * has changed
+   */
+  serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void
   /** Starts to exchange the counts of a throttler that it was made for. */
   join(throttler: Coordinated): void
   /** Sends what meters hold that are no longer used. */
@@ -123,8 +128,6 @@ export interface CoordinatorOptions {
   /** Milliseconds between two heartbeats. */
   readonly heartbeat: number
   readonly throttler: Coordinated
-  /** Its rules, and what they were made into; in the same order. */
-  readonly rules: readonly PolicyOptions<never>[]
   readonly policies: readonly Policy[]
 }
 
@@ -133,6 +136,6 @@ export interface CoordinatorOptions {
  * that get the same value share one coordinator: its connection, its heartbeat and its exchange.
  */
 export interface Store extends MeetingPoint {
-  /** @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names */
+  /** One that can serve the throttler; it does so once it is told to (`serve`). */
   coordinate(options: CoordinatorOptions): Coordinator
 }

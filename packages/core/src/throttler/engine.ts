@@ -6,8 +6,9 @@ import { peekOne } from '../decide/peek.ts'
 import { expandPlans, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.ts'
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
+import { ownRule } from '../decide/request-rule.ts'
 import type { WhoWaits } from '../queue/waits.ts'
-import { closedError, WeirError, warnProcess } from '../report/errors.ts'
+import { closedError, type WeirError, warnProcess } from '../report/errors.ts'
 import { Emitter, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
 import { Once } from '../report/once.ts'
@@ -80,7 +81,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#local = new LocalMeters(clock)
     this.#ticker = new Ticker(clock, (now) => this.tick(now))
     const { heartbeat } = settings
-    this.coordinator = store?.coordinate({ clock, random, heartbeat, throttler: this, rules, policies })
+    this.coordinator = store?.coordinate({ clock, random, heartbeat, throttler: this, policies })
     this.#ownId = newNodeId(random)
     this.emitter.node = this.nodeId
     this.#throttled = new ThrottledReport(this.emitter)
@@ -88,7 +89,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.waitingRoom = new WaitingRoom(this, settings.queue)
     this.#limiters = new LimiterSet(settings, this, { local: this.#local.exchange, shared: this.coordinator?.exchange })
     this.path = new RequestPath(this)
-    this.#adopt(rules, policies)
+    this.#adopt(rules, policies, undefined)
   }
 
   get nodeId(): string {
@@ -151,20 +152,11 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** As the throttler's. */
   update(given: GivenRules, limits: readonly KeyLimit[] | undefined): void {
     if (this.closed) throw closedError()
-    const { coordinator } = this
     const { rules, policies } = rulesOf(given, this.#store)
     const keyed = limits === undefined ? this.#limits : keyLimits(limits, policies)
-    const ids = policies.map(({ id }) => id)
-    if (coordinator?.serves(this, ids) === false) {
-      throw new WeirError(
-        'WEIR_DUPLICATE_POLICY',
-        'A policy has the name, algorithm, coordination and interval of one of another throttler with the same store; give it a "name" of its own.',
-      )
-    }
-    coordinator?.names.claim(this, rules, policies)
+    const { coordinator } = this
     const before = this.meters()
-    this.#limits = keyed
-    this.#adopt(rules, policies)
+    this.#adopt(rules, policies, keyed)
     const now = this.meters()
     coordinator?.retire(before.filter((meter) => !now.includes(meter)))
     if (now.some((meter) => !before.includes(meter))) coordinator?.welcome()
@@ -175,10 +167,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   start(): void {
     if (this.closed) throw closedError()
     if (this.#life !== 'idle') return
+    this.#rollAll()
     this.#life = 'running'
-    noticeLongIntervals(this.policies, (error, subject) => this.warn(error, subject))
-    const now = this.clock.monotonic()
-    for (const { meter } of this.limiters) meter.roll(now)
     if (this.coordinator === undefined) {
       if (this.rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
       this.#ticker.wake()
@@ -186,6 +176,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       this.coordinator.join(this)
       this.emitter.node = this.nodeId
     }
+    noticeLongIntervals(this.policies, (error, subject) => this.warn(error, subject))
   }
 
   /** As the throttler's. */
@@ -214,9 +205,25 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     return Math.min(this.#throttled.tick(this.limiters, now), this.#local.tick(this.#limiters.alone, now))
   }
 
-  #adopt(rules: AnyRules, policies: readonly Policy[]): void {
-    this.#limiters.adopt(policies, this.clock.monotonic(), this.#life !== 'idle')
-    for (const limiter of this.limiters) limiter.override(this.#limits?.get(limiter.policy.name))
+  /** Brings all meters to the running interval, or none: an algorithm of the application may throw. */
+  #rollAll(): void {
+    const now = this.clock.monotonic()
+    try {
+      for (const { meter } of this.limiters) meter.roll(now)
+    } catch (error) {
+      for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY
+      throw error
+    }
+  }
+
+  /** Takes rules over, all or none: whatever may throw is done before anything changes. */
+  #adopt(rules: AnyRules, policies: readonly Policy[], limits: KeyLimits | undefined): void {
+    const now = this.clock.monotonic()
+    const limiters = this.#limiters.prepare(policies, now, this.#life !== 'idle')
+    this.coordinator?.serve(this, rules, policies)
+    this.#limiters.adopt(limiters, policies, now, this.#life !== 'idle')
+    this.#limits = limits
+    for (const limiter of this.limiters) limiter.override(limits?.get(limiter.policy.name))
     this.path.adopt(rules, this.limiters)
     this.policies = policies
     this.rules = rules
@@ -227,11 +234,14 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   }
 
   async #close(): Promise<void> {
-    const was = this.#life
+    const deadline = this.#life === 'running' ? this.#closeTimeout : 0
     try {
-      const deadline = was === 'running' ? this.#closeTimeout : 0
-      await this.waitingRoom.close(deadline)
-      await this.coordinator?.leave(this, deadline)
+      try {
+        await this.waitingRoom.close(deadline)
+      } finally {
+        // Whatever has failed before, the connection is closed.
+        await this.coordinator?.leave(this, deadline)
+      }
     } finally {
       this.#life = 'closed'
       this.coordinator?.names.release(this)
@@ -251,5 +261,5 @@ function rulesOf(given: GivenRules, store: Store | undefined): { rules: AnyRules
   const rules = expandPlans(given) as AnyRules
   const policies = parsePolicies(rules, store !== undefined)
   checkDecides(policies, store)
-  return { rules, policies }
+  return { rules: rules.map(ownRule), policies }
 }

@@ -70,23 +70,33 @@ export class LimiterSet {
     }
   }
 
-  /** @param running whether the throttler has started */
-  adopt(policies: readonly Policy[], now: number, running: boolean): void {
-    const before = this.all
-    const retired = this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
-    const known = [...before, ...retired.map(({ limiter }) => limiter)]
-    const all = policies.map((policy) => {
+  /**
+   * The limiters of policies, in their order: those that are there, and new ones. Changes nothing: algorithms may throw.
+   *
+   * @param running whether the throttler has started
+   */
+  prepare(policies: readonly Policy[], now: number, running: boolean): readonly Limiter[] {
+    const known = [...this.all, ...this.#kept(now).map(({ limiter }) => limiter)]
+    return policies.map((policy) => {
       const kept = known.find((limiter) => limiter.policy.id === policy.id)
-      if (kept === undefined) {
-        const made = this.#make(policy)
-        if (running) made.meter.roll(now)
-        return made
-      }
-      kept.adopt(policy, now)
-      // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
-      if (!running) kept.meter.rollAt = Number.NEGATIVE_INFINITY
-      return kept
+      if (kept !== undefined) return kept
+      const made = this.#make(policy)
+      if (running) made.meter.roll(now)
+      return made
     })
+  }
+
+  /** @param all as `prepare` has made them of the policies, at the same moment */
+  adopt(all: readonly Limiter[], policies: readonly Policy[], now: number, running: boolean): void {
+    const before = this.all
+    const retired = this.#kept(now)
+    for (const [place, limiter] of all.entries()) {
+      const policy = policies[place] as Policy
+      if (limiter.policy === policy) continue
+      limiter.adopt(policy, now)
+      // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
+      if (!running) limiter.meter.rollAt = Number.NEGATIVE_INFINITY
+    }
     const gone = before.filter((limiter) => !all.includes(limiter)).map((limiter) => ({ limiter, at: now }))
     for (const { limiter } of gone) {
       const next = all.find(({ policy }) => policy.name === limiter.policy.name)
@@ -95,6 +105,11 @@ export class LimiterSet {
     this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone]
     this.all = all
     this.#sort()
+  }
+
+  /** Those that were taken out, as long as the store may have their counts. */
+  #kept(now: number): readonly { readonly limiter: Limiter; readonly at: number }[] {
+    return this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
   }
 
   #sort(): void {

@@ -18,8 +18,9 @@ export interface LimitersNow {
 export function block(given: string, duration: Duration, options: BlockOptions, at: LimitersNow): void {
   const ms = parseDuration(duration, 'duration', 1)
   const key = countedKey(given)
+  const limiters = limitersOf(at.limiters, options)
   const now = at.now()
-  for (const limiter of limitersOf(at.limiters, options)) {
+  for (const limiter of limiters) {
     const slot = limiter.locateAlways(key)
     limiter.meter.admits(slot, 1, now, false)
     limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
@@ -31,8 +32,9 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
 /** Lifts any block of a key: as the throttler's. */
 export function unblock(given: string, options: BlockOptions, at: LimitersNow): void {
   const key = countedKey(given)
+  const limiters = limitersOf(at.limiters, options)
   const now = at.now()
-  for (const limiter of limitersOf(at.limiters, options)) {
+  for (const limiter of limiters) {
     const slot = limiter.table.find(key)
     const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
     if (was !== undefined) limiter.blocks.clear(slot)

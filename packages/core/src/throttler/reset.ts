@@ -5,8 +5,9 @@ import type { LimitersNow } from './manual-blocks.ts'
 /** As the throttler's. */
 export function reset(given: string, options: PolicyChoice, at: LimitersNow): void {
   const id = idOfKey(countedKey(given))
+  const limiters = limitersOf(at.limiters, options)
   const now = at.now()
-  for (const limiter of limitersOf(at.limiters, options)) {
+  for (const limiter of limiters) {
     const known = limiter.resets.epochOf(id)
     const epoch = limiter.meter.tellReset?.(id, known, now) ?? known + 1
     limiter.reset(id, epoch, now, 'manual')

@@ -113,8 +113,8 @@ const STYLES = '"draft-11", "draft-7", "draft-6", "legacy", "legacy-unix", a lis
  *
  * @throws WeirError `WEIR_INVALID_OPTION` for an unknown one, or for two that set the same fields
  */
-function stylesOf(given: HeaderStyle | readonly HeaderStyle[] | false): readonly HeaderStyle[] {
-  const styles: readonly HeaderStyle[] = given === false ? [] : typeof given === 'string' ? [given] : given
+export function checkHeaders(given: unknown): readonly HeaderStyle[] {
+  const styles: unknown = given === false ? [] : typeof given === 'string' ? [given] : given
   const known = (style: unknown) => style === 'draft-11' || (typeof style === 'string' && Object.hasOwn(OLDER, style))
   if (!Array.isArray(styles) || !styles.every(known)) throw invalidOption('headers', given, STYLES)
   const drafts = styles.filter((style) => style.startsWith('draft'))
@@ -144,7 +144,7 @@ export class HeaderWriter {
     style: HeaderStyle | readonly HeaderStyle[] | false = 'draft-11',
     clock: Pick<Clock, 'now'> = systemClock,
   ) {
-    const styles = stylesOf(style)
+    const styles = checkHeaders(style)
     this.#several = policies.length > 1
     this.#draft = styles.includes('draft-11')
     this.#older = styles.flatMap((name) => (name === 'draft-11' ? [] : [OLDER[name]]))

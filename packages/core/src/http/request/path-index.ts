@@ -48,11 +48,7 @@ export class PathIndex implements PathPolicies {
   }
 
   #add(pattern: string, policy: number): void {
-    const parts = typeof pattern === 'string' ? /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern) : null
-    if (parts === null) throw invalidOption('paths', pattern, ALLOWED)
-    const path = parts[2] as string
-    const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
-    if (method === 'OTHER') throw invalidOption('paths', pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
+    const { method, path } = parseMethod(pattern)
     try {
       this.#place(path, method, policy, spelledLiteral)
       // Over HTTP/2 a router may be sent, and match, the octet that this letter is in Latin-1.
@@ -105,6 +101,28 @@ export class PathIndex implements PathPolicies {
     search(this.#root, path, 1, found)
     return found
   }
+}
+
+/** @throws WeirError `WEIR_INVALID_OPTION` */
+function parseMethod(pattern: string): { readonly method: string | undefined; readonly path: string } {
+  const parts = typeof pattern === 'string' ? /^(?:([A-Z]+)\s+)?(\/\S*)$/.exec(pattern) : null
+  if (parts === null) throw invalidOption('paths', pattern, ALLOWED)
+  const method = parts[1] === undefined ? undefined : countedMethod(parts[1])
+  if (method === 'OTHER') throw invalidOption('paths', pattern, `${ALLOWED}; the method ${parts[1]} is not one that can be told apart`)
+  return { method, path: parts[2] as string }
+}
+
+/** The same for all patterns that match the same, in whatever order: of each the method and its parts, without the names of parameters. */
+export function idOfPatterns(patterns: readonly string[]): string {
+  const shapes = patterns.map((pattern) => {
+    const { method, path } = parseMethod(pattern)
+    return JSON.stringify([method, shapeOf(parse(path, { encodePath: spelledLiteral }).tokens)])
+  })
+  return [...new Set(shapes)].toSorted().join('\n')
+}
+
+function shapeOf(tokens: readonly Token[]): unknown[] {
+  return tokens.map((token) => (token.type === 'text' ? token.value : token.type === 'group' ? shapeOf(token.tokens) : { [token.type]: 1 }))
 }
 
 function node(): Node {

@@ -1,5 +1,5 @@
 import type { PathMatch } from '../../decide/request-options.ts'
-import { PathIndex } from './path-index.ts'
+import { idOfPatterns, PathIndex } from './path-index.ts'
 
 const index = () => new PathIndex()
 
@@ -14,5 +14,5 @@ const index = () => new PathIndex()
  */
 export function paths(...patterns: readonly string[]): PathMatch {
   index().add(patterns, 0)
-  return Object.freeze({ patterns: Object.freeze([...patterns]), index })
+  return Object.freeze({ patterns: Object.freeze([...patterns]), id: idOfPatterns(patterns), index })
 }

@@ -1,13 +1,13 @@
 import { isPlanMatch, type PlanGroup } from '../../decide/plans.ts'
 import type { PolicyOptions } from '../../decide/policy.ts'
-import type { MatchOption, PathMatch, PathPolicies } from '../../decide/request-options.ts'
+import { isPathMatch, type PathPolicies } from '../../decide/request-options.ts'
+import { keySources, matchOf } from '../../decide/request-rule.ts'
 import { bounded } from '../../keys/key-text.ts'
-import { isCost, MOST_UNITS } from '../../keys/units.ts'
-import { invalidOption, type WeirError } from '../../report/errors.ts'
+import type { WeirError } from '../../report/errors.ts'
 import { ask, CALLBACK_TIMEOUT, hush, isThenable, type Patience } from '../../report/user-function.ts'
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
-import { keySources, part } from './key-source.ts'
+import { part } from './key-source.ts'
 import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import { LaterLimits } from './later-limits.ts'
 import { ProxyWatch } from './proxy-watch.ts'
@@ -58,7 +58,7 @@ export class Rules<Req> {
   constructor(rules: readonly RequestRule<Req>[], reader: RequestReader<Req>, options: RulesOptions, only?: readonly number[]) {
     const plans = new Map<PlanGroup, PlanState>()
     const used = rules.map((_, place) => only === undefined || only.includes(place))
-    this.#rules = rules.map((rule, place) => compile(rule, plans, rules.length > 1 ? `policies[${place}].` : ''))
+    this.#rules = rules.map((rule) => compile(rule, plans))
     let index: PathPolicies | undefined
     const everywhere: number[] = []
     for (const [place, rule] of rules.entries()) {
@@ -197,35 +197,14 @@ export class Rules<Req> {
 /** Loaded with the first function that does not answer at once. */
 let readLater: typeof import('./read-later.ts').readLater | undefined
 
-/**
- * Checks the request side of one policy: `key`, `match` and `cost`.
- *
- * @param at what stands before the option's name in messages, e.g. `'policies[2].'`
- * @throws WeirError `WEIR_INVALID_OPTION`, naming the option, what was given and what is allowed
- */
-export function checkRequestRule(rule: RequestRule<never>, at = ''): void {
-  compile(rule, new Map(), at)
-}
-
-function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>, at: string): Rule<Req> {
-  const { cost = 1 } = rule
+function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>): Rule<Req> {
   const match = matchOf(rule)
-  if (match !== undefined && typeof match !== 'function' && !isPathMatch(match)) {
-    throw invalidOption(
-      `${at}match`,
-      match,
-      'paths("POST /login", "/api/*rest"), with paths imported beside throttle, or a function of the request',
-    )
-  }
-  if (typeof cost !== 'function' && !(isCost(cost) && cost <= MOST_UNITS)) {
-    throw invalidOption(`${at}cost`, cost, `a number > 0 and at most ${MOST_UNITS}, or a function of the request`)
-  }
   return {
     name: rule.name ?? 'default',
     ...planOf(rule, plans),
-    sources: keySources(rule.key, `${at}key`),
+    sources: keySources(rule.key, 'key'),
     when: typeof match === 'function' ? match : undefined,
-    cost,
+    cost: rule.cost ?? 1,
     limit: typeof rule.limit === 'function' ? rule.limit : undefined,
     laterLimits: typeof rule.limit === 'function' ? new LaterLimits() : undefined,
     keyReported: false,
@@ -242,13 +221,4 @@ function planOf(rule: RequestRule<never>, plans: Map<PlanGroup, PlanState>): { p
   let state = plans.get(group)
   if (state === undefined) plans.set(group, (state = { group, request: 0, current: group.smallest, reported: false }))
   return { plans: state, plan }
-}
-
-function matchOf<Req>(rule: RequestRule<Req>): MatchOption<Req> | undefined {
-  return isPlanMatch<Req>(rule.match) ? rule.match.match : rule.match
-}
-
-/** By its members, since the ESM and the CommonJS build each make their own. */
-function isPathMatch(match: unknown): match is PathMatch {
-  return typeof match === 'object' && match !== null && 'patterns' in match && 'index' in match
 }

@@ -1,4 +1,5 @@
 import type { PolicyOptions } from '../../decide/policy.ts'
+import { isPathMatch } from '../../decide/request-options.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
 
 /** Longest text, in UTF-16 code units: some eighty rules. What does not fit is not compared. */
@@ -28,7 +29,7 @@ export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
   return limiters.flatMap(({ policy }, at) => {
     const { name, interval, calendar, algorithm, coordination, limit, cooldown, spans } = policy
     if (coordination === 'local') return []
-    const { key = 'route', match } = rules[at] as PolicyOptions<never>
+    const { key, match } = rules[at] as PolicyOptions<never>
     return [
       [
         name,
@@ -60,8 +61,8 @@ export function textOf(rules: readonly ToldRule[]): string {
 /** FNV-1a of a value's JSON; functions inside are left out. The same in every process. */
 function digest(value: unknown): string {
   if (typeof value === 'function') return FUNCTION
-  // Of a plan the declaration matters, not the group object that its policies share.
-  const text = JSON.stringify(value, (name, part: unknown) => (name === 'group' ? undefined : part))
+  // Of a plan the declaration matters, not the group object that its policies share; of patterns not how they are spelled.
+  const text = JSON.stringify(value, (name, part: unknown) => (name === 'group' ? undefined : isPathMatch(part) ? part.id : part))
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return (hash >>> 0).toString(36)

@@ -1,12 +1,14 @@
 import fc from 'fast-check'
 import { pathToRegexp } from 'path-to-regexp'
 import { describe, expect, test } from 'vitest'
+import type { PolicyOptions } from '../../../src/decide/policy.ts'
 import type { KeyOption, KeySource, MatchOption } from '../../../src/decide/request-options.ts'
-import { address, header } from '../../../src/http/request/key-source.ts'
+import { address, header } from '../../../src/decide/request-rule.ts'
 import { PathIndex } from '../../../src/http/request/path-index.ts'
 import { paths } from '../../../src/http/request/paths.ts'
-import { checkRequestRule, type RequestRule, Rules } from '../../../src/http/request/rules.ts'
+import { type RequestRule, Rules } from '../../../src/http/request/rules.ts'
 import type { WeirError } from '../../../src/report/errors.ts'
+import { createThrottler } from '../../../src/throttler/throttler.ts'
 import { type FakeRequest, fakeReader } from '../fake-request.ts'
 
 function rulesOf(list: RequestRule<FakeRequest>[]) {
@@ -280,17 +282,18 @@ describe('what cannot be used is rejected', () => {
     [{ key: [] }, 'key'],
     [{ key: ['ip', ['route']] as unknown as ['ip'] }, 'key'],
     [{ key: 5 as unknown as 'ip' }, 'key'],
-    [{ key: { header: 'no such name' } }, 'header'],
-    [{ match: '/api/x' as never }, 'with paths imported'],
-    [{ match: ['/api/x'] as never }, 'with paths imported'],
+    [{ key: { header: 'no such name' } }, 'key'],
+    [{ match: '/api/x' as never }, 'match'],
+    [{ match: ['/api/x'] as never }, 'match'],
     [{ match: 5 as never }, 'match'],
     [{ match: null as never }, 'match'],
     [{ cost: 0 }, 'cost'],
     [{ cost: Number.NaN }, 'cost'],
     [{ cost: 1e308 }, 'cost'],
   ])('%j', (rule, option) => {
-    expect(() => checkRequestRule(rule, 'policies[3].')).toThrow(
-      expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining(option) }),
+    const policies = [{ name: 'other', limit: 1, interval: '1m' }, { limit: 10, interval: '1m', ...rule } as PolicyOptions<never>] as const
+    expect(() => createThrottler({ policies })).toThrow(
+      expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(`^Option "policies\\[1\\].${option}"`) }),
     )
   })
 

@@ -1,0 +1,87 @@
+import { invalidOption } from '../report/errors.ts'
+import { isPlanMatch } from './plans.ts'
+import type { PolicyOptions } from './policy.ts'
+import { type HeaderKey, isPathMatch, type KeyOption, type KeySource, type MatchOption } from './request-options.ts'
+
+const KEYS = '"route", "ip", "all", header("name"), address(header("name")), a function of the request, or a list of these'
+const MATCHES = 'paths("POST /login", "/api/*rest"), with paths imported beside throttle, or a function of the request'
+/** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/**
+ * Counts requests by a header's value, e.g. `key: header('x-api-key')`. Requests without it are counted by address.
+ *
+ * A client chooses its headers: unless something before Weir checks the value, combine it with a limit by address.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` when `name` is no header name
+ *
+ * @example
+ * throttle({ policies: [
+ *   { name: 'customer', key: header('x-api-key'), limit: 600, interval: '1m' },
+ *   { name: 'address', key: 'ip', limit: 1200, interval: '1m' },
+ * ] })
+ */
+export function header(name: string): HeaderKey {
+  if (typeof name !== 'string' || !TOKEN.test(name)) throw invalidOption('header', name, 'the name of a header, such as "x-api-key"')
+  return Object.freeze({ header: name.toLowerCase() })
+}
+
+/**
+ * Counts requests by the client's address in a header that your proxy sets, e.g. `key: address(header('cf-connecting-ip'))`.
+ * As with `'ip'`, all spellings of an address are one key, and so is an IPv6 network of `ipv6Subnet` bits. Requests whose
+ * header is absent or no single address are counted by the address of their connection.
+ *
+ * Use it only for a header that clients can't set themselves: otherwise they choose their key.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION` when `from` is not made by `header()`
+ */
+export function address(from: HeaderKey): HeaderKey {
+  if (typeof from !== 'object' || from === null || typeof from.header !== 'string') {
+    throw invalidOption('address', from, 'header("name"), e.g. address(header("cf-connecting-ip"))')
+  }
+  return Object.freeze({ ...header(from.header), address: true })
+}
+
+/**
+ * The sources of a key option, checked and each in its one spelling.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, naming `option`
+ */
+export function keySources<Req>(key: KeyOption<Req> | undefined, option: string): readonly KeySource<Req>[] {
+  if (key === undefined) return ['route']
+  const list = (Array.isArray(key) ? key : [key]) as readonly KeySource<Req>[]
+  if (list.length === 0) throw invalidOption(option, key, KEYS)
+  return list.map((source) => {
+    if (source === 'route' || source === 'ip' || source === 'all' || typeof source === 'function') return source
+    // A header key may be written as a plain object, with its name in any case.
+    if (typeof source === 'object' && source !== null && typeof source.header === 'string' && TOKEN.test(source.header))
+      return source.address === true ? address(source) : header(source.header)
+    throw invalidOption(option, source, KEYS)
+  })
+}
+
+/** What a rule matches, beside the plan that it stands for. */
+export function matchOf<Req>({ match }: Pick<PolicyOptions<Req>, 'match'>): MatchOption<Req> | undefined {
+  return isPlanMatch<Req>(match) ? match.match : match
+}
+
+/**
+ * Checks what a rule says of requests, `key` and `match`, whether or not an adapter reads it: rules may get an adapter, or be replaced
+ * below one, which could not go on with rules that it can't compile.
+ *
+ * @param at goes before the name of an option
+ * @throws WeirError `WEIR_INVALID_OPTION`
+ */
+export function checkRequestRule(rule: Pick<PolicyOptions<never>, 'key' | 'match'>, at: string): void {
+  keySources(rule.key, `${at}key`)
+  const match: unknown = matchOf(rule)
+  if (match === undefined || typeof match === 'function') return
+  if (!isPathMatch(match)) throw invalidOption(`${at}match`, match, MATCHES)
+}
+
+/** A checked rule in the one form that all spellings of its `key` come to. What the application changes later in its own does not count. */
+export function ownRule<Req, Name extends string>(rule: PolicyOptions<Req, Name>): PolicyOptions<Req, Name> {
+  const sources = keySources(rule.key, 'key')
+  const key = sources.length === 1 ? (sources[0] as KeySource<Req>) : Object.freeze(sources)
+  return Object.freeze({ ...rule, key })
+}
