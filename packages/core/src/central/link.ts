@@ -48,7 +48,8 @@ export class CentralLink {
   #slice: Slice | undefined
   /** The store owes an answer for too long, or has refused one. */
   #overdue = false
-  #wasAlone = false
+  /** Whether meters may have counted units without the store: also before this was loaded. */
+  #wasAlone = true
   #probeAt = 0
   #usual = 0
   #answers = 0
@@ -87,6 +88,8 @@ export class CentralLink {
   /** The way to the store is open. */
   open(decider: Decider): void {
     this.#decider = decider
+    // The store itself has not owed anything so far.
+    this.#overdue = false
     this.answered()
   }
 

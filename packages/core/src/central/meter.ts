@@ -79,6 +79,7 @@ export class CentralMeter extends GatedMeter {
     this.ahead = new CountedAhead(this, algorithm.step, store)
     this.grouping = new Groups(this, this.ahead, store)
     this.#inner = before ?? this.#make()
+    this.admitted = this.#inner.admitted
     this.rollAt = this.#inner.rollAt
     const { step = EPOCH_STEP } = algorithm
     this.#calendar = site.policy.calendar
@@ -155,6 +156,13 @@ export class CentralMeter extends GatedMeter {
     else this.#flying.delete(key)
   }
 
+  owe(slot: number, units: number, now: number): void {
+    this.#aloneAt = this.exchange.time.at(now)
+    const missing = this.#scaled(slot, units) - this.#inner.usedOf(slot, now)
+    if (missing > 0) this.#inner.add(slot, missing, now)
+    this.#keepUntold(this.site.idOf(slot), units)
+  }
+
   /** Units that the store has counted, or an answer would have. */
   counted(cost: number): void {
     this.admitted += cost
@@ -214,14 +222,18 @@ export class CentralMeter extends GatedMeter {
     const id = this.site.idOf(slot)
     if (this.#store.alone) {
       this.addAlone(slot, cost, now)
-      const before = this.#untold.get(id) ?? 0
-      // An outage may be long, and keys many.
-      if (before === 0 && this.#untold.size >= MOST_UNTOLD) this.#untold.delete(this.#untold.keys().next().value as string)
-      this.#untold.set(id, before + cost)
+      this.#keepUntold(id, cost)
       return
     }
     this.#inner.add(slot, cost, now)
     this.#store.tell(this.ask('add', id, slot, cost, this.exchange.time.at(now)))
+  }
+
+  #keepUntold(id: string, units: number): void {
+    const before = this.#untold.get(id) ?? 0
+    // An outage may be long, and keys many.
+    if (before === 0 && this.#untold.size >= MOST_UNTOLD) this.#untold.delete(this.#untold.keys().next().value as string)
+    this.#untold.set(id, before + units)
   }
 
   /** Counts here what the store is told of by somebody else. */

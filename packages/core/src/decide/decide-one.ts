@@ -151,7 +151,7 @@ export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, n
 }
 
 export function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
-  const outcome = limiter.outcome(slot, why.reason, cost > limiter.most(limiter.limitOf(slot)))
+  const outcome = limiter.outcome(slot, why.reason, limiter.neverFits(slot, cost))
   // Nobody knows when a request in flight ends.
   const least = limiter.policy.algorithm.slots === undefined ? 1 : 0
   // Of a blocked key no units are left to the client, whatever was counted.

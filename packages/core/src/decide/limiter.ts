@@ -54,7 +54,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   meter: Meter
   /** `policy` and the running interval or bucket, for decisions to refer to. */
   cell: RunningCell
-  /** Whether some key has a limit of its own. */
+  /** Whether some key has another limit than the policy's. */
   limited = false
   /** Notes whose requests rules to come would refuse; undefined for all others. */
   refusedKeys: RefusedKeys | undefined = undefined
@@ -65,6 +65,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   #sharedSlot = NO_SLOT
   #lastSlot = 0
   #overflowing = false
+  /** Equal parts that limits are divided by, of which this node has one; undefined where it has all. */
+  #parts: (() => number) | undefined
 
   /** @param meter makes the meter, for this limiter's keys */
   constructor(policy: Policy, meter: (site: SharedSite) => Meter, events: LimiterEvents, maxKeys: number, overflow: Overflow) {
@@ -135,11 +137,33 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
   #ownLimitOf(slot: number): number {
+    const limit = this.wholeLimitOf(slot)
+    return this.#parts === undefined ? limit : partOf(limit, this.#parts())
+  }
+
+  /** The limit of a key, even while limits are divided. */
+  wholeLimitOf(slot: number): number {
     return this.#limits.get(slot) ?? this.policy.limit
   }
 
   most(limit: number): number {
-    return this.policy.algorithm.most?.(limit) ?? limit
+    const { algorithm } = this.policy
+    if (algorithm.most === undefined) return limit
+    const parts = this.#parts?.() ?? 1
+    // What a bucket holds is divided as its limit is.
+    return parts > 1 ? partOf(algorithm.most(limit * parts), parts) : algorithm.most(limit)
+  }
+
+  /** Whether a request costs more than a key of the policy can ever have. */
+  neverFits(slot: number, cost: number): boolean {
+    const limit = this.wholeLimitOf(slot)
+    return cost > (this.policy.algorithm.most?.(limit) ?? limit)
+  }
+
+  divideLimits(parts: (() => number) | undefined): void {
+    this.#parts = parts
+    this.limited = parts !== undefined || this.#limits.size > 0
+    this.meter.recheck(NO_SLOT)
   }
 
   /** Whether some key, known or not, has a limit that goes before those of requests. */
@@ -164,7 +188,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     if (this.#limits.get(slot) === own) return
     if (own === undefined) this.#limits.delete(slot)
     else this.#limits.set(slot, own)
-    this.limited = this.#limits.size > 0
+    this.limited = this.#parts !== undefined || this.#limits.size > 0
     this.meter.recheck(slot)
   }
 
@@ -283,6 +307,12 @@ export class Limiter implements SharedSite, BlocksOwner {
     if (this.#overrides?.has(this.keyOf(slot)) === true) this.limitTo(slot, undefined)
     return slot
   }
+}
+
+/** As `divideLimits`. One request passes in any case where there is a limit, as without it. */
+function partOf(limit: number, parts: number): number {
+  if (!(limit > 0) || parts === Number.POSITIVE_INFINITY) return 0
+  return Math.max(1, limit / parts)
 }
 
 /** A key as the store gets it: no user's key can be taken for the shared counter. */

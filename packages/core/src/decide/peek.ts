@@ -26,7 +26,7 @@ export function peekOne(limiter: Limiter, key: string, cost: number, limit: numb
 }
 
 function peekAt(limiter: Limiter, slot: number, key: string, cost: number, limit: number | undefined, now: number): PolicyDecision {
-  const before = limiter.limitOf(slot)
+  const before = limiter.wholeLimitOf(slot)
   limiter.limitTo(slot, limit)
   try {
     const { meter } = limiter

@@ -1,14 +1,12 @@
-import type { Meter } from '../algorithms/meter.ts'
-import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm, SharedSite } from '../algorithms/shared/site.ts'
+import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm } from '../algorithms/shared/site.ts'
 import type { CentralLink } from '../central/link.ts'
 import type { CentralMeter, CentralStore } from '../central/meter.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import { WeirError } from '../report/errors.ts'
+import { reasonOf } from '../report/show.ts'
 import type { Question, StoreConnection, Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
-
-type MakeCentral = (algorithm: CentralAlgorithm, site: SharedSite, before?: Meter) => CentralMeter
-type Decides = (host: AskingHost, link: CentralLink) => Asking
+import { Retried } from '../time/retried.ts'
 
 /**
  * The policies of one node whose requests the store decides about. What asks the store is loaded with the first of them, so that
@@ -18,13 +16,13 @@ export class CentralSide implements CentralStore {
   readonly #clock: Clock
   readonly #exchange: () => Exchange
   readonly #warn: (error: WeirError) => void
-  #loading: Promise<void> | undefined
-  #decide: Decides | undefined
-  /** Once it is loaded. */
+  /** What asks the store, once it is loaded. */
+  #code: typeof import('../central/index.ts') | undefined
+  /** Of the connection; undefined without one. */
   link: CentralLink | undefined
   #connection: StoreConnection | undefined
+  #opening: Retried<object> | undefined
   #meters: readonly CentralMeter[] = []
-  #make: MakeCentral | undefined
 
   constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void) {
     this.#clock = clock
@@ -35,35 +33,38 @@ export class CentralSide implements CentralStore {
   /** As `StoreExchange.central`. */
   form(algorithm: CentralAlgorithm): SharedForm {
     const make: MakeShared = (site, _exchange, before) => {
-      const made = (this.#make as MakeCentral)(algorithm, site, before)
+      const { CentralMeter } = this.#code as typeof import('../central/index.ts')
+      const made = new CentralMeter(algorithm, site, this.#exchange(), this, before)
       this.#meters = [...this.#meters, made]
+      this.#makeLink()
       return made
     }
-    return (site, exchange) => (this.#make === undefined ? this.#load().then(() => make) : make(site, exchange))
+    const load = async (): Promise<MakeShared> => {
+      this.#code = await import('../central/index.ts')
+      return make
+    }
+    return (site, exchange) => (this.#code === undefined ? load : make(site, exchange))
   }
 
-  /** Makes what decides about requests; all must be loaded. */
+  /** Makes what decides about requests. Until it is loaded, the meters that stand in decide. */
   decisions(host: AskingHost): Asking {
     let made: Asking | undefined
     let by: CentralLink | undefined
-    const now = (): Asking => {
-      if (made !== undefined && by === this.link) return made
-      by = this.link as CentralLink
-      made = (this.#decide as Decides)(host, by)
-      return made
-    }
     return {
-      // A throttler that has been closed, and others that shared its connection, load again.
-      decide: (keys, costs, places, applied) =>
-        this.link === undefined
-          ? this.#load().then(() => now().decide(keys, costs, places, applied))
-          : now().decide(keys, costs, places, applied),
+      decide: (keys, costs, places, applied) => {
+        // A throttler that shared the connection of another one, which was closed, opens it again.
+        const link = this.#makeLink()
+        if (this.#code === undefined || link === undefined) return host.decide(keys, costs, true, places, applied)
+        if (made === undefined || by !== link) made = new this.#code.CentralDecisions(host, link)
+        by = link
+        return made.decide(keys, costs, places, applied)
+      },
     }
   }
 
   open(connection: StoreConnection): void {
     this.#connection = connection
-    if (this.link !== undefined) this.#open(this.link)
+    if (this.link !== undefined) this.#open(this.link, connection)
   }
 
   /** The store has answered an exchange. */
@@ -76,9 +77,10 @@ export class CentralSide implements CentralStore {
   }
 
   close(): void {
+    this.#opening?.stop()
+    this.#opening = undefined
     this.link?.close()
     this.link = undefined
-    this.#loading = undefined
     this.#connection = undefined
   }
 
@@ -87,38 +89,42 @@ export class CentralSide implements CentralStore {
   }
 
   tell(question: Question): void {
-    if (this.link !== undefined) this.link.tell(question)
-    else this.#load().then(() => this.link?.tell(question), IGNORED)
+    this.#makeLink()?.tell(question)
   }
 
   async look(question: Question, deadline: number): Promise<Verdict | undefined> {
-    await this.#load()
-    return await this.link?.look(question, deadline)
+    return await this.#makeLink()?.look(question, deadline)
   }
 
-  #load(): Promise<void> {
-    this.#loading ??= import('../central/index.ts').then(({ CentralDecisions, CentralLink, CentralMeter }) => {
-      this.#make = (algorithm, site, before) => new CentralMeter(algorithm, site, this.#exchange(), this, before)
-      this.#decide = (host, link) => new CentralDecisions(host, link)
-      this.link = new CentralLink({
-        clock: this.#clock,
-        exchange: this.#exchange(),
-        warn: (code, message) => this.#warn(new WeirError(code, message)),
-        returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
-      })
-      this.#open(this.link)
+  /** Undefined until it is loaded. */
+  #makeLink(): CentralLink | undefined {
+    if (this.link !== undefined || this.#code === undefined) return this.link
+    this.link = new this.#code.CentralLink({
+      clock: this.#clock,
+      exchange: this.#exchange(),
+      warn: (code, message) => this.#warn(new WeirError(code, message)),
+      returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
     })
-    return this.#loading
+    if (this.#connection !== undefined) this.#open(this.link, this.#connection)
+    return this.link
   }
 
-  #open(link: CentralLink): void {
-    // A store that breaks its contract is one that does not answer.
-    void Promise.resolve()
-      .then(() => this.#connection?.decider?.())
-      .then((decider) => {
-        if (decider !== undefined) link.open(decider)
-      }, IGNORED)
+  #open(link: CentralLink, connection: StoreConnection): void {
+    this.#opening?.stop()
+    this.#opening = new Retried(
+      async () => {
+        const decider = await connection.decider?.()
+        if (decider !== undefined && this.link === link) link.open(decider)
+        return link
+      },
+      this.#clock,
+      (cause, first) => {
+        if (!first) return
+        const what = `The store can't be asked about requests yet (${reasonOf(cause)})`
+        const then = 'Weir tries again. Until it succeeds, policies with coordination "central" decide by their "degraded".'
+        this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
+      },
+    )
+    void this.#opening.load()
   }
 }
-
-const IGNORED = (): void => {}

@@ -1,7 +1,9 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { Exchange, Exchanging, MakeShared, SharedSite, StandingIn, StoreExchange } from '../algorithms/shared/site.ts'
+import type { Exchange, LoadShared, MakeShared, SharedSite, StandingIn, StoreExchange, Successor } from '../algorithms/shared/site.ts'
 import { WeirError } from '../report/errors.ts'
+import { reasonOf, show } from '../report/show.ts'
 import type { Clock } from '../time/clock.ts'
+import { Retried } from '../time/retried.ts'
 
 /** What a meter that stands in was told to tell the other nodes. Times are of the monotonic clock. */
 interface Untold {
@@ -17,7 +19,8 @@ export class LaterMeters {
   readonly #exchange: () => StoreExchange
   readonly #warn: (error: WeirError) => void
   readonly #welcome: () => void
-  readonly #loading = new Set<Promise<void>>()
+  /** First attempts. Nobody waits for later ones. */
+  readonly #loading = new Set<Promise<unknown>>()
 
   /** @param welcome asks the store for all blocks again, as a new meter knows of none */
   constructor(clock: Clock, exchange: () => StoreExchange, warn: (error: WeirError) => void, welcome: () => void) {
@@ -27,19 +30,13 @@ export class LaterMeters {
     this.#welcome = welcome
   }
 
-  /** While meters are being loaded. */
+  /** While meters are being loaded for the first time. */
   get loading(): Promise<unknown> | undefined {
     return this.#loading.size === 0 ? undefined : Promise.all(this.#loading)
   }
 
   /** As `StoreExchange.meanwhile`. */
-  meanwhile(
-    algorithm: StandingIn,
-    site: SharedSite,
-    loading: Promise<MakeShared>,
-    goesOn: boolean,
-    become: (meter: Exchanging) => void,
-  ): Meter {
+  meanwhile(algorithm: StandingIn, site: SharedSite, load: LoadShared, goesOn: boolean, successor: Successor): Meter {
     const { time } = this.#exchange()
     const untold: Untold = { blocks: new Map(), resets: new Map() }
     site.table.restride(algorithm.fields)
@@ -49,27 +46,58 @@ export class LaterMeters {
       untold.resets.set(id, now)
       return Math.max(known + 1, Math.floor(time.at(now)))
     }
-    const loaded = loading
-      .then((make) => this.#replace(before, make, site, untold, goesOn, become))
-      .catch((cause: unknown) => {
-        const what = `The code that exchanges the counts of the policy "${site.policy.name}" could not be loaded`
-        this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}; this process counts it alone. ${String(cause)}`, { cause }))
-      })
-      .finally(() => this.#loading.delete(loaded))
-    this.#loading.add(loaded)
+    const later = new Retried(
+      async () => {
+        const make = await load()
+        this.#replace(before, make, site, untold, goesOn, successor)
+        return make
+      },
+      this.#clock,
+      (cause, isFirst) => {
+        if (!successor.wanted) later.stop()
+        if (!isFirst) return
+        this.#standIn(before, site)
+        this.#notLoaded(site, cause)
+      },
+    )
+    const first = later.load().finally(() => this.#loading.delete(first))
+    this.#loading.add(first)
     return before
   }
 
-  #replace(
-    before: Meter,
-    make: MakeShared,
-    site: SharedSite,
-    { blocks, resets }: Untold,
-    goesOn: boolean,
-    become: (meter: Exchanging) => void,
-  ): void {
+  /** The local meter decides as `degraded` says, since nothing is known of other nodes. It counts units as ever, for the meter to come. */
+  #standIn(before: Meter, site: SharedSite): void {
+    site.divideLimits(() => this.#partsOf(site))
+    const explain = before.explain.bind(before)
+    before.explain = (slot, cost, now) => {
+      const why = explain(slot, cost, now)
+      if (why.reason !== 'limit') return why
+      return {
+        reason: 'degraded',
+        retryAfter: why.retryAfter < Number.POSITIVE_INFINITY ? why.retryAfter : Math.max(1, before.rollAt - now),
+      }
+    }
+    // No cooldown: other nodes may not have used their parts.
+    before.refuse = before.explain
+  }
+
+  #partsOf({ policy }: SharedSite): number {
+    if (policy.degraded === 'open') return 0
+    return policy.degraded === 'closed' ? Number.POSITIVE_INFINITY : this.#exchange().nodes
+  }
+
+  #notLoaded({ policy }: SharedSite, cause: unknown): void {
+    const what = `The code that syncs the counts of policy ${show(policy.name)} could not be loaded (${reasonOf(cause)})`
+    const then = `Weir tries again. Until it succeeds, this process decides by the policy's "degraded", which is "${policy.degraded}".`
+    this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
+  }
+
+  #replace(before: Meter, make: MakeShared, site: SharedSite, { blocks, resets }: Untold, goesOn: boolean, { become }: Successor): void {
     const now = this.#clock.monotonic()
-    const counts = goesOn ? [] : takeOut(before, site, now)
+    site.divideLimits(undefined)
+    for (const own of ['explain', 'refuse']) Reflect.deleteProperty(before, own)
+    const counts = takeOut(before, site, now)
+    if (!goesOn) site.table.restride()
     const made = make(site, this.#exchange(), before)
     become(made)
     // Nothing has happened before the throttler's start, or anything more after its end.
@@ -81,6 +109,10 @@ export class LaterMeters {
       if (until > now || kind === 'lift') made.tellBlock?.(id, kind, Math.max(0, until - now), until)
     }
     for (const [slot, units] of counts) {
+      if (goesOn) {
+        made.owe?.(slot, units, now)
+        continue
+      }
       // As a charge: the record is brought to the running interval first.
       made.admits(slot, units, now)
       made.add(slot, units, now)
@@ -89,13 +121,12 @@ export class LaterMeters {
   }
 }
 
-/** Units that each key has used; its record is cleared, and laid out as meters have it whose counts are exchanged. */
+/** Units that each key has used. */
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {
   const counts: (readonly [slot: number, units: number])[] = []
   for (let slot = 0; slot < table.end && before.admitted > 0; slot++) {
     const units = table.keys[slot] === undefined ? 0 : before.ownOf(slot, now)
     if (units > 0) counts.push([slot, units])
   }
-  table.restride()
   return counts
 }

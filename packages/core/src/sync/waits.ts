@@ -3,6 +3,7 @@ import type { Asking, AskingHost, Keys } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { WaitingDecisions } from '../decide/waiting.ts'
+import { LONGEST_TIMER } from '../time/alarm.ts'
 
 let Waiting: typeof WaitingDecisions | undefined
 
@@ -26,6 +27,7 @@ export class Waits implements Asking {
   #waiting: WaitingDecisions | undefined
   #limiters: readonly Limiter[] | undefined
   #central = false
+  #leases = false
 
   /** @param loading while meters are being loaded */
   constructor(host: AskingHost, centrally: Asking, loading: () => Promise<unknown> | undefined) {
@@ -39,12 +41,26 @@ export class Waits implements Asking {
     if (loading === undefined) return this.#decide(keys, costs, places, applied)
     // Callers use their lists again.
     const own = [[...keys], [...costs], places.slice(0, applied)] as const
-    return loading.then(() => this.#decide(...own, applied))
+    return this.#within(loading, places.slice(0, applied)).then(() => this.#decide(...own, applied))
+  }
+
+  /** Waits for the end of an attempt to load, no longer than the shortest deadline. */
+  #within(loading: Promise<unknown>, places: readonly number[]): Promise<void> {
+    const { clock, limiters } = this.#host
+    const deadlines = places.map((place) => limiters[place]?.policy.deadline ?? 0).filter((deadline) => deadline > 0)
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, Math.min(...deadlines, LONGEST_TIMER))
+      void loading.then(() => {
+        clock.clearTimeout(timer)
+        resolve()
+      })
+    })
   }
 
   #decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
     const host = this.#host
     if (this.#limiters !== host.limiters) this.#adopt(host.limiters)
+    if (this.#leases && Waiting !== undefined) this.#waiting ??= new Waiting(host)
     const central = this.#central ? this.#centrally : undefined
     const waiting = this.#waiting
     const asking = waiting?.whoMustAsk(keys, costs, places, applied) ?? []
@@ -56,6 +72,6 @@ export class Waits implements Asking {
     const some = (coordination: string) => limiters.some(({ policy }) => policy.coordination === coordination)
     this.#limiters = limiters
     this.#central = some('central')
-    if (some('leases') && Waiting !== undefined) this.#waiting ??= new Waiting(this.#host)
+    this.#leases = some('leases')
   }
 }

@@ -27,6 +27,7 @@ export interface Exchanges {
 /** Who hears what happens to keys. */
 export interface LimiterSetHost {
   readonly emitter: Emitter
+  readonly closed: boolean
   warn(error: WeirError, subject: string): void
   /** There may be room again for a policy's key. */
   freed(policy: Policy, key: string): void
@@ -44,12 +45,14 @@ export class LimiterSet {
   /** Those whose meter is still being loaded. */
   readonly #waiting = new Set<Limiter>()
   readonly #settings: ThrottlerSettings
+  readonly #host: LimiterSetHost
   readonly #exchanges: Exchanges
   readonly #events: LimiterEvents
 
   constructor(settings: ThrottlerSettings, host: LimiterSetHost, exchanges: Exchanges) {
     const { emitter } = host
     this.#settings = settings
+    this.#host = host
     this.#exchanges = exchanges
     this.#events = {
       blocked: ({ policy }, key, forMs, cause) => {
@@ -118,6 +121,11 @@ export class LimiterSet {
     this.alone = this.all.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
   }
 
+  /** Whether a limiter is used, or may be again. */
+  #keeps(limiter: Limiter): boolean {
+    return !this.#host.closed && (this.all.includes(limiter) || this.#retired.some((retired) => retired.limiter === limiter))
+  }
+
   #make(policy: Policy): Limiter {
     const { algorithm, coordination } = policy
     const { local, shared } = this.#exchanges
@@ -128,12 +136,18 @@ export class LimiterSet {
       const central = coordination === 'central'
       const form = central ? exchange.central(algorithm as CentralAlgorithm) : (algorithm[coordination] as SharedForm)
       const made = form(site, exchange)
-      if (!(made instanceof Promise)) return made
+      if (typeof made !== 'function') return made
       loaded = false
-      return exchange.meanwhile(algorithm as StandingIn, site, made, goesOnLocally(policy), (meter) => {
-        limiter.meter = meter
-        this.#waiting.delete(limiter)
-        this.#sort()
+      const self = this
+      return exchange.meanwhile(algorithm as StandingIn, site, made, goesOnLocally(policy), {
+        get wanted() {
+          return self.#keeps(limiter)
+        },
+        become: (meter) => {
+          limiter.meter = meter
+          this.#waiting.delete(limiter)
+          this.#sort()
+        },
       })
     }
     const { maxKeys, overflow } = this.#settings

@@ -36,6 +36,8 @@ export interface Usage<Name extends string = string> {
 /** What usage is asked of. */
 export interface UsageParts extends LimitersNow {
   readonly coordinator: Coordinator | undefined
+  /** The meters whose counts are exchanged. */
+  meters(): readonly Exchanging[]
   /** In the order of the limiters. */
   readonly rules: readonly PolicyOptions<never>[]
 }
@@ -62,7 +64,8 @@ async function usageOf(limiter: Limiter, key: string, timeout: number, parts: Us
   const { policy } = limiter
   const { coordinator } = parts
   await coordinator?.loading
-  const meter = policy.coordination === 'local' ? undefined : (limiter.meter as Exchanging)
+  // Not one that stands in for a meter that could not be loaded.
+  const meter = parts.meters().find((one) => one === limiter.meter)
   const told = meter && (await coordinator?.ask(meter, idOfKey(key), timeout))
   const now = parts.now()
   const { limit, resetAfter } = peekOne(limiter, key, 0, undefined, now)

@@ -2,6 +2,7 @@ import type { MakeShared, SharedForm, StoreExchange } from './site.ts'
 
 /**
  * Meters whose code is loaded with the first policy that needs them: an application without such a policy need not carry it.
+ * An attempt that failed leaves nothing behind, so the next one starts again.
  *
  * @param load loads what makes them, for algorithms of this shape
  */
@@ -11,8 +12,8 @@ export function later<Shape = void>(
   let loaded: ((shape: Shape) => MakeShared) | undefined
   return (shape) => (site, exchange) =>
     loaded?.(shape)(site, exchange) ??
-    load(exchange).then((made) => {
-      loaded = made
-      return made(shape)
+    (async () => {
+      loaded = await load(exchange)
+      return loaded(shape)
     })
 }

@@ -41,8 +41,11 @@ export interface Exchange {
  */
 export type MakeShared = (site: SharedSite, exchange: StoreExchange, before?: Meter) => Exchanging
 
-/** Makes a meter whose counts travel; a promise of what makes it where its code has to be loaded first. */
-export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchanging | Promise<MakeShared>
+/** Loads what makes a meter; may be called again if it has failed. */
+export type LoadShared = () => Promise<MakeShared>
+
+/** Makes a meter whose counts travel; if its code has to be loaded first, a function that loads it. */
+export type SharedForm = (site: SharedSite, exchange: StoreExchange) => Exchanging | LoadShared
 
 /** The meters of an algorithm whose counts travel. */
 export interface SharedMeters {
@@ -80,13 +83,14 @@ export interface StoreExchange extends Exchange {
    *
    * @param goesOn whether that meter goes on with the local one, which knows them
    */
-  meanwhile(
-    algorithm: StandingIn,
-    site: SharedSite,
-    loading: Promise<MakeShared>,
-    goesOn: boolean,
-    become: (meter: Exchanging) => void,
-  ): Meter
+  meanwhile(algorithm: StandingIn, site: SharedSite, load: LoadShared, goesOn: boolean, successor: Successor): Meter
+}
+
+/** Who gets the meter of a policy once it is loaded. */
+export interface Successor {
+  /** Whether the policy is still used, so that its meter is to be loaded. */
+  readonly wanted: boolean
+  become(meter: Exchanging): void
 }
 
 /** What a walk over the keys of a meter sends. */
@@ -107,6 +111,11 @@ export interface SharedSite extends MeterSite {
   resetAt(id: string): number
   /** Begins a key's counts anew, unless this reset is known. */
   reset(id: string, epoch: number, now: number, cause: 'remote'): void
+  /**
+   * Divides all limits by a number of equal parts, of which this node has one, until it is called with undefined. With 0 there is no limit,
+   * and with Infinity nothing of it is left.
+   */
+  divideLimits(parts: (() => number) | undefined): void
   /** This node has blocked a key by itself. */
   blocked(key: string, forMs: number, cause: 'exceeded'): void
 }
@@ -154,6 +163,8 @@ export interface Exchanging extends Meter, EntryOwner, Syncing {
   hearReset(id: string, epoch: number, now: number): void
   /** The key's last reset where it concerns this cell; undefined for none. */
   epochOf(id: string, ordinal: Ordinal): number | undefined
+  /** Units of a key were counted here before this meter was loaded; the store is told of them. Only where it goes on with the meter of before. */
+  owe?(slot: number, units: number, now: number): void
   /** The store's clock has become known. */
   adoptTime(now: number): void
   /** Makes every gate be computed anew at its key's next request. `away`: the store went away or came back. */

@@ -1,0 +1,33 @@
+import process from 'node:process'
+
+/** File descriptors that must be free before code is loaded: more than the files of any part that is loaded later. */
+const FREE = 32
+
+/**
+ * Loads a part of the code that is not there from the start. All dynamic imports go through here.
+ *
+ * Node.js 20 keeps a module whose file could not be read, for want of descriptors, as failed for the life of the process, and so every
+ * module that imports it. The import is therefore not begun until there are enough descriptors for all files of a part.
+ *
+ * @throws (rejects) what the system says if there are too few descriptors (`EMFILE`), or what `load` rejects with
+ */
+export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
+  const fs = process.getBuiltinModule?.('node:fs')
+  if (fs !== undefined) {
+    const opened: number[] = []
+    try {
+      while (opened.length < FREE) opened.push(fs.openSync(process.execPath, 'r'))
+    } catch (error) {
+      if (isExhausted(error)) throw error
+      // A process that may not read this file is no reason to load nothing.
+    } finally {
+      for (const one of opened) fs.closeSync(one)
+    }
+  }
+  return await load()
+}
+
+function isExhausted(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'EMFILE' || code === 'ENFILE'
+}

@@ -1,0 +1,91 @@
+import type { Clock, TimerHandle } from './clock.ts'
+import { loadCode } from './load-code.ts'
+
+/** Pause before the second attempt in milliseconds; each further pause is twice as long, up to the longest. */
+const FIRST_PAUSE = 100
+const LONGEST_PAUSE = 10_000
+
+/**
+ * Something that is loaded when it is first needed. A failure doesn't last: after a pause the next attempt follows, until one succeeds.
+ * Only what was loaded is kept, never a rejected promise.
+ */
+export class Retried<T extends object> {
+  /** What was loaded; undefined until then. */
+  value: T | undefined = undefined
+  /** Whether an attempt has failed and none has succeeded since. */
+  failing = false
+  readonly #load: () => Promise<T>
+  readonly #clock: Clock
+  readonly #failed: (cause: unknown, first: boolean) => void
+  readonly #waiting = new Set<() => void>()
+  #attempt: Promise<T | undefined> | undefined
+  #timer: TimerHandle
+  #pause = FIRST_PAUSE
+  #stopped = false
+
+  /** @param failed called after each failure; `first` for the one of the first attempt, which is worth a warning */
+  constructor(load: () => Promise<T>, clock: Clock, failed: (cause: unknown, first: boolean) => void = () => {}) {
+    this.#load = load
+    this.#clock = clock
+    this.#failed = failed
+  }
+
+  /**
+   * Starts an attempt unless one is under way or a pause is running.
+   *
+   * @returns what was loaded; undefined, at once, during a pause, and if the attempt fails. Never rejects
+   */
+  load(): Promise<T | undefined> {
+    if (this.value !== undefined || this.#timer !== undefined) return Promise.resolve(this.value)
+    this.#stopped = false
+    this.#attempt ??= this.#try()
+    return this.#attempt
+  }
+
+  /** As `load`, but waits for later attempts too, so many milliseconds at most. Those that wait continue in the order in which they came. */
+  within(milliseconds: number): Promise<T | undefined> {
+    if (this.value !== undefined) return Promise.resolve(this.value)
+    const release = this.#clock.hold?.()
+    void this.load()
+    return new Promise((resolve) => {
+      const done = (): void => {
+        this.#clock.clearTimeout(timer)
+        this.#waiting.delete(done)
+        release?.()
+        resolve(this.value)
+      }
+      const timer = this.#clock.setTimeout(done, milliseconds)
+      this.#waiting.add(done)
+    })
+  }
+
+  /** Makes no further attempt until `load` is called again. */
+  stop(): void {
+    if (this.#timer !== undefined) this.#clock.clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#stopped = true
+    for (const done of [...this.#waiting]) done()
+  }
+
+  async #try(): Promise<T | undefined> {
+    try {
+      this.value = await loadCode(this.#load)
+      this.failing = false
+      for (const done of [...this.#waiting]) done()
+    } catch (cause) {
+      const first = !this.failing
+      this.failing = true
+      if (!this.#stopped) {
+        this.#timer = this.#clock.setTimeout(() => {
+          this.#timer = undefined
+          void this.load()
+        }, this.#pause)
+      }
+      this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE)
+      this.#failed(cause, first)
+    } finally {
+      this.#attempt = undefined
+    }
+    return this.value
+  }
+}

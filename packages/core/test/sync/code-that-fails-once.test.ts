@@ -1,0 +1,177 @@
+import { expect, test, vi } from 'vitest'
+import type { Algorithm, AnyAlgorithm } from '../../src/algorithms/algorithm.ts'
+import { later } from '../../src/algorithms/shared/later.ts'
+import type { Exchanging, SharedForm } from '../../src/algorithms/shared/site.ts'
+import type { Decision } from '../../src/decide/decision.ts'
+import {
+  type AnyPolicyOptions,
+  concurrency,
+  fixedWindow,
+  leakyBucket,
+  slidingCounter,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.ts'
+import { admitted, CENTRAL } from '../support/central.ts'
+import { type Node, type Scene, scene } from '../support/nodes.ts'
+import { outOfFiles } from '../support/out-of-files.ts'
+
+/** As if nothing of an algorithm had been loaded yet: other tests of this process have loaded all. */
+function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'spans' | 'leases'): Algorithm {
+  const form = algorithm[coordination] as SharedForm
+  return { ...algorithm, [coordination]: later(async () => () => (site, exchange) => form(site, exchange) as Exchanging)() } as Algorithm
+}
+
+type Rule = Omit<AnyPolicyOptions, 'limit'>
+
+const INTERVAL = 10_000
+
+/** Two nodes that know of each other, and have no descriptors to load what counts for them. Two seconds into an interval. */
+async function started(rule: Rule) {
+  const it = scene()
+  const files = outOfFiles()
+  const warned: string[] = []
+  const { algorithm = fixedWindow(), coordination = 'background' } = rule
+  const given = coordination === 'central' || coordination === 'local' ? algorithm : unloaded(algorithm, coordination)
+  const nodes = [0, 1].map(() => it.node({ limit: 10, ...rule, algorithm: given } as AnyPolicyOptions))
+  for (const node of nodes) {
+    node.on('warning', ({ error }) => warned.push(error.code))
+    node.start()
+  }
+  await it.world.runTo(INTERVAL + 2_000)
+  return { ...it, files, warned, nodes: nodes as [Node, Node], [Symbol.asyncDispose]: () => it.close() }
+}
+
+async function ask({ world }: Scene, node: Node, count: number, key = 'k'): Promise<Decision[]> {
+  const all = Promise.all(Array.from({ length: count }, () => node.checkAsync(key)))
+  await world.run(50)
+  return await all
+}
+
+/** Lets the retry succeed: files of tests load in real time. */
+async function loaded(it: Scene, nodes: readonly Node[]): Promise<void> {
+  for (let i = 0; i < 1_000 && nodes.some(({ inspected }) => inspected.limiters.some(({ meter }) => meter.syncing === undefined)); i++) {
+    await it.world.run(100)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  const central = nodes.filter(({ policies }) => policies.some(({ coordination }) => coordination === 'central'))
+  await vi.waitFor(() => expect(it.store.deciders).toBeGreaterThanOrEqual(central.length), 4_000)
+}
+
+const LATER: Readonly<Record<string, Rule>> = {
+  'fixedWindow(), spans': { interval: INTERVAL, coordination: 'spans' },
+  'fixedWindow(), leases': { interval: INTERVAL, coordination: 'leases' },
+  'fixedWindow(), central': { interval: INTERVAL, coordination: 'central' },
+  'slidingWindow(), background': { interval: INTERVAL, algorithm: slidingWindow() },
+  'slidingCounter(), spans': { interval: INTERVAL, algorithm: slidingCounter(), coordination: 'spans' },
+  'tokenBucket(), background': { interval: INTERVAL, algorithm: tokenBucket() },
+  'leakyBucket(), background': { interval: INTERVAL, algorithm: leakyBucket({ burst: 9, immediate: 9 }) },
+  'tokenBucket(), central': { interval: INTERVAL, algorithm: tokenBucket(), coordination: 'central' },
+  'concurrency(), leases': { algorithm: concurrency(), coordination: 'leases' },
+}
+
+for (const [name, rule] of Object.entries(LATER)) {
+  test(`${name}: while its code can't be loaded, each process allows its share, and afterwards all together the limit`, async () => {
+    await using it = await started(rule)
+    const { nodes, world, files, warned } = it
+    for (const node of nodes) {
+      const decisions = await ask(it, node, 20)
+      expect(admitted(decisions)).toBe(5)
+      const refused = decisions.find(({ allowed }) => !allowed)
+      expect(refused?.retryAfter).toBeLessThanOrEqual(2 * INTERVAL)
+    }
+    expect(warned).toEqual(['WEIR_NOT_LOADED', 'WEIR_NOT_LOADED'])
+    expect(files.tries).toBeGreaterThan(4)
+    files.end()
+    await loaded(it, nodes)
+    expect(nodes.every(({ inspected }) => inspected.limiters[0]?.meter.syncing !== undefined)).toBe(true)
+    // The counts of before are handed over, and a new key counts for both.
+    await world.run(300)
+    const all = [...(await ask(it, nodes[0], 12, 'new')), ...(await ask(it, nodes[1], 12, 'new'))]
+    expect(admitted(all)).toBeGreaterThanOrEqual(10)
+    expect(admitted(all)).toBeLessThanOrEqual(rule.coordination === 'central' || rule.coordination === 'leases' ? 10 : 20)
+    const asked = nodes[0].usage('k')
+    await world.run(500)
+    expect(await asked).toMatchObject([{ source: 'store' }])
+    expect(warned).toHaveLength(2)
+  })
+
+  test(`${name}: fail-closed rejects, fail-open allows`, async () => {
+    await using closed = await started({ ...rule, degraded: 'closed' })
+    const refused = await ask(closed, closed.nodes[0], 3)
+    expect(refused).toMatchObject([0, 1, 2].map(() => ({ allowed: false })))
+    // Nobody knows when a request in flight ends.
+    if (rule.interval !== undefined) expect(refused[0]?.retryAfter).toBeGreaterThan(0)
+    expect(refused[0]?.retryAfter).toBeLessThanOrEqual(INTERVAL)
+    closed.files.end()
+    await loaded(closed, closed.nodes)
+    expect(admitted(await ask(closed, closed.nodes[0], 3))).toBe(3)
+    await using open = await started({ ...rule, degraded: 'open' })
+    expect(admitted(await ask(open, open.nodes[0], 50))).toBe(50)
+  })
+}
+
+test('what was counted without the code of central decisions is told to the store: requests, charges, refunds', async () => {
+  await using it = await started({ interval: INTERVAL, coordination: 'central' })
+  const { nodes, world, files, store } = it
+  const [first, second] = (await ask(it, nodes[0], 2)) as [Decision, Decision]
+  nodes[0].charge(first, 3)
+  nodes[0].refund(second, 1)
+  expect(store.decided).toEqual([])
+  files.end()
+  await loaded(it, nodes)
+  await world.run(2_000)
+  const [verdict] = (await ask(it, nodes[1], 1)) as [Decision]
+  expect(verdict).toMatchObject({ allowed: true, remaining: 5 })
+})
+
+test('usage answers by what the process knows while the code can not be loaded', async () => {
+  await using it = await started({ interval: INTERVAL, coordination: 'spans' })
+  await ask(it, it.nodes[0], 3)
+  const asked = it.nodes[0].usage('k')
+  await it.world.run(1_100)
+  expect(await asked).toMatchObject([{ used: 3, source: 'node' }])
+})
+
+test('a decider that is rejected once is asked for again, with one warning; meanwhile "degraded" decides within the deadline', async () => {
+  const it = scene()
+  const warned: string[] = []
+  const open = it.store.open.bind(it.store)
+  let failures = 3
+  it.store.open = (node) => {
+    const connection = open(node)
+    return {
+      ...connection,
+      decider: async () => {
+        if (failures-- > 0) throw new Error('no such script')
+        return await (connection.decider as NonNullable<typeof connection.decider>)()
+      },
+    }
+  }
+  const node = it.node({ ...CENTRAL, degraded: 'closed' }).start()
+  node.on('warning', ({ error }) => warned.push(error.code))
+  await vi.waitFor(() => expect(warned).toEqual(['WEIR_NOT_LOADED']))
+  const refused = await ask(it, node, 2)
+  await it.world.run(100)
+  expect(admitted(refused)).toBe(0)
+  await it.world.run(2_000)
+  expect(it.store.deciders).toBe(1)
+  expect(admitted(await ask(it, node, 12))).toBe(10)
+  expect(warned).toHaveLength(1)
+  await it.close()
+})
+
+test('a policy that is no longer used is not loaded any more', async () => {
+  const it = scene()
+  const files = outOfFiles()
+  const node = it.node({ limit: 10, interval: 1_000, algorithm: unloaded(slidingWindow(), 'background') }).start()
+  await it.world.run(1_000)
+  node.update([{ limit: 10, interval: 1_000, name: 'other' }])
+  await it.world.run(60_000)
+  node.update([{ limit: 11, interval: 1_000, name: 'other' }])
+  await it.world.run(60_000)
+  const { tries } = files
+  await it.world.run(60_000)
+  expect(files.tries).toBe(tries)
+  await it.close()
+})
