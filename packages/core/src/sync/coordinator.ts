@@ -134,6 +134,7 @@ class BackgroundCoordinator implements Coordinator {
         tick: (monotonic) => this.#tick(monotonic),
         nonsense: (what, policyId, key) => link.nonsense(what, policyId, key),
         silence: (silent, now) => link.silence(silent, now),
+        tooManyBlocks: () => this.#warn(new WeirError('WEIR_STORE_UNAVAILABLE', TOO_MANY_BLOCKS), 'blocks'),
         time: (monotonic, beat) => link.timeToTell(monotonic, beat),
         about: (monotonic) => ({
           ...link.watch.request(this.throttlers, monotonic),
@@ -309,3 +310,5 @@ class BackgroundCoordinator implements Coordinator {
 
 /** A node has at least this time to leave the store, in milliseconds, however little is left of its deadline. */
 const LEAVE = 100
+const TOO_MANY_BLOCKS =
+  'More changes of blocks wait for the store than are kept while it is unavailable (100,000). Other nodes will not learn of the oldest ones.'

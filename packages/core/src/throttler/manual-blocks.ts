@@ -39,7 +39,7 @@ export function unblock(given: string, options: BlockOptions, at: LimitersNow): 
     const was = slot < 0 ? undefined : limiter.blocks.of(slot, now)
     if (was !== undefined) limiter.blocks.clear(slot)
     // Also where this node knows of no block: the others may.
-    limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, now)
+    limiter.meter.tellBlock?.(idOfKey(key), 'lift', 0, was?.until ?? Number.POSITIVE_INFINITY)
     if (was !== undefined) limiter.unblocked(key, 'manual')
   }
 }

@@ -351,7 +351,8 @@ export abstract class GatedMeter implements Exchanging {
     if (!this.exchange.connected) return
     const growth = kind === 'exceeded' ? this.policy.cooldownGrowth : undefined
     const epoch = kind === 'exceeded' ? this.site.resetAt(key) : 0
-    const change = { policy: this.storePolicy, key, kind, remaining, ...(growth && { growth }), ...(epoch > 0 && { epoch }) }
+    const lasts = kind === 'lift' ? 0 : remaining
+    const change = { policy: this.storePolicy, key, kind, remaining: lasts, ...(growth && { growth }), ...(epoch > 0 && { epoch }) }
     this.exchange.changeBlock(this, change, until)
   }
 

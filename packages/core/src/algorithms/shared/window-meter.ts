@@ -7,15 +7,11 @@ import type { Refusal } from '../meter.ts'
 import type { Batch, Ticket } from './batch.ts'
 import { GatedMeter } from './gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from './site.ts'
-import { WindowRecords } from './window-records.ts'
+import { IDLE_INTERVALS, WindowRecords } from './window-records.ts'
 import type { WindowRule } from './window-rule.ts'
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
 const SCAN_STEP = 20_000
-/** Idle intervals after which a key is forgotten: what it taught (share, rate) is of use for one interval more. */
-const IDLE_INTERVALS = 2
-/** Counts of short intervals are kept for so many milliseconds: an event loop may have been held for seconds. */
-const KEEP_LATE = 10_000
 
 /** Counts per interval of the epoch, and their exchange with the store. What is admitted by them is up to its rule. */
 export class WindowMeter extends GatedMeter {
@@ -205,13 +201,12 @@ export class WindowMeter extends GatedMeter {
   /** Sends the counts of intervals that are over; false where there was no room for all. */
   #scanLate(batch: Batch, now: number): boolean {
     const { late } = this.records
-    const keep = Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.policy.interval))
-    late.prune((this.ordinal - keep) as Ordinal)
+    late.prune(this.records.oldestLate)
     if (this.exchange.degraded) return true
     this.walkedAt = now
     while (!batch.full) {
       const next = late.take()
-      if (next === undefined) return true
+      if (next === undefined) return !late.waiting
       this.stats.countExchange(SPAN_END)
       const { wireKey: key, ordinal, taken, given } = next
       batch.add(this, next, this.entryOf(key, [{ ordinal, taken, given }]))

@@ -8,6 +8,13 @@ import type { GatedMeter } from './gated-meter.ts'
 import { LateCounts } from './late-counts.ts'
 import type { WindowRule } from './window-rule.ts'
 
+/** Idle intervals after which a key is forgotten: what it taught (share, rate) is of use for one interval more. */
+export const IDLE_INTERVALS = 2
+/** Counts of intervals that are over are kept for so long at least, in milliseconds: an event loop may have been held for seconds. */
+const KEEP_LATE = 10_000
+/** And so many at most while the store is unavailable, beside one for each key of the table: the oldest interval goes. */
+const MOST_LATE = 100_000
+
 /** What a node knows of each key in the running interval, and of intervals that are over what nobody else knows yet. */
 export class WindowRecords {
   readonly late: LateCounts = new LateCounts()
@@ -58,6 +65,11 @@ export class WindowRecords {
     if (late.given > 0) this.give(slot, late.given)
   }
 
+  /** The oldest interval whose late counts are worth sending: the store has forgotten earlier ones, or will soon. */
+  get oldestLate(): Ordinal {
+    return (this.#meter.ordinal - Math.max(IDLE_INTERVALS, Math.ceil(KEEP_LATE / this.#meter.policy.interval))) as Ordinal
+  }
+
   /** The interval of a record is over. */
   leave(slot: number, base: number, ordinal: Ordinal): void {
     const { exchange, site } = this.#meter
@@ -65,8 +77,11 @@ export class WindowRecords {
     const given = active?.given ?? 0
     const unsent = this.unsent(slot, base)
     const quiet = unsent <= 0 || this.#rule().quiet(slot, base, unsent)
-    if (exchange.connected && (!quiet || given > (active?.givenSent ?? 0))) {
+    if (exchange.connected && (!quiet || given > (active?.givenSent ?? 0)) && ordinal >= this.oldestLate) {
+      // No walk looks after them while a store has never answered, or hangs.
+      if (!this.late.has(ordinal)) this.late.prune(this.oldestLate)
       this.late.add(site.keyOf(slot), site.idOf(slot), ordinal, this.taken(slot, base), given)
+      this.late.limit(MOST_LATE + this.#table.size)
     }
     this.#rule().left(slot, base, ordinal)
   }

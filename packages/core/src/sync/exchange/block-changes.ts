@@ -5,13 +5,24 @@ import type { BlockChange } from '../../store/contract.ts'
 export interface PendingBlock {
   readonly change: BlockChange
   readonly meter: Pick<Exchanging, 'site' | 'blockOf' | 'blockAnswered'>
-  /** When its time is over, on the monotonic clock. */
+  /**
+   * When its time is over, on the monotonic clock: that of the block, also of one that was lifted; infinite where this node knew of no
+   * block, as others may. Of a reset when no cell counts any more that it cleared.
+   */
   readonly until: number
 }
 
+/** Ended changes are looked for when there are more than this, and again when twice as many are left. */
+const FEW = 100
+/** While the store is unavailable so many are kept at most, and so many of those whose end nobody knows. */
+export const MOST_CHANGES = 100_000
+export const MOST_ENDLESS = 1_000
+/** Where there are more, this part of them goes at once, so that they are seldom looked through. */
+const GOES = 1 / 10
+
 /**
  * Changes of blocks on their way to the store, by policy and key: only the newest of a key counts. One that does not reach
- * the store is sent again until its time is over; that a block was lifted must be told for as long as it takes.
+ * the store is sent again until its time is over.
  */
 export class BlockChanges {
   /** What is to be sent, oldest first. */
@@ -19,10 +30,16 @@ export class BlockChanges {
   /** The newest change of each key that the store has not answered yet: waiting or under way. Older ones no longer count. */
   readonly #newest = new Map<string, PendingBlock>()
   #notBefore = Number.NEGATIVE_INFINITY
+  #sweepAt = FEW
 
   /** Whether any is to be sent. */
   get waiting(): boolean {
     return this.#waiting.size > 0
+  }
+
+  /** How many are to be sent. */
+  get size(): number {
+    return this.#waiting.size
   }
 
   /** Not before this time: part of the store (one slot of a cluster) did not take the last ones. */
@@ -44,10 +61,52 @@ export class BlockChanges {
     if (now < this.#notBefore) return taken
     for (const [id, pending] of this.#waiting) {
       if (taken.length === most) break
-      taken.push(pending)
-      this.#waiting.delete(id)
+      if (pending.until > now) {
+        taken.push(pending)
+        this.#waiting.delete(id)
+      } else this.#drop(id)
     }
     return taken
+  }
+
+  /**
+   * The store is unavailable, so nothing is taken: what has ended goes, and what is too many. A limit that was exceeded goes first, as
+   * each node notices that by itself, and clients can cause it; then the oldest.
+   *
+   * @returns whether some went that had not ended
+   */
+  limit(now: number): boolean {
+    if (this.#waiting.size <= this.#sweepAt) return false
+    let endless = 0
+    for (const [id, { until }] of this.#waiting) {
+      if (until <= now) this.#drop(id)
+      else if (until === Number.POSITIVE_INFINITY) endless++
+    }
+    this.#dropOldest(endless - MOST_ENDLESS, ({ until }) => until === Number.POSITIVE_INFINITY)
+    const { size } = this.#waiting
+    if (size > MOST_CHANGES) {
+      const left = this.#dropOldest(size - MOST_CHANGES * (1 - GOES), ({ change: { kind } }) => kind === 'exceeded' || kind === 'restore')
+      this.#dropOldest(left, () => true)
+    }
+    this.#sweepAt = Math.min(MOST_CHANGES, Math.max(FEW, 2 * this.#waiting.size))
+    return size > MOST_CHANGES
+  }
+
+  /** Returns how many are still too many. */
+  #dropOldest(many: number, which: (pending: PendingBlock) => boolean): number {
+    let left = many
+    if (left <= 0) return 0
+    for (const [id, pending] of this.#waiting) {
+      if (!which(pending)) continue
+      this.#drop(id)
+      if (--left <= 0) return 0
+    }
+    return left
+  }
+
+  #drop(id: string): void {
+    this.#waiting.delete(id)
+    this.#newest.delete(id)
   }
 
   /**
@@ -86,8 +145,7 @@ export class BlockChanges {
   #forgetCooldown(reset: BlockChange): void {
     const id = blockId({ ...reset, kind: 'exceeded' })
     if (this.#newest.get(id)?.change.kind !== 'exceeded') return
-    this.#newest.delete(id)
-    this.#waiting.delete(id)
+    this.#drop(id)
   }
 
   /** Whether the store's answer to a change still counts. If so, the change is done. */
@@ -100,7 +158,7 @@ export class BlockChanges {
   #sendAgain(pending: PendingBlock, now: number): void {
     const id = blockId(pending.change)
     if (this.#newest.get(id) !== pending) return
-    if (pending.until > now || pending.change.kind === 'lift') this.#waiting.set(id, pending)
+    if (pending.until > now) this.#waiting.set(id, pending)
     else this.#newest.delete(id)
   }
 }

@@ -32,6 +32,8 @@ export interface SyncObserver {
   silence(silent: boolean, now: number): void
   /** The time that the node goes by, where the store needs it. */
   time(now: number, heartbeat: boolean): number | undefined
+  /** The store is unavailable for so long that changes of blocks were dropped which it was to be told. */
+  tooManyBlocks(): void
   /** The store's answer has a part that can't be used. */
   nonsense: Nonsense
   /** What a heartbeat is to say of this node. */
@@ -258,6 +260,7 @@ export class SyncLoop {
       // Nothing but probes until the store answers; spans still end, and keys still fall idle.
       this.#dueKeys.drop()
       this.#inquiries.drop()
+      if (this.#blocks.limit(now)) this.#observer.tooManyBlocks()
       this.#walks.walkAlone(now, BATCH)
       if (beat && this.#flights.size === 0) this.#send(new Batch(0), [], true, now)
       return

@@ -35,3 +35,45 @@ test('what the store has is kept as long as its interval may go on', () => {
   expect(late.take()).toBeUndefined()
   expect(late.remove('k', at(5))).toBe(one)
 })
+
+test('counts of intervals that are no longer kept leave nothing that an exchange has to pass over', () => {
+  const late = new LateCounts()
+  for (let ordinal = 1; ordinal <= 200; ordinal++) {
+    for (let key = 0; key < 100; key++) late.add(`${key}`, `${key}`, at(ordinal), 1, 0)
+    late.prune(at(ordinal - 10))
+  }
+  expect(late.size).toBe(11 * 100)
+  late.prune(at(200))
+  let taken = 0
+  for (; late.take() !== undefined; taken++);
+  expect([taken, late.waiting]).toEqual([100, false])
+})
+
+test('an exchange that fails after its interval was dropped brings nothing back', () => {
+  const late = new LateCounts()
+  const one = late.add('k', 'k', at(1), 1, 0)
+  expect(late.take()).toBe(one)
+  late.prune(at(5))
+  late.again(one)
+  expect([late.take(), late.size, late.waiting]).toEqual([undefined, 0, false])
+})
+
+test('one turn passes over a bounded number of counts that were reset, and later turns over the rest', () => {
+  const late = new LateCounts()
+  for (let key = 0; key < 3_500; key++) late.add(`${key}`, `${key}`, at(1), 1, 0)
+  const last = late.add('last', 'last', at(1), 1, 0)
+  for (let key = 0; key < 3_500; key++) late.forget(`${key}`)
+  const turns = [late.take(), late.take(), late.take(), late.take()]
+  expect(turns).toEqual([undefined, undefined, undefined, last])
+  expect(late.waiting).toBe(false)
+})
+
+test('beyond a number of them whole intervals go, the oldest first, but for the last one', () => {
+  const late = new LateCounts()
+  for (const ordinal of [2, 1, 3]) for (let key = 0; key < 10; key++) late.add(`${key}`, `${key}`, at(ordinal), 1, 0)
+  late.limit(25)
+  expect([1, 2, 3].map((ordinal) => late.has(at(ordinal)))).toEqual([false, true, true])
+  late.limit(5)
+  expect([1, 2, 3].map((ordinal) => late.has(at(ordinal)))).toEqual([false, false, true])
+  expect(late.size).toBe(10)
+})

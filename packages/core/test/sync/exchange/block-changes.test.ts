@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { BlockChange, StorePolicy } from '../../../src/store/contract.ts'
-import { BlockChanges, changeAt, type PendingBlock } from '../../../src/sync/exchange/block-changes.ts'
+import { BlockChanges, changeAt, MOST_CHANGES, MOST_ENDLESS, type PendingBlock } from '../../../src/sync/exchange/block-changes.ts'
 
 const RETRY = 200
 
@@ -21,7 +21,7 @@ function block(
       blockOf: () => undefined,
       blockAnswered: (_slot, remaining) => answers.push(remaining),
     },
-    until: lasts,
+    until: kind === 'lift' && lasts === 0 ? Number.POSITIVE_INFINITY : lasts,
   }
   return { pending, answers }
 }
@@ -92,7 +92,7 @@ test('not when a newer change of its key is under way', () => {
   expect(changes.take(10, 9)).toEqual([newest])
 })
 
-test('nor when its time is over, but a lifted block is told for as long as it takes', () => {
+test('nor when its time is over, but a lift of a block that this node never knew of has no end', () => {
   const lift = block('b', { kind: 'lift', lasts: 0 }).pending
   const changes = queue(block('a', { lasts: 1000 }).pending, lift)
   changes.failed(changes.take(0, 9), 1000)
@@ -114,4 +114,48 @@ test('what is sent tells what remains of the time', () => {
   // Over, or nearly: a change without any time left would lift the block.
   expect(changeAt(block('a', { lasts: 1000 }).pending, 1000).remaining).toBe(1)
   expect(changeAt(block('a', { kind: 'lift', lasts: 0 }).pending, 400).remaining).toBe(0)
+})
+
+test('a block whose time is over before the store could be told goes at once, and so does the lift of one', () => {
+  const [short, long] = [block('a', { lasts: 1_000 }).pending, block('b', { lasts: 5_000 }).pending]
+  const lift = { ...block('c', { kind: 'lift', lasts: 1 }).pending, until: 1_000 }
+  expect(queue(short, long, lift).take(1_000, 9)).toEqual([long])
+})
+
+test('while the store is unavailable, changes that are over leave nothing behind', () => {
+  const changes = new BlockChanges()
+  let most = 0
+  for (let now = 0; now < 100_000; now += 10) {
+    changes.add({ ...block(`${now}`).pending, until: now + 1_000 })
+    changes.limit(now)
+    most = Math.max(most, changes.size)
+  }
+  // A hundred last at any time.
+  expect(most).toBeLessThanOrEqual(202)
+})
+
+test('the newest lifts of blocks that this node never knew of are kept, and none of others', () => {
+  const changes = queue(block('block', { kind: 'set', lasts: 1e9 }).pending)
+  for (let i = 0; i < 5_000; i++) {
+    changes.add(block(`${i}`, { kind: 'lift', lasts: 0 }).pending)
+    expect(changes.limit(i)).toBe(false)
+  }
+  expect(changes.size).toBeLessThanOrEqual(2 * MOST_ENDLESS + 2)
+  const keys = changes.take(0, 9_999).map(({ change }) => change.key)
+  expect(keys.slice(-MOST_ENDLESS)).toEqual(Array.from({ length: MOST_ENDLESS }, (_, i) => `${5_000 - MOST_ENDLESS + i}`))
+  expect(keys[0]).toBe('block')
+})
+
+test('of too many changes those go first that clients can cause, then the oldest', () => {
+  const changes = new BlockChanges()
+  for (let i = 0; i < 100; i++) changes.add(block(`by hand ${i}`, { kind: 'set', lasts: 1e9 }).pending)
+  let dropped = false
+  for (let i = 0; i < MOST_CHANGES; i++) {
+    changes.add(block(`client ${i}`, { lasts: 1e9 }).pending)
+    dropped = changes.limit(0) || dropped
+  }
+  expect([dropped, changes.size <= MOST_CHANGES]).toEqual([true, true])
+  const keys = changes.take(0, MOST_CHANGES).map(({ change }) => change.key)
+  expect([keys[0], keys[99]]).toEqual(['by hand 0', 'by hand 99'])
+  expect(keys.at(-1)).toBe(`client ${MOST_CHANGES - 1}`)
 })
