@@ -38,6 +38,6 @@ export class Resets {
 }
 
 /** More than this are looked through for those that are over; again when twice as many are left. */
-const MOST = 1_000
+const MOST = 100
 /** So many are remembered at most: the oldest goes, and its key's next exchange tells of it again. */
 const MOST_KEPT = 250_000

@@ -18,6 +18,8 @@ import { type BetweenNodes, StorePolicies } from './store-policies.ts'
 import { Telling } from './telling.ts'
 
 const SCAN_STEP = 5_000
+/** Intervals for which a store keeps a bucket that has run out. */
+const KEPT = 2
 
 /**
  * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
@@ -429,7 +431,10 @@ export class BackgroundBucket extends GatedMeter {
         continue
       }
       const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.recoveredAt + this.policy.interval
-      key.cells.trim((this.ordinal - this.#policies.spans(this.site.limitOf(slot)).span) as Ordinal, keep && this.exchange.connected)
+      const over = (this.ordinal - this.#policies.spans(this.site.limitOf(slot)).span) as Ordinal
+      key.cells.trim(over, keep && this.exchange.connected)
+      // For so long a store keeps what has run out. Later nobody needs units of a key that is empty here, or an outage would keep all keys.
+      if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)
       if ((flags & (BLOCKED | DUE)) === 0 && this.mayForget(slot, now)) this.site.forget(slot)
     }
     return end >= table.end ? -1 : end

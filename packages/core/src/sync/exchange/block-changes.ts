@@ -12,8 +12,9 @@ export interface PendingBlock {
   readonly until: number
 }
 
-/** Ended changes are looked for when there are more than this, and again when twice as many are left. */
+/** Ended changes are looked for when there are more than this, and again when there are this part more. */
 const FEW = 100
+const MORE = 1 / 4
 /** While the store is unavailable so many are kept at most, and so many of those whose end nobody knows. */
 export const MOST_CHANGES = 100_000
 export const MOST_ENDLESS = 1_000
@@ -88,7 +89,7 @@ export class BlockChanges {
       const left = this.#dropOldest(size - MOST_CHANGES * (1 - GOES), ({ change: { kind } }) => kind === 'exceeded' || kind === 'restore')
       this.#dropOldest(left, () => true)
     }
-    this.#sweepAt = Math.min(MOST_CHANGES, Math.max(FEW, 2 * this.#waiting.size))
+    this.#sweepAt = Math.min(MOST_CHANGES, Math.max(FEW, (1 + MORE) * this.#waiting.size))
     return size > MOST_CHANGES
   }
 
