@@ -34,6 +34,7 @@ const NAMES = [
   'waiting/pace',
   'stores/cost',
   'stores/node',
+  'soak',
 ] as const
 export type ProgramName = (typeof NAMES)[number]
 

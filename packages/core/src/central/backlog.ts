@@ -2,6 +2,9 @@ import type { Clock } from '../time/clock.ts'
 
 /** What the store has to be told is kept for so many requests; the oldest goes. */
 const MOST = 10_000
+/** Those that are over are looked for when there are more than this, and again when there are this part more. */
+const FEW = 100
+const MORE = 1 / 4
 /** So many of them are sent at once, and the next ones when these are answered: more would hold the event loop, and flood the store. */
 const SLICE = 500
 /** Milliseconds after which answers are waited for no longer. */
@@ -22,7 +25,9 @@ export interface BacklogHost<T> {
   send(item: T, slice: Slice, now: number): void
   /** Sends as many others as that at most, which are kept elsewhere; returns how many it were. */
   sendOthers(most: number, slice: Slice, now: number): number
-  /** One is not told, as there are too many. */
+  /** Whether the store need no longer be told of one. */
+  isOver(item: T, now: number): boolean
+  /** One is not told, as it is over or there are too many. */
   drop(item: T): void
 }
 
@@ -32,6 +37,7 @@ export class Backlog<T> {
   readonly #host: BacklogHost<T>
   readonly #items = new Set<T>()
   #slice: Slice | undefined
+  #sweepAt = FEW
   /** Whether the store is still to be told of something, so that nothing else may be sent before. */
   pending = false
 
@@ -43,10 +49,19 @@ export class Backlog<T> {
   keep(item: T): void {
     this.pending = true
     this.#items.add(item)
-    if (this.#items.size <= MOST) return
-    const oldest = this.#items.values().next().value as T
-    this.#items.delete(oldest)
-    this.#host.drop(oldest)
+    if (this.#items.size > this.#sweepAt) this.#sweep()
+    if (this.#items.size > MOST) this.#drop(this.#items.values().next().value as T)
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic()
+    for (const item of this.#items) if (this.#host.isOver(item, now)) this.#drop(item)
+    this.#sweepAt = Math.max(FEW, (1 + MORE) * this.#items.size)
+  }
+
+  #drop(item: T): void {
+    this.#items.delete(item)
+    this.#host.drop(item)
   }
 
   /** Whether it was not sent yet. */

@@ -6,6 +6,7 @@ import { Backlog, PATIENCE, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
 import { Deadlines } from './deadlines.ts'
 import { Flights } from './flights.ts'
+import { worthUntil } from './worth.ts'
 
 /** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
 const PROBE = 200
@@ -71,6 +72,7 @@ export class CentralLink {
         asked.slice = slice
         this.#send(asked, now)
       },
+      isOver: ({ questions }, now) => questions.every((question) => worthUntil(question) <= this.#exchange.time.at(now)),
       drop: (asked) => this.#end(asked),
       sendOthers: (most, slice, now) => {
         if (this.#overdue || !this.#wasAlone) return 0

@@ -414,6 +414,8 @@ export class CentralMeter extends GatedMeter {
   override forgotten(slot: number): void {
     this.#closed.delete(slot)
     this.ahead.forget(slot)
+    // What it was allowed has run out.
+    if (this.#untold.size > 0) this.#untold.delete(this.site.idOf(slot))
     this.#inner.forgotten(slot)
   }
 

@@ -1,0 +1,65 @@
+import {
+  type AnyPolicyOptions,
+  concurrency,
+  fixedWindow,
+  growing,
+  leakyBucket,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@weir/core'
+
+/** Length of an interval of virtual time, in milliseconds. */
+export const INTERVAL = 1_000
+/** Units of each key: some of the load's keys ask for more, and are rejected. */
+const LIMIT = 2
+
+type Cell = Omit<AnyPolicyOptions, 'limit' | 'interval'>
+
+const central = (algorithm: Cell['algorithm']): Cell => ({ algorithm, coordination: 'central', deadline: 100 }) as Cell
+
+/** Each pair of an algorithm and a coordination that uses a store, and one whose cooldowns grow. */
+const CELLS = {
+  'fixedWindow background': { coordination: 'background', cooldown: '1s' },
+  'fixedWindow background growing': { coordination: 'background', cooldown: growing({ base: '1s', max: '8s' }) },
+  'slidingWindow background': { algorithm: slidingWindow(), coordination: 'background', cooldown: '1s' },
+  'tokenBucket background': { algorithm: tokenBucket(), coordination: 'background', cooldown: '1s' },
+  'leakyBucket background': { algorithm: leakyBucket({ burst: 2 }), coordination: 'background' },
+  'fixedWindow spans': { coordination: 'spans', cooldown: '1s' },
+  'slidingCounter spans': { algorithm: slidingCounter(), coordination: 'spans', cooldown: '1s' },
+  'fixedWindow leases': { coordination: 'leases' },
+  'concurrency leases': { algorithm: concurrency({ lease: '2s' }), coordination: 'leases' },
+  'fixedWindow central': { ...central(fixedWindow()), cooldown: '1s' },
+  'fixedWindow first-request central': central(fixedWindow({ start: 'first-request' })),
+  'slidingWindow central': central(slidingWindow()),
+  'slidingCounter central': central(slidingCounter()),
+  'tokenBucket central': central(tokenBucket()),
+  'leakyBucket central': central(leakyBucket({ burst: 2 })),
+  'slidingLog central': central(slidingLog()),
+  'fixedWindow local': { coordination: 'local', cooldown: growing({ base: '1s', max: '8s' }) },
+  'slidingWindow local': { algorithm: slidingWindow(), coordination: 'local' },
+  'slidingLog local': { algorithm: slidingLog(), coordination: 'local' },
+  'tokenBucket local': { algorithm: tokenBucket(), coordination: 'local', cooldown: '1s' },
+  'concurrency local': { algorithm: concurrency({ lease: '2s' }), coordination: 'local' },
+} as const satisfies Readonly<Record<string, Cell>>
+
+export type CellName = keyof typeof CELLS
+export const CELL_NAMES: readonly CellName[] = Object.keys(CELLS) as CellName[]
+
+/** The policy of a cell. */
+export function policyOf(cell: CellName): AnyPolicyOptions<never> {
+  const { algorithm } = CELLS[cell] as Cell
+  const interval = algorithm?.slots === undefined ? { interval: INTERVAL } : {}
+  return { name: 'api', limit: LIMIT, ...interval, ...CELLS[cell] } as AnyPolicyOptions<never>
+}
+
+/** Whether a cell uses a store. */
+export function shares(cell: CellName): boolean {
+  return !cell.endsWith(' local')
+}
+
+/** Whether requests of a cell may have to wait for the store. */
+export function waits(cell: CellName): boolean {
+  return / (central|leases)$|^leaky/.test(cell)
+}

@@ -1,0 +1,35 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Bytes that are still in use after a full collection, those outside V8's heap included. */
+export async function bytesInUse(): Promise<number> {
+  collect()
+  // What finalizers and weak references let go is gone after a turn.
+  await new Promise((resolve) => setImmediate(resolve))
+  collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** What was in use after so many intervals. */
+export interface Sample {
+  readonly interval: number
+  readonly bytes: number
+}
+
+/** Bytes by which memory grows in each interval: the slope of a line by least squares. */
+export function slopeOf(samples: readonly Sample[]): number {
+  const mean = (of: (sample: Sample) => number) => samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length
+  const interval = mean((sample) => sample.interval)
+  const bytes = mean((sample) => sample.bytes)
+  let both = 0
+  let square = 0
+  for (const sample of samples) {
+    both += (sample.interval - interval) * (sample.bytes - bytes)
+    square += (sample.interval - interval) ** 2
+  }
+  return square === 0 ? 0 : both / square
+}
