@@ -4,8 +4,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Account } from '../hub/account.ts'
 import { Hub } from '../hub/hub.ts'
 import { warnProcess } from '../report/errors.ts'
+import { reasonOf } from '../report/show.ts'
 import type { Announcement, SyncReply } from '../store/contract.ts'
 import { systemClock } from '../time/clock.ts'
+import { Retried } from '../time/retried.ts'
 import { readMessage, readRequest } from './check.ts'
 import { type IpcMessage, MARK, seal } from './envelope.ts'
 
@@ -99,7 +101,16 @@ export function serveIpc({ children: only }: ServeIpcOptions = {}): IpcService {
   }
 }
 
-let decideFor: typeof import('./decide.ts').decideFor | undefined
+/** What decides is not there until a child asks, so that applications without such policies need not carry it. */
+const deciding = new Retried(
+  () => import('./decide.ts'),
+  systemClock,
+  (cause, first) => {
+    if (!first) return
+    const what = `The code that decides about requests of child processes could not be loaded (${reasonOf(cause)})`
+    warnProcess('WEIR_NOT_LOADED', `${what}. Weir tries again. Until it succeeds, their policies decide by "degraded".`)
+  },
+)
 
 /** One child, from its first word to its end. */
 class ServedChild {
@@ -143,7 +154,7 @@ class ServedChild {
       // Until its first node speaks, a child costs nothing.
       this.#unlisten ??= this.#served.hub.listen((announcement) => this.#announce(announcement))
       if (message.kind === 'request') this.#answer(message, node)
-      if (message.kind === 'ask') this.#decide(message, node).catch(() => {})
+      if (message.kind === 'ask') void this.#decide(message, node)
     } else if (message.kind === 'leave') {
       const node = this.#named(message.node)
       if (this.#nodes.delete(node)) this.#served.hub.leave(node)
@@ -176,11 +187,15 @@ class ServedChild {
     this.#send({ kind: 'reply', node: id, id: question, reply: withoutPids(reply) }, bytesOf(reply))
   }
 
-  /** What decides is not there until a child asks, so that applications without such policies need not carry it. */
   async #decide({ node: id, id: question, ask }: IpcMessage & { kind: 'ask' }, node: string): Promise<void> {
     if (this.#pending >= MOST_PENDING || this.#pendingBytes >= MOST_PENDING_BYTES) return
-    decideFor ??= (await import('./decide.ts')).decideFor
-    const verdicts = decideFor(this.#served.hub, node, ask, this.#account, systemClock.now())
+    const loaded = deciding.value ?? (await deciding.load())
+    if (loaded === undefined) {
+      // Else the child would wait as long as for a parent that hangs.
+      this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process can not decide yet.' }, LEAST_BYTES)
+      return
+    }
+    const verdicts = loaded.decideFor(this.#served.hub, node, ask, this.#account, systemClock.now())
     if (verdicts !== undefined) {
       this.#send({ kind: 'verdicts', node: id, id: question, verdicts }, LEAST_BYTES)
       return

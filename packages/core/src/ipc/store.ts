@@ -125,7 +125,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
   replied(id: number, reply: unknown): void {
     const question = this.#settle(id)
     if (reply instanceof Error) {
-      question?.reject(new WeirError('WEIR_STORE_REPLY', 'The parent process could not read a request.', { cause: reply }))
+      question?.reject(new WeirError('WEIR_STORE_REPLY', `The parent process has no answer: ${reply.message}`, { cause: reply }))
     } else {
       question?.resolve(reply as never)
     }

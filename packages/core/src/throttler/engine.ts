@@ -230,7 +230,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.version++
     this.waitingRoom.queues?.nudgeAll()
     // So that most requests are decided about at once from the beginning.
-    if (this.path.delays) void this.waitingRoom.loadDelays()
+    if (this.path.delays) this.waitingRoom.loadDelays()
   }
 
   async #close(): Promise<void> {

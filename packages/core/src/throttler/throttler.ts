@@ -4,9 +4,10 @@ import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.t
 import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
-import type { WeirError } from '../report/errors.ts'
+import { WeirError } from '../report/errors.ts'
 import type { EventName, Listener } from '../report/events.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
+import { Retried } from '../time/retried.ts'
 import type { Inspected, ThrottlerState } from './coordinator.ts'
 import type { Holding } from './delays.ts'
 import { Engine } from './engine.ts'
@@ -36,7 +37,10 @@ export function createThrottler<const Name extends string = string, Req = unknow
 }
 
 /** Loaded when somebody asks: few applications do. */
-let usage: typeof import('./usage.ts').usage | undefined
+let usage: typeof import('./usage.ts') | undefined
+
+/** How long `usage` waits for its code at most, in milliseconds. */
+const USAGE_PATIENCE = 1_000
 
 /** One node: decides at once from what it knows, and exchanges counts with the other nodes in the background. */
 export class Throttler<Name extends string = string, Req = unknown> {
@@ -45,6 +49,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   readonly #engine: Engine
   readonly #path: RequestPath<Name>
   readonly #waitingRoom: WaitingRoom
+  readonly #usage: Retried<typeof import('./usage.ts')>
 
   constructor(options: ThrottlerOptions<Req, Name>) {
     const engine = new Engine(options as ThrottlerOptions<never>)
@@ -52,6 +57,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#engine = engine
     this.#path = engine.path as RequestPath<Name>
     this.#waitingRoom = engine.waitingRoom
+    this.#usage = new Retried(async () => (usage = await import('./usage.ts')), engine.clock)
   }
 
   /** The rules of all throttlers of this process with the same store; undefined without one. For adapters. */
@@ -332,9 +338,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   usage(key: string, options: UsageOptions = {}): Promise<readonly Usage<Name>[]> {
     const engine = this.#engine
     const told =
-      usage === undefined
-        ? import('./usage.ts').then((loaded) => (usage = loaded.usage)(key, options, engine))
-        : usage(key, options, engine)
+      usage?.usage(key, options, engine) ??
+      this.#usage.within(USAGE_PATIENCE).then((loaded) => {
+        if (loaded !== undefined) return loaded.usage(key, options, engine)
+        throw new WeirError('WEIR_NOT_LOADED', 'The code that asks for usage could not be loaded yet. Try again later.')
+      })
     return keptAlive(this.clock, told as Promise<readonly Usage<Name>[]>)
   }
 

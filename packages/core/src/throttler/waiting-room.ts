@@ -1,82 +1,169 @@
-import type { Decision } from '../decide/decision.ts'
+import { type Decision, summary } from '../decide/decision.ts'
 import type { CheckOptions } from '../decide/request-path.ts'
+import { parseDuration } from '../options/duration.ts'
+import { AcquireError, type AcquireFailure } from '../queue/acquire-error.ts'
 import type { AskedNow } from '../queue/asked.ts'
-import type { AcquireOptions } from '../queue/options.ts'
+import type { AcquireOptions, Leaving } from '../queue/options.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
+import { show, WeirError } from '../report/errors.ts'
+import { reasonOf } from '../report/show.ts'
+import { Retried } from '../time/retried.ts'
 import type { Delays, Holding } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
 import type { AcquireHost } from './open-queues.ts'
 
-/** Requests of a throttler that wait for their turn, or are held instead of being refused. The code for that is loaded with the first of them. */
+/**
+ * Requests of a throttler that wait for their turn, or are held instead of being refused. The code for that is loaded with the first of them.
+ * If it can't be loaded, limits and paces hold all the same, but nobody waits for a turn.
+ */
 export class WaitingRoom {
   readonly #host: AcquireHost & { readonly closed: boolean }
   readonly #settings: QueueSettings
-  #queues: Queues<Decision> | undefined
-  #loading: Promise<Queues<Decision>> | undefined
-  #delays: Delays | undefined
-  #loadingDelays: Promise<Delays> | undefined
+  readonly #queues: Retried<Queues<Decision>>
+  readonly #delays: Retried<Delays>
+  /** Ends the waits of requests while there are no queues. */
+  readonly #waiting = new Set<(why: AcquireFailure | undefined) => void>()
+  #closing = false
 
   constructor(host: AcquireHost & { readonly closed: boolean }, settings: QueueSettings) {
     this.#host = host
     this.#settings = settings
+    const failed = (cause: unknown, first: boolean): void => {
+      if (!first) return
+      const what = `The code for requests that wait could not be loaded (${reasonOf(cause)})`
+      const then = 'Weir tries again. Until it succeeds, limits hold, but no request waits for its turn.'
+      host.warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }), 'waiting')
+    }
+    this.#queues = new Retried(() => this.#openQueues(), host.clock, failed)
+    this.#delays = new Retried(
+      async () => {
+        const [queues, { Delays }] = await Promise.all([this.#queues.load(), import('./delays.ts')])
+        if (queues === undefined) throw new Error('The queues could not be loaded.')
+        return new Delays(host, queues, settings.maxWait)
+      },
+      host.clock,
+      failed,
+    )
   }
 
   /** Its requests, once there were some. */
   get queues(): Queues<Decision> | undefined {
-    return this.#queues
+    return this.#queues.value
   }
 
   /** As the throttler's `acquire`. */
   acquire(key: string, options: AcquireOptions | undefined): Promise<Decision> {
+    const queues = this.#queues.value
     // No async function: what waits is to be small.
-    if (typeof key !== 'string' || this.#queues === undefined) return this.#acquireLater(key, options)
-    return this.#queues.acquire(countedKey(key), options)
+    if (typeof key !== 'string' || queues === undefined) return this.#acquireLater(key, options)
+    return queues.acquire(countedKey(key), options)
   }
 
   async #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision> {
     const counted = countedKey(key)
-    return (await this.#load()).acquire(counted, options)
+    const queues = await this.#queues.load()
+    return await (queues === undefined ? this.#acquireAlone(counted, options) : queues.acquire(counted, options))
+  }
+
+  /** Without queues a request goes at once if it may. Otherwise it waits for the code that would make it wait. */
+  async #acquireAlone(key: string, options: AcquireOptions = {}): Promise<Decision> {
+    const { clock, path, requests } = this.#host
+    const { cost, limit, signal, refusal } = options
+    const { maxWait } = this.#settings
+    const timeout = options.timeout === undefined ? maxWait : parseDuration(options.timeout, 'timeout', 0, maxWait)
+    if (this.#closing) throw this.#failure('closed', key)
+    const decision = await path.take(key, { ...(cost !== undefined && { cost }), limit })
+    if (decision.allowed) {
+      requests.admitted++
+      return decision.delay > 0 ? await this.hold(decision, signal) : decision
+    }
+    const begun = clock.monotonic()
+    const why = (await this.#wait(timeout, signal, true)) ?? 'timeout'
+    const queues = this.#queues.value
+    if (queues !== undefined) return await queues.acquire(key, { ...options, timeout: Math.max(0, timeout - (clock.monotonic() - begun)) })
+    requests.reasons.queue++
+    if (refusal === 'return' && why !== 'aborted' && why !== 'closed') return decision
+    throw this.#failure(why, key, signal, decision.retryAfter)
   }
 
   /** Waits for the `delay` of an allowed decision. */
-  async hold(decision: Decision, signal: AbortSignal | undefined): Promise<Decision> {
-    const queues = this.#queues ?? (await this.#load())
-    return await queues.hold(decision, signal)
+  async hold(decision: Decision, signal: Leaving | undefined): Promise<Decision> {
+    const queues = this.#queues.value ?? (await this.#queues.load())
+    if (queues !== undefined) return await queues.hold(decision, signal)
+    const why = this.#closing ? 'closed' : await this.#wait(decision.delay, signal, false)
+    if (why === undefined) return { ...(summary(decision) as Decision), delay: 0, parts: decision.parts }
+    this.#host.giveBack(decision)
+    throw this.#failure(why, decision.key, signal)
   }
 
   /** As the throttler's `checkAsync`, where policies hold requests. */
   async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
-    return (await this.loadDelays()).check(key, options)
+    const delays = this.#delays.value ?? (await this.#delays.load())
+    return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, options))
   }
 
   /** As the throttler's `decideAsync`, where policies hold requests. */
   decide(asked: AskedNow, holding: Holding | undefined): Decision | Promise<Decision> {
-    return this.#delays?.decide(asked, holding) ?? this.loadDelays().then((delays) => delays.decide(asked, holding))
+    const loaded = this.#delays.value
+    if (loaded !== undefined) return loaded.decide(asked, holding)
+    const { keys, costs, places, limits } = asked
+    return this.#delays
+      .load()
+      .then((delays) => delays?.decide(asked, holding) ?? this.#host.path.decideAsync(keys, costs, places, places.length, limits))
   }
 
   /** So that most requests are decided about at once from the beginning. */
-  loadDelays(): Promise<Delays> {
-    this.#loadingDelays ??= Promise.all([this.#load(), import('./delays.ts')]).then(([queues, { Delays }]) => {
-      this.#delays = new Delays(this.#host, queues, this.#settings.maxWait)
-      return this.#delays
-    })
-    return this.#loadingDelays
+  loadDelays(): void {
+    void this.#delays.load()
   }
 
-  #load(): Promise<Queues<Decision>> {
-    this.#loading ??= import('./open-queues.ts').then(({ openQueues }) => {
-      const queues = openQueues(this.#host, this.#settings)
-      this.#queues = queues
-      if (this.#host.closed) void queues.close(0)
-      return queues
+  async #openQueues(): Promise<Queues<Decision>> {
+    const { openQueues } = await import('./open-queues.ts')
+    const queues = openQueues(this.#host, this.#settings)
+    if (this.#host.closed) void queues.close(0)
+    return queues
+  }
+
+  /**
+   * Waits without queues, of which nobody knows then who came first.
+   *
+   * @param loading whether the wait ends as soon as there are queues
+   * @returns why the request can't wait any longer; undefined when its time is over
+   */
+  #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean): Promise<AcquireFailure | undefined> {
+    if (signal?.aborted === true) return Promise.resolve('aborted')
+    if (this.#waiting.size >= this.#settings.maxWaiting) return Promise.resolve('queue-full')
+    const { clock } = this.#host
+    const release = clock.hold?.()
+    return new Promise((resolve) => {
+      const end = (why: AcquireFailure | undefined): void => {
+        clock.clearTimeout(timer)
+        signal?.removeEventListener('abort', leave)
+        this.#waiting.delete(end)
+        release?.()
+        resolve(why)
+      }
+      const leave = (): void => end('aborted')
+      const timer = clock.setTimeout(() => end(undefined), milliseconds)
+      signal?.addEventListener('abort', leave)
+      this.#waiting.add(end)
+      if (loading) void this.#queues.within(milliseconds).then(() => end(undefined))
     })
-    return this.#loading
+  }
+
+  #failure(why: AcquireFailure, key: string, signal?: Leaving, retryAfter?: number): AcquireError {
+    const what = `A request of the key ${show(key)} can't wait for its turn (${why}), as the code for that could not be loaded yet.`
+    return new AcquireError(why, what, retryAfter, signal?.aborted === true ? { cause: signal.reason } : undefined)
   }
 
   /** Ends with requests that wait, within so many milliseconds. */
   async close(deadline: number): Promise<void> {
-    const queues = this.#queues ?? (await this.#loading)
+    this.#closing = true
+    for (const end of [...this.#waiting]) end('closed')
+    const queues = this.#queues.value ?? (await this.#queues.attempt)
+    this.#queues.stop()
+    this.#delays.stop()
     await queues?.close(deadline)
   }
 }

@@ -18,7 +18,8 @@ export class Retried<T extends object> {
   readonly #clock: Clock
   readonly #failed: (cause: unknown, first: boolean) => void
   readonly #waiting = new Set<() => void>()
-  #attempt: Promise<T | undefined> | undefined
+  /** The attempt that is under way, as `load` returns it. */
+  attempt: Promise<T | undefined> | undefined
   #timer: TimerHandle
   #pause = FIRST_PAUSE
   #stopped = false
@@ -38,20 +39,18 @@ export class Retried<T extends object> {
   load(): Promise<T | undefined> {
     if (this.value !== undefined || this.#timer !== undefined) return Promise.resolve(this.value)
     this.#stopped = false
-    this.#attempt ??= this.#try()
-    return this.#attempt
+    this.attempt ??= this.#try()
+    return this.attempt
   }
 
   /** As `load`, but waits for later attempts too, so many milliseconds at most. Those that wait continue in the order in which they came. */
   within(milliseconds: number): Promise<T | undefined> {
     if (this.value !== undefined) return Promise.resolve(this.value)
-    const release = this.#clock.hold?.()
     void this.load()
     return new Promise((resolve) => {
       const done = (): void => {
         this.#clock.clearTimeout(timer)
         this.#waiting.delete(done)
-        release?.()
         resolve(this.value)
       }
       const timer = this.#clock.setTimeout(done, milliseconds)
@@ -84,7 +83,7 @@ export class Retried<T extends object> {
       this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE)
       this.#failed(cause, first)
     } finally {
-      this.#attempt = undefined
+      this.attempt = undefined
     }
     return this.value
   }

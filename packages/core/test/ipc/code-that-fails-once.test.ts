@@ -1,0 +1,58 @@
+import type { ChildProcess } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { expect, test, vi } from 'vitest'
+import { EPOCH_STEP } from '../../src/algorithms/fixed-window/epoch-step.ts'
+import { packDecide, seal } from '../../src/ipc/envelope.ts'
+import { warnings } from '../support/nodes.ts'
+import { outOfFiles } from '../support/out-of-files.ts'
+
+/** A child process that asks its parent about requests. */
+function child() {
+  const sent: { readonly message: { readonly kind: string; readonly id: number; readonly message?: string } }[] = []
+  const process = Object.assign(new EventEmitter(), {
+    pid: 1,
+    connected: true,
+    send: (message: never, _handle: unknown, _options: unknown, done: () => void) => {
+      sent.push(message)
+      done()
+    },
+  })
+  const ask = (id: number): void => {
+    const now = Date.now()
+    const policy = { id: 'p', step: EPOCH_STEP, parameters: [60_000] }
+    const questions = [{ policy, key: 'k', kind: 'take', units: 1, limit: 10, at: now }] as const
+    process.emit('message', seal({ kind: 'ask', node: 'n', id, ask: packDecide({ sequence: id, time: now, questions }) }))
+  }
+  return { process: process as unknown as ChildProcess, sent, ask }
+}
+
+test('a parent that can not decide yet says so at once, and decides as soon as it can', async () => {
+  // As in a process in which no child has asked yet.
+  vi.resetModules()
+  const { serveIpc } = await import('../../src/ipc/serve.ts')
+  const files = outOfFiles()
+  const warned = warnings()
+  const { process, sent, ask } = child()
+  const service = serveIpc({ children: [process] })
+  try {
+    for (const id of [1, 2]) {
+      ask(id)
+      await vi.waitFor(() => expect(sent).toHaveLength(id))
+    }
+    expect(sent).toMatchObject([{ message: { kind: 'failure', id: 1 } }, { message: { kind: 'failure', id: 2 } }])
+    await vi.waitFor(() => expect(warned).toMatchObject([{ code: 'WEIR_NOT_LOADED' }]))
+    files.end()
+    let id = 2
+    await vi.waitFor(
+      async () => {
+        ask(++id)
+        await vi.waitFor(() => expect(sent).toHaveLength(id))
+        expect(sent.at(-1)).toMatchObject({ message: { kind: 'verdicts', id } })
+      },
+      { timeout: 10_000, interval: 20 },
+    )
+    expect(warned).toHaveLength(1)
+  } finally {
+    service.close()
+  }
+})
