@@ -59,7 +59,10 @@ function pageOf(code: string): string {
 }
 
 /** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */
-export function warnProcess(code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER' | 'WEIR_IPC_MESSAGE', message: string): void {
+export function warnProcess(
+  code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER' | 'WEIR_IPC_MESSAGE' | 'WEIR_FAKE_TIME',
+  message: string,
+): void {
   process.emitWarning(printable(message, LONGEST), {
     type: 'WeirWarning',
     code,

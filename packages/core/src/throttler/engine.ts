@@ -14,7 +14,7 @@ import { logEvents } from '../report/logger.ts'
 import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
-import { type Clock, keptAlive, systemClock } from '../time/clock.ts'
+import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked } from '../time/clock.ts'
 import { checkDecides } from './check-decides.ts'
 import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
 import { type KeyLimit, type KeyLimits, keyLimits } from './key-limits.ts'
@@ -27,7 +27,7 @@ import { type ThrottlerOptions, throttlerSettings } from './options.ts'
 import { giveBack } from './refunds.ts'
 import { ThrottledReport } from './throttled-report.ts'
 import { WaitingRoom } from './waiting-room.ts'
-import { warnLocal, warnOfListener } from './warnings.ts'
+import { warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
 
 type AnyRules = readonly PolicyOptions<never>[]
 type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never>)[]
@@ -72,6 +72,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     const settings = throttlerSettings(options)
     const { random = Math.random, clock = systemClock, store, logger } = options
     const { rules, policies } = rulesOf(options.policies, store)
+    if (clock === systemClock) whenHalfFaked(warnOfHalfFakedTime)
     this.clock = clock
     this.random = random
     this.startedAt = clock.monotonic()
@@ -173,6 +174,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       if (this.rules.some(({ coordination }) => coordination !== 'local')) warnLocal()
       this.#ticker.wake()
     } else {
+      // One without an address is in this process.
+      if (this.#store?.address !== undefined && this.clock === systemClock && timersAreFake()) warnOfFakeTimers(this.#store.kind)
       this.coordinator.join(this)
       this.emitter.node = this.nodeId
     }

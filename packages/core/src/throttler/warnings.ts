@@ -15,6 +15,28 @@ export function warnLocal(): void {
   )
 }
 
+let saidFake = false
+
+/** Says, once in a process, that a test fakes a part of time only, by which no time passes. */
+export function warnOfHalfFakedTime(faked: string, real: string): void {
+  warnOfFakeTime(
+    `${faked} is faked, but ${real} is not, so that no interval, cooldown or wait ends. Fake both, by vi.useFakeTimers() in vitest or jest.useFakeTimers() in Jest, or beside real sockets by vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }). Or give the throttler a clock of its own: clock: manualClock(), of @weir/testing.`,
+  )
+}
+
+/** Says, once in a process, that a store that is reached over sockets can't answer in time that is faked. */
+export function warnOfFakeTimers(kind: string): void {
+  warnOfFakeTime(
+    `Timers are faked, and the store "${kind}" is reached over real sockets, which no faked time waits for. Use memoryStore() in this test, or leave the timers real: vi.useFakeTimers({ toFake: ['Date', 'hrtime'] }).`,
+  )
+}
+
+function warnOfFakeTime(message: string): void {
+  if (saidFake) return
+  saidFake = true
+  warnProcess('WEIR_FAKE_TIME', message)
+}
+
 /** Says that a listener has failed: the event `warning` could be what it listens to. */
 export function warnOfListener(event: EventName, failure: NoAnswer): void {
   warnProcess(

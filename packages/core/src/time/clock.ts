@@ -43,10 +43,13 @@ export const systemClock: Clock = {
   monotonic: () => {
     // To look `process.hrtime` up costs a third of reading it.
     if (Date !== RealDate || followed !== undefined) return follow()
-    const time = hrtime()
+    const time = realHrtime()
     return time[0] * 1e3 + time[1] * 1e-6
   },
-  setTimeout: (callback, delay) => setTimeout(callback, delay).unref(),
+  setTimeout: (callback, delay) => {
+    if (timersAreFake() && isRealDate()) noticeHalf('setTimeout', 'Date')
+    return setTimeout(callback, delay).unref()
+  },
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
   defer: (callback) => {
     setImmediate(callback)
@@ -66,21 +69,27 @@ export const systemClock: Clock = {
 const A_DAY = 86_400_000
 // A timer that is fake keeps no process alive.
 const realInterval = setInterval
+/** Unknown where this is loaded after a test has replaced it. */
+const realTimeout = isRealDate() ? setTimeout : undefined
 /** One for all that is awaited in this process: to begin and end one costs more than to count. */
 let timer: NodeJS.Timeout | undefined
 let holders = 0
 
 const RealDate = Date
+// In CommonJS an import is looked up each time.
+const realHrtime = hrtime
 /**
  * Undefined until fake timers are installed for the first time: what told the time last, and the milliseconds by which it is behind.
  * One variable, as every decision looks at it.
  */
-let followed: { readonly by: typeof hrtime; readonly behind: number } | undefined
+let followed: { readonly by: typeof hrtime; readonly behind: number } | undefined =
+  process.hrtime === realHrtime ? undefined : { by: realHrtime, behind: 0 }
 
 /** The time while fake timers are installed, and after: each counts from anywhere, and time goes on from where it was. */
 function follow(): number {
-  const { by: before, behind } = followed ?? { by: hrtime, behind: 0 }
+  const { by: before, behind } = followed ?? { by: realHrtime, behind: 0 }
   const by = process.hrtime
+  if (by === realHrtime && !isRealDate()) noticeHalf('Date', 'process.hrtime')
   if (by !== before || followed === undefined)
     followed = { by, behind: by === before ? behind : behind + millisecondsOf(before()) - millisecondsOf(by()) }
   return millisecondsOf(by()) + followed.behind
@@ -88,4 +97,24 @@ function follow(): number {
 
 function millisecondsOf([seconds, nanoseconds]: readonly [number, number]): number {
   return seconds * 1e3 + nanoseconds * 1e-6
+}
+
+/** Whether `Date` is the engine's own. What it was at load may be a fake as well. */
+function isRealDate(): boolean {
+  return Function.prototype.toString.call(Date) === 'function Date() { [native code] }'
+}
+
+/** Whether a test has replaced the timers of this process. */
+export function timersAreFake(): boolean {
+  return realTimeout !== undefined && setTimeout !== realTimeout
+}
+
+/** Of what `systemClock` goes by, what is faked and what is not. */
+type HalfFaked = (faked: string, real: string) => void
+
+let noticeHalf: HalfFaked = () => {}
+
+/** Calls a function where a test has faked so little that no time passes for a throttler, whatever the test advances. It may be called often. */
+export function whenHalfFaked(notice: HalfFaked): void {
+  noticeHalf = notice
 }
