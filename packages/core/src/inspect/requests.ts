@@ -24,9 +24,22 @@ export interface RequestsSnapshot {
 }
 
 /** @param now on the monotonic clock */
-export function requestsOf({ admitted, refused, reasons, slots, ended, end }: Requests, now: number): RequestsSnapshot {
+export function requestsOf(requests: Requests, now: number): RequestsSnapshot {
+  const { refused, reasons, slots, ended, end } = requests
   const read = (ring: Float64Array): number[] =>
     Array.from({ length: Math.min(ended, SLOTS) }, (_, i) => ring[(ended - 1 - i) % SLOTS] as number)
   const history = { ended: Math.max(0, now - end), slot: SLOT, admitted: read(slots.admitted), refused: read(slots.refused) }
-  return { admitted, refused, reasons: { ...reasons }, history }
+  return { admitted: growing(requests), refused, reasons: { ...reasons }, history }
+}
+
+const shown = new WeakMap<object, number>()
+
+/**
+ * A sum of what was admitted, as it is shown. It is less again once a request turns out never to have gone, and monitoring takes a counter that has become
+ * smaller for one that began anew: so it stands still until the sum is where it was.
+ */
+export function growing(counts: { readonly admitted: number }): number {
+  const most = Math.max(counts.admitted, shown.get(counts) ?? 0)
+  shown.set(counts, most)
+  return most
 }

@@ -6,7 +6,7 @@ import type { WaitingKey } from '../queue/waits.ts'
 import type { RulesStatus } from '../report/rules-status.ts'
 import type { ExchangeReason, RefusalReason, RefusalSource } from '../report/stats.ts'
 import type { Inspected, StoreStatus } from '../throttler/coordinator.ts'
-import { type RequestsSnapshot, requestsOf } from './requests.ts'
+import { growing, type RequestsSnapshot, requestsOf } from './requests.ts'
 import { Survey } from './survey.ts'
 
 /** A key that is blocked at this node. */
@@ -59,7 +59,7 @@ export interface PolicySnapshot {
   readonly overflowing: boolean
   /** Keys that are blocked. Those whose block ended in the last moments may still be in it. */
   readonly blocked: number
-  /** Units admitted. */
+  /** Units admitted, and not given back as their request never went. */
   readonly admitted: number
   /** Requests refused. */
   readonly refused: number
@@ -198,7 +198,7 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       maxKeys: limiter.maxKeys,
       overflowing: limiter.overflowing,
       blocked: limiter.blocks.size,
-      admitted: limiter.meter.admitted,
+      admitted: growing(limiter.meter),
       refused: stats.refused,
       refusals: stats.kinds.flatMap((one, i) => (stats.refusals[i] === 0 ? [] : [{ ...one, count: stats.refusals[i] as number }])),
       exchanges: Object.fromEntries(

@@ -5,7 +5,7 @@ import { show, WeirError } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
-/** What is given back of a decision: units of intervals, slots of requests in flight, or both. */
+/** What is given back of a decision: units of intervals, slots of requests in flight, or all that it took, as the request never went. */
 export type Given = 'units' | 'slots' | 'all'
 
 /** Whose decisions are put right after they were made. Nothing changes any more once it is closed. */
@@ -33,6 +33,8 @@ export function giveBack(decision: Decision, units: number, what: Given, host: R
     const limiter = host.limiters.find(({ policy }) => policy.id === id)
     if (!(back > 0) || limiter === undefined) continue
     part.cost -= back
+    // The request never went.
+    if (what === 'all') limiter.meter.admitted -= back
     if (now >= limiter.meter.rollAt) host.roll(limiter, now)
     // A reset has given them back already.
     if (limiter.resets.since(idOfKey(part.key), part.serial)) continue
