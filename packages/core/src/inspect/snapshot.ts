@@ -216,6 +216,8 @@ export function snapshot({ inspected }: { readonly inspected: Inspected }, optio
       share: found.known > 0 ? Math.min(1, found.own / found.known) : 1 / about.nodes,
     })
   }
+  // Blocks have ended meanwhile.
+  inspected.emitter.deliver()
   return {
     node: nodeId,
     state,

@@ -91,6 +91,12 @@ export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()
   /** Whose events these are, for `node:diagnostics_channel`. */
   node = ''
+  /** What is told later than at once, so that a listener that makes another event does not hold the process. */
+  defer: (run: () => void) => void = queueMicrotask
+  /** Whether there are events that listeners have not heard of. */
+  due = false
+  #events: { readonly name: EventName; readonly event: ThrottlerEvents[EventName] }[] = []
+  #delivering = false
   readonly #failing = new Set<EventName>()
   readonly #onError: (event: EventName, failure: NoAnswer) => void
 
@@ -119,11 +125,32 @@ export class Emitter {
     return set !== undefined && set.size > 0
   }
 
+  /**
+   * Listeners hear of it before the call returns in which it happened, or else before anything else runs: never in the middle of what makes the event, as they may
+   * change all that it works on.
+   */
   emit<E extends EventName>(name: E, event: ThrottlerEvents[E]): void {
-    if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
-    const set = this.#listeners.get(name)
-    if (set === undefined) return
-    for (const listener of [...set]) tell((failure) => this.#failed(name, failure), listener as Listener<E>, event)
+    this.#events.push({ name, event })
+    if (this.due) return
+    this.due = true
+    if (!this.#delivering) queueMicrotask(() => this.deliver())
+  }
+
+  /** Tells listeners what is due. Called at the end of what users call, where nothing is half done. */
+  deliver(): void {
+    if (!this.due || this.#delivering) return
+    const events = this.#events
+    this.#events = []
+    this.due = false
+    this.#delivering = true
+    for (const { name, event } of events) {
+      if (channels[name].hasSubscribers) channels[name].publish({ ...event, node: this.node })
+      const set = this.#listeners.get(name)
+      if (set === undefined) continue
+      for (const listener of [...set]) tell((failure) => this.#failed(name, failure), listener as Listener<EventName>, event)
+    }
+    this.#delivering = false
+    if (this.due) this.defer(() => this.deliver())
   }
 
   #failed(name: EventName, failure: NoAnswer): void {

@@ -1,3 +1,4 @@
+import type { Emitter } from './events.ts'
 import type { DecisionReason, RefusalReason } from './stats.ts'
 
 /**
@@ -34,9 +35,15 @@ export class Requests {
   /** What the sums were then. */
   #sums = { admitted: 0, refused: 0 }
 
-  /** @param now on the monotonic clock */
-  constructor(now: number) {
+  readonly #emitter: Pick<Emitter, 'due' | 'deliver'> | undefined
+
+  /**
+   * @param now on the monotonic clock
+   * @param emitter whose listeners hear of what happened in a decision once that is made
+   */
+  constructor(now: number, emitter?: Pick<Emitter, 'due' | 'deliver'>) {
     this.end = now
+    this.#emitter = emitter
   }
 
   get refused(): number {
@@ -47,6 +54,7 @@ export class Requests {
   count(allowed: boolean, reason: DecisionReason): void {
     if (allowed) this.admitted++
     else this.reasons[reason as RefusalReason]++
+    if (this.#emitter?.due === true) this.#emitter.deliver()
   }
 
   /** A request that was counted as refused went on all the same: the adapter refuses nothing. */

@@ -76,7 +76,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.clock = clock
     this.random = random
     this.startedAt = clock.monotonic()
-    this.requests = new Requests(this.startedAt)
+    this.requests = new Requests(this.startedAt, this.emitter)
     this.#store = store
     this.#closeTimeout = settings.closeTimeout
     this.#local = new LocalMeters(clock)
@@ -85,6 +85,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.coordinator = store?.coordinate({ clock, random, heartbeat, throttler: this, policies })
     this.#ownId = newNodeId(random)
     this.emitter.node = this.nodeId
+    this.emitter.defer = (run) => clock.defer(run)
     this.#throttled = new ThrottledReport(this.emitter)
     if (logger !== undefined) logEvents(logger, this.emitter)
     this.waitingRoom = new WaitingRoom(this, settings.queue)

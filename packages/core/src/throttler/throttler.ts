@@ -119,7 +119,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @param options the cost, or `{ cost, limit }`; a cost of 0 asks only whether the key is blocked
    */
   peek(key: string, options?: number | CheckOptions): Decision<Name> {
-    return this.#path.peek(key, options)
+    const decision = this.#path.peek(key, options)
+    this.#told()
+    return decision
   }
 
   /**
@@ -186,6 +188,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   #tallied(decision: Decision): Decision<Name> {
     this.#path.tally(decision)
     return decision as Decision<Name>
+  }
+
+  /** Listeners hear of what has happened in a call before it returns. */
+  #told(): void {
+    this.#engine.emitter.deliver()
   }
 
   /**
@@ -267,6 +274,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     if (typeof units !== 'number' || !(units > 0)) return
     giveBack(decision, units, 'units', this.#engine)
     this.#waitingRoom.queues?.nudge(decision.parts)
+    this.#told()
   }
 
   /**
@@ -276,6 +284,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   release(decision: Decision): void {
     giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this.#engine)
     this.#waitingRoom.queues?.released(decision.parts)
+    this.#told()
   }
 
   /**
@@ -288,6 +297,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   charge(decision: Decision, units: number): void {
     charge(decision, units, this.#engine)
+    this.#told()
   }
 
   /**
@@ -297,6 +307,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   block(key: string, duration: Duration, options: BlockOptions = {}): void {
     block(key, duration, options, this.#engine)
+    this.#told()
   }
 
   /**
@@ -306,6 +317,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    */
   unblock(key: string, options: BlockOptions = {}): void {
     unblock(key, options, this.#engine)
+    this.#told()
   }
 
   /**
@@ -322,6 +334,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   reset(key: string, options: PolicyChoice = {}): void {
     reset(key, options, this.#engine)
     this.#waitingRoom.queues?.nudgeAll()
+    this.#told()
   }
 
   /**
@@ -359,6 +372,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
     limits: readonly KeyLimit[] | undefined = undefined,
   ): void {
     this.#engine.update(policies as readonly AnyPolicyOptions<never>[], limits)
+    this.#told()
   }
 
   /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
@@ -369,6 +383,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** Connects to the store and starts to exchange counts. Not needed: the first decision does it. */
   start(): this {
     this.#engine.start()
+    this.#told()
     return this
   }
 
@@ -383,5 +398,6 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /** Reports something that a request must not suffer from, once per code and subject. For adapters. */
   warn(error: WeirError, subject = ''): void {
     this.#engine.warn(error, subject)
+    this.#told()
   }
 }
