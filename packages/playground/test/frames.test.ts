@@ -10,8 +10,8 @@ const ONE = 1000 / 60
 const SECONDS = Number(process.env['WEIR_FRAMES_SECONDS'] ?? 4)
 
 describe.skipIf(CHROMIUM === undefined)(`pictures${CHROMIUM === undefined ? ` (skipped: ${MISSING})` : ''}`, () => {
-  // Processor time is counted, not how long something took: other programs cost a little of it, and not at each try.
-  test('of twelve nodes cost less than a sixtieth of a second of a processor four times slower', { retry: 3 }, async () => {
+  // Processor time is counted, not how long something took. It is half of what it may be, so other programs don't matter.
+  test('of twelve nodes cost less than a sixtieth of a second of a processor four times slower', async () => {
     const root = await serve()
     const browser = await launch()
     try {

@@ -54,11 +54,13 @@ function fastDays(timeZone: string, from: string): Calendar {
 }
 
 async function nodes(count: number, interval: Calendar, coordination: 'background' | 'leases' | 'central', namespace = freshNamespace()) {
-  const policy = { limit: LIMIT, interval, coordination, deadline: coordination === 'background' ? undefined : '5s' } as const
+  const policy = { limit: LIMIT, interval, coordination, deadline: coordination === 'background' ? undefined : '30s' } as const
   const { deadline, ...rest } = policy
   const made = Array.from({ length: count }, () => {
+    // A busy machine is no outage.
+    const store = redisStore(server.url, { namespace, timeout: 30_000 })
     const policies = [deadline === undefined ? rest : { ...rest, deadline }]
-    const throttler = createThrottler({ policies, heartbeat: 200, store: redisStore(server.url, { namespace }) }).start()
+    const throttler = createThrottler({ policies, heartbeat: 200, store }).start()
     open.push(throttler)
     return throttler
   })

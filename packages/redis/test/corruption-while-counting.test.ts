@@ -156,7 +156,8 @@ test('random values of a live store are corrupted while three nodes count: none 
 
 function start(namespace: string, warnings: WeirError[], degraded: unknown[]): Throttler {
   const throttler = createThrottler({
-    store: redisStore(here.server.url, { namespace }),
+    // A busy machine is no outage.
+    store: redisStore(here.server.url, { namespace, timeout: 30_000 }),
     policies: [{ name: 'fixed', limit: 100, interval: calendar('week') }],
     heartbeat: 100,
   })

@@ -56,6 +56,7 @@ process.exit(failed === 0 ? 0 : 1)
 async function round(seed, ordinal) {
   const before = { ...total }
   const began = performance.now()
+  console.log(`round ${ordinal}: seed ${seed}`)
   const queue = shuffled(groups)
   let done = 0
   await Promise.all(
@@ -68,7 +69,7 @@ async function round(seed, ordinal) {
   )
   const part = done < groups.length ? ` (time is over: ${done} of ${groups.length} groups of files)` : ''
   console.log(
-    `round ${ordinal}: seed ${seed}, ${count(total.tests - before.tests, 'test')}, ${count(total.cases - before.cases, 'case')}, ` +
+    `round ${ordinal}: ${count(total.tests - before.tests, 'test')}, ${count(total.cases - before.cases, 'case')}, ` +
       `${total.failed - before.failed} failed, ${((performance.now() - began) / 1000).toFixed(0)} s${part}`,
   )
 }

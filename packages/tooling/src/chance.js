@@ -1,4 +1,4 @@
-// Tests do the same in each run: every seed is that of `seed.js`.
+// Tests do the same in each run: every seed is that of `seed.js`, and nothing is tried again.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { workspacePackages } from './workspace.js'
@@ -14,6 +14,7 @@ const RULES = [
   { pattern: /\b(?:randomInt|randomBytes|randomUUID|getRandomValues)\b/, message: `nothing by chance: ${SEED_OF_RUN}`, onlyTests: true },
   { pattern: /\benv(?:\.|\[['"])\w*SEED\b/, message: SEED_OF_RUN, onlyTests: true },
   { pattern: new RegExp(String.raw`(?:seed|random\().*${CLOCKS}`, 'i'), message: `no seed from a clock or a process: ${SEED_OF_RUN}` },
+  { pattern: /\bretry: ?\d/, message: 'no test is run again: one that fails beside others is wrong', onlyTests: true },
   {
     pattern: /\bnumRuns\b[^}]*\bseed\b|\bseed\b[^}]*\bnumRuns\b/,
     message: 'a property has no seed of its own: `pnpm explore` could not change it',
