@@ -6,6 +6,7 @@ import type { RefusalReason } from '../report/stats.ts'
 import { type NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
+import { loadCode } from '../time/load-code.ts'
 import { type AdapterOptions, callbackTimeout, splitOptions, type ThrottleInput } from './adapter-options.ts'
 import { Answers } from './answer/answer.ts'
 import type { SetHeader } from './answer/headers.ts'
@@ -212,8 +213,11 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     response: Answering | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
-    // Loaded when a request is to be held: most applications hold none.
-    const held = import('./hold-request.ts').then(({ holdRequest }) => holdRequest(this.throttler, decision, response))
+    // Loaded when a request is to be held: most applications hold none. Without it the pace is kept even if the client has gone.
+    const held = loadCode(() => import('./hold-request.ts')).then(
+      ({ holdRequest }) => holdRequest(this.throttler, decision, response),
+      () => this.throttler.hold(decision),
+    )
     return held.then(
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
       (error: unknown) => this.#pass(error),

@@ -3,6 +3,7 @@ import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
 import { systemClock } from '../time/clock.ts'
+import { loadCode } from '../time/load-code.ts'
 import { Hub } from './hub.ts'
 
 /**
@@ -37,7 +38,7 @@ export function connectToHub(hub: Hub, node: StoreNode): StoreConnection {
     },
     async decider(): Promise<Decider> {
       // Not there until a policy needs it, so that applications without one need not carry it.
-      const { HubDecisions, deciderOf } = await import('./decider.ts')
+      const { HubDecisions, deciderOf } = await loadCode(() => import('./decider.ts'))
       return deciderOf(
         hub.decisions((clock) => new HubDecisions(clock)),
         node.id,

@@ -120,8 +120,8 @@ export class CentralSide implements CentralStore {
       this.#clock,
       (cause, first) => {
         if (!first) return
-        const what = `The store can't be asked about requests yet (${reasonOf(cause)})`
-        const then = 'Weir tries again. Until it succeeds, policies with coordination "central" decide by their "degraded".'
+        const what = `The store can't decide about requests yet (${reasonOf(cause)})`
+        const then = 'Until a retry succeeds, the "degraded" of policies with coordination "central" decides.'
         this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
       },
     )

@@ -7,6 +7,7 @@ import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, 
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
+import { loadCode } from '../time/load-code.ts'
 import { StoreTime } from '../time/store-time.ts'
 import { CentralSide } from './central-side.ts'
 import { HEARTBEATS_MISSED, SyncLoop } from './exchange/loop.ts'
@@ -285,7 +286,7 @@ class BackgroundCoordinator implements Coordinator {
   #noticeSmallLimits(nodes: number): void {
     const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
     if (!few || nodes < 2) return
-    import('./link/small-limits.ts').then(
+    loadCode(() => import('./link/small-limits.ts')).then(
       ({ noticeSmallLimits }) => noticeSmallLimits(this.throttlers, nodes),
       () => {
         // The next heartbeat tries again.
@@ -301,10 +302,11 @@ class BackgroundCoordinator implements Coordinator {
     return next
   }
 
-  /** Tells the throttlers that have a listener. If none has one, one throttler warns the process. */
+  /** Tells the throttlers that have a listener, those included that have not started. If none has one, one throttler warns the process. */
   #warn(error: WeirError, subject?: string): void {
-    const listening = this.throttlers.filter(({ emitter }) => emitter.has('warning'))
-    for (const throttler of listening.length > 0 ? listening : this.throttlers.slice(0, 1)) throttler.warn(error, subject)
+    const all = [...this.#policies.keys()]
+    const listening = all.filter(({ emitter }) => emitter.has('warning'))
+    for (const throttler of listening.length > 0 ? listening : all.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 

@@ -87,8 +87,8 @@ export class LaterMeters {
   }
 
   #notLoaded({ policy }: SharedSite, cause: unknown): void {
-    const what = `The code that syncs the counts of policy ${show(policy.name)} could not be loaded (${reasonOf(cause)})`
-    const then = `Weir tries again. Until it succeeds, this process decides by the policy's "degraded", which is "${policy.degraded}".`
+    const what = `Code of policy ${show(policy.name)} could not be loaded (${reasonOf(cause)})`
+    const then = `Until a retry succeeds, its "degraded" decides: "${policy.degraded}".`
     this.#warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }))
   }
 

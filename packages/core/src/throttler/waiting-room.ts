@@ -31,9 +31,8 @@ export class WaitingRoom {
     this.#settings = settings
     const failed = (cause: unknown, first: boolean): void => {
       if (!first) return
-      const what = `The code for requests that wait could not be loaded (${reasonOf(cause)})`
-      const then = 'Weir tries again. Until it succeeds, limits hold, but no request waits for its turn.'
-      host.warn(new WeirError('WEIR_NOT_LOADED', `${what}. ${then}`, { cause }), 'waiting')
+      const what = `Code could not be loaded (${reasonOf(cause)}). Until a retry succeeds, limits hold, but no request waits for its turn.`
+      host.warn(new WeirError('WEIR_NOT_LOADED', what, { cause }), 'waiting')
     }
     this.#queues = new Retried(() => this.#openQueues(), host.clock, failed)
     this.#delays = new Retried(
@@ -153,7 +152,7 @@ export class WaitingRoom {
   }
 
   #failure(why: AcquireFailure, key: string, signal?: Leaving, retryAfter?: number): AcquireError {
-    const what = `A request of the key ${show(key)} can't wait for its turn (${why}), as the code for that could not be loaded yet.`
+    const what = `Key ${show(key)} can't wait for its turn (${why}): the code for that could not be loaded yet.`
     return new AcquireError(why, what, retryAfter, signal?.aborted === true ? { cause: signal.reason } : undefined)
   }
 

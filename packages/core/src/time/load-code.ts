@@ -9,7 +9,7 @@ const FREE = 32
  * Node.js 20 keeps a module whose file could not be read, for want of descriptors, as failed for the life of the process, and so every
  * module that imports it. The import is therefore not begun until there are enough descriptors for all files of a part.
  *
- * @throws (rejects) what the system says if there are too few descriptors (`EMFILE`), or what `load` rejects with
+ * @throws (rejects) with the system's code, mostly `EMFILE`, if there are too few descriptors; or as `load` does
  */
 export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
   const fs = process.getBuiltinModule?.('node:fs')
@@ -18,16 +18,13 @@ export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
     try {
       while (opened.length < FREE) opened.push(fs.openSync(process.execPath, 'r'))
     } catch (error) {
-      if (isExhausted(error)) throw error
+      const { code } = error as { code?: unknown }
+      if (code === 'EMFILE' || code === 'ENFILE')
+        throw Object.assign(new Error(`${code}: too many open files, ${FREE} more are needed`), { code })
       // A process that may not read this file is no reason to load nothing.
     } finally {
       for (const one of opened) fs.closeSync(one)
     }
   }
   return await load()
-}
-
-function isExhausted(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return code === 'EMFILE' || code === 'ENFILE'
 }

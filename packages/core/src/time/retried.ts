@@ -1,6 +1,8 @@
 import type { Clock, TimerHandle } from './clock.ts'
 import { loadCode } from './load-code.ts'
 
+type Timers = Pick<Clock, 'setTimeout' | 'clearTimeout'>
+
 /** Pause before the second attempt in milliseconds; each further pause is twice as long, up to the longest. */
 const FIRST_PAUSE = 100
 const LONGEST_PAUSE = 10_000
@@ -15,7 +17,7 @@ export class Retried<T extends object> {
   /** Whether an attempt has failed and none has succeeded since. */
   failing = false
   readonly #load: () => Promise<T>
-  readonly #clock: Clock
+  readonly #clock: Timers
   readonly #failed: (cause: unknown, first: boolean) => void
   readonly #waiting = new Set<() => void>()
   /** The attempt that is under way, as `load` returns it. */
@@ -25,7 +27,7 @@ export class Retried<T extends object> {
   #stopped = false
 
   /** @param failed called after each failure; `first` for the one of the first attempt, which is worth a warning */
-  constructor(load: () => Promise<T>, clock: Clock, failed: (cause: unknown, first: boolean) => void = () => {}) {
+  constructor(load: () => Promise<T>, clock: Timers, failed: (cause: unknown, first: boolean) => void = () => {}) {
     this.#load = load
     this.#clock = clock
     this.#failed = failed

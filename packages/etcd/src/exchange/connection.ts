@@ -1,5 +1,15 @@
 import { WeirError } from '@weir/core'
-import type { Announcement, BlockChange, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, SyncResult } from '@weir/core/sync'
+import {
+  type Announcement,
+  type BlockChange,
+  type Decider,
+  loadCode,
+  type StoreConnection,
+  type StoreNode,
+  type SyncReply,
+  type SyncRequest,
+  type SyncResult,
+} from '@weir/core/sync'
 import { Counts, type Hot } from '../counts/counts.ts'
 import { Expiry } from '../gateway/expiry.ts'
 import { asWeirError, Link } from '../gateway/link.ts'
@@ -152,7 +162,7 @@ export class EtcdConnection implements StoreConnection {
 
   /** Asks for quota ahead. */
   async #ask({ entries }: SyncRequest, places: readonly number[], now: number, results: (SyncResult | undefined)[]): Promise<void> {
-    const grants = await import('@weir/core/leases')
+    const grants = await loadCode(() => import('@weir/core/leases'))
     const asking = places.flatMap((place) => {
       const entry = entries[place]
       const ordinal = entry?.lease?.ordinal

@@ -13,7 +13,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import { lastCellOf, ordinalAt } from '@weir/core/sync'
+import { lastCellOf, loadCode, ordinalAt } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
@@ -42,8 +42,8 @@ const loaded = new Map<Shape, Script>([['fixed', exchangeScript]])
 async function load(kind: Shape): Promise<Script> {
   const source =
     kind === 'sliding'
-      ? (await import('../scripts/exchange-with-sliding.ts')).EXCHANGE_WITH_SLIDING
-      : (await import('../scripts/exchange-with-buckets.ts')).EXCHANGE_WITH_BUCKETS
+      ? (await loadCode(() => import('../scripts/exchange-with-sliding.ts'))).EXCHANGE_WITH_SLIDING
+      : (await loadCode(() => import('../scripts/exchange-with-buckets.ts'))).EXCHANGE_WITH_BUCKETS
   const made = script(source)
   loaded.set(kind, made)
   return made
@@ -171,7 +171,7 @@ export class Exchange {
   }
 
   async #askLeases(): Promise<void> {
-    leases ??= await import('./leases.ts')
+    leases ??= await loadCode(() => import('./leases.ts'))
     const { leaseChunksOf, leaseScript, parseLease } = leases
     const channel = this.#context.channel ?? false
     const chunks = leaseChunksOf(this.#request.entries, this.#context.keys)

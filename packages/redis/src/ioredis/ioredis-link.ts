@@ -49,7 +49,14 @@ export class IoredisLink implements Link {
 
   async connected(): Promise<boolean> {
     if (!(await this.#keeper.connected())) return false
-    if (this.#cluster !== undefined) await (this.#primaries ??= connectPrimaries(this.#cluster))
+    if (this.#cluster !== undefined) {
+      this.#primaries ??= connectPrimaries(this.#cluster).catch((error: unknown) => {
+        // The next exchange tries again.
+        this.#primaries = undefined
+        throw error
+      })
+      await this.#primaries
+    }
     return true
   }
 

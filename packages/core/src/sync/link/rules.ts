@@ -1,6 +1,7 @@
 import { Once } from '../../report/once.ts'
 import type { HeartbeatRequest, RulesReport } from '../../store/contract.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
+import { loadCode } from '../../time/load-code.ts'
 import type { RuleWatchHost } from './differing-rules.ts'
 import { type ToldRule, textOf, toldRules } from './told-rule.ts'
 
@@ -47,7 +48,7 @@ export class RuleWatch {
     const news = reports.filter(({ node, rules }) => node !== nodeId && rules !== this.#told && this.#compared.first(rules))
     if (news.length === 0) return
     const own = this.#own
-    import('./differing-rules.ts').then(
+    loadCode(() => import('./differing-rules.ts')).then(
       ({ tellDifferences }) => {
         for (const report of news) tellDifferences(own, report, this.#host, this.#said)
       },

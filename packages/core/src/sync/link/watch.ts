@@ -1,5 +1,6 @@
 import type { HeartbeatReply, HeartbeatRequest, StatusReport } from '../../store/contract.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
+import { loadCode } from '../../time/load-code.ts'
 
 /** For so long after it was last asked for, a view of the cluster is kept up to date, in milliseconds. */
 const WATCH_FOR = 10_000
@@ -50,7 +51,7 @@ export class Watch {
   }
 
   #load(): void {
-    import('../../inspect/status-text.ts').then(
+    loadCode(() => import('../../inspect/status-text.ts')).then(
       ({ tellStatus }) => {
         this.#tell = tellStatus
       },
