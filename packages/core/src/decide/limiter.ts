@@ -135,6 +135,11 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.limited ? this.#ownLimitOf(slot) : this.policy.limit
   }
 
+  /** The limit that a request to a key has which comes with this one, or with none. */
+  limitFor(key: string, given: number | undefined): number {
+    return this.#overrides?.get(key) ?? given ?? this.policy.limit
+  }
+
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
   #ownLimitOf(slot: number): number {
     const limit = this.wholeLimitOf(slot)

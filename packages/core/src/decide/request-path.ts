@@ -32,8 +32,10 @@ export interface CheckOptions {
   /** Units, a finite number > 0. Default: the policies' `cost` where it is a number, or 1. */
   readonly cost?: number
   /**
-   * Units per interval for this key, in every policy, in place of the policies' `limit`: 0 refuses all, `Infinity` admits all, else a
-   * number of at least 1. It holds for this decision; nodes share counts, and each compares them with the limit that it was given.
+   * Units per interval for this key, in every policy, in place of the policies' `limit`: 0 rejects all, `Infinity` allows all, else a
+   * number of at least 1. It applies to this call only: a call without it is decided by the policies' own limits. Counts are one,
+   * whatever limit they are compared with, so a key that is full for a lower limit has room for a higher one. A cooldown that has begun
+   * lasts to its end all the same, and limits of single keys that `update` sets come first.
    */
   readonly limit?: number | undefined
 }

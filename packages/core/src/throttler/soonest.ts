@@ -12,12 +12,12 @@ type PeekOne = typeof peekOne
 export function soonest(peekOne: PeekOne, limiter: Limiter, key: string, units: number, limit: number | undefined, now: number): number {
   const { policy } = limiter
   if (policy.dryRun) return 0
-  const own = limit ?? policy.limit
+  const own = limiter.limitFor(key, limit)
   if (own === Number.POSITIVE_INFINITY) return 0
   const most = limiter.most(own)
   if (!(most > 0)) return Number.POSITIVE_INFINITY
   const slot = limiter.table.find(key)
-  if (limiter.meter.booking !== undefined && slot >= 0 && limit === undefined && limiter.blocks.of(slot, now) === undefined) {
+  if (limiter.meter.booking !== undefined && slot >= 0 && limiter.limitOf(slot) === own && limiter.blocks.of(slot, now) === undefined) {
     const found = limiter.meter.booking.soonest(slot, units, now)
     if (found !== undefined) return found
   }
@@ -35,7 +35,7 @@ export function soonestAhead(limiter: Limiter, key: string, units: number, given
   const { policy, table, meter } = limiter
   const slot = policy.dryRun ? -1 : table.find(key)
   const level = slot < 0 || limiter.blocks.of(slot, now) !== undefined ? undefined : meter.grouping?.ahead(slot, now)
-  const limit = given ?? limiter.limitOf(slot)
+  const limit = limiter.limitFor(key, given)
   if (level === undefined || !(limit > 0) || limit === Number.POSITIVE_INFINITY) return undefined
   return delayOf(policy, limit, (meter.grouping?.trusted(slot, now) === true ? level : 0) + units)
 }

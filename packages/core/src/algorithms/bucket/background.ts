@@ -159,10 +159,10 @@ export class BackgroundBucket extends GatedMeter {
       if (count) key.awayAt = now
       if (!this.exchange.degraded && count) this.wantExchange(slot, now, RESEND)
       if (this.policy.degraded === 'open') return true
-      if (now < key.closedUntil) return false
+      if (key.closed(limit, now)) return false
       return level + cost <= most + most * ROUNDING && this.#alone.admits(key, slot, cost, now)
     }
-    if (now < key.closedUntil) return false
+    if (key.closed(limit, now)) return false
     const idle = this.#telling.free(slot, key, now)
     if (level + cost > most + most * ROUNDING) {
       if (count && idle && this.exchange.connected && level + 1 > most && key.cells.unsent() > 0) this.wantExchange(slot, now, PROOF)
@@ -209,7 +209,7 @@ export class BackgroundBucket extends GatedMeter {
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)
     // Also without the store: what is known to be full is full.
-    if (now >= key.closedUntil && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
+    if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
       this.#close(key, slot, level, now)
       const known = !this.storeAway && !key.away && key.guess === undefined
       if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, limit, this.interval)) {
@@ -228,6 +228,7 @@ export class BackgroundBucket extends GatedMeter {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     key.closedUntil = now + drainTime(level - most + freeAt(most, limit), limit, this.interval)
+    key.closedFor = limit
     key.forecast.close(key.closedUntil)
     key.soft?.arm(key.closedUntil, this.interval)
   }
@@ -244,7 +245,7 @@ export class BackgroundBucket extends GatedMeter {
     const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, limit, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
       return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
-    let retryAfter = Math.max(byLevel, key.closedUntil - now)
+    let retryAfter = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
     // Let in by chance: so long this node's part of the limit takes to bring as much.
     if (retryAfter <= 0 && key.soft?.armed(now)) retryAfter = drainTime(units * spreadOver(key.share, this.nodes), limit, this.interval)
     return block === undefined
@@ -254,7 +255,7 @@ export class BackgroundBucket extends GatedMeter {
 
   override remaining(slot: number, now: number): number {
     const key = this.#records.find(slot)
-    if (key !== undefined && now < key.closedUntil) return 0
+    if (key?.closed(this.site.limitOf(slot), now) === true) return 0
     return Math.max(0, this.#records.most(slot) - this.#levels.at(slot, now))
   }
 
@@ -282,7 +283,7 @@ export class BackgroundBucket extends GatedMeter {
   #fall(slot: number, key: BucketKey, back: number, now: number): void {
     if (!(back > 0)) return
     const limit = this.site.limitOf(slot)
-    const wasFull = now < key.closedUntil || this.#levels.at(slot, now) + 1 > this.site.most(limit)
+    const wasFull = key.closed(limit, now) || this.#levels.at(slot, now) + 1 > this.site.most(limit)
     this.#levels.set(slot, Math.max(0, this.#levels.at(slot, now) - back), now)
     key.forecast.add(-back)
     this.#reopen(key, slot, now)
@@ -291,7 +292,7 @@ export class BackgroundBucket extends GatedMeter {
 
   /** The level has fallen otherwise than by time: the key opens sooner. */
   #reopen(key: BucketKey, slot: number, now: number): void {
-    if (now >= key.closedUntil) return
+    if (!key.closed(this.site.limitOf(slot), now)) return
     const until = key.closedUntil
     this.#close(key, slot, this.#levels.at(slot, now), now)
     key.closedUntil = Math.min(until, key.closedUntil)

@@ -16,8 +16,9 @@ export class BucketKey {
   readonly forecast: Forecast = new Forecast()
   /** With `soft` only. */
   readonly soft: SoftDrop | undefined
-  /** What was full is refused until this. */
+  /** What was full is refused until this, while its limit is at most that which it has reached. */
   closedUntil: number = Number.NEGATIVE_INFINITY
+  closedFor: number = Number.NEGATIVE_INFINITY
   /** Of requests that wait; undefined while none do. */
   places: Places | undefined
   sentAt: number = Number.NEGATIVE_INFINITY
@@ -57,6 +58,11 @@ export class BucketKey {
   isLate(now: number): boolean {
     if (this.places !== undefined || this.tellsLevel || this.resend) return false
     return now >= this.sentAt + LATE_ROUND_TRIPS * this.#roundTrip + LATE_TIME
+  }
+
+  /** Whether it is refused though a request may fit. A higher limit that the key gets counts at once. */
+  closed(limit: number, now: number): boolean {
+    return now < this.closedUntil && limit <= this.closedFor
   }
 
   /** An answer has come. */

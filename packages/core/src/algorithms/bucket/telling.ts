@@ -61,7 +61,7 @@ export class Telling {
     if (unsent === 0 || meter.exchange.degraded || !this.free(slot, key, now)) return
     const level = this.#records.levels.at(slot, now)
     if (level + 1 > this.#records.most(slot)) meter.wantExchange(slot, now, PROOF)
-    else if (now >= key.closedUntil && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
+    else if (!key.closed(meter.site.limitOf(slot), now) && unsent >= 1 && unsent >= this.#dueAt(slot, key, level, unsent, now))
       meter.wantExchange(slot, now, COUNTDOWN)
   }
 

@@ -27,7 +27,7 @@ export class PublishedFixedWindow implements WindowRule {
     const { exchange, policy } = meter
     const { fields } = meter.table
     const base = baseOf(slot)
-    if (meter.blockOf(slot, now) !== undefined || (exchange.degraded && policy.degraded === 'closed')) {
+    if (this.#blocked(slot, now) || (exchange.degraded && policy.degraded === 'closed')) {
       fields[base + GATE] = Number.NEGATIVE_INFINITY
       return false
     }
@@ -47,11 +47,20 @@ export class PublishedFixedWindow implements WindowRule {
     const own = table.fields[baseOf(slot) + KNOWN] as number
     const closed = cost <= 1 || own + 1 > this.most(slot)
     const forgiven = exchange.degraded || ordinal <= awayIn
-    if (closed && !forgiven && this.#meter.blockOf(slot, now) === undefined) this.#blockHere(slot, ordinal, now, LOCAL)
+    if (closed && !forgiven && !this.#blocked(slot, now)) this.#blockHere(slot, ordinal, now, LOCAL)
   }
 
   opensIn(_slot: number, _cost: number, now: number): number {
     return this.#meter.tillEnd(now)
+  }
+
+  /** Whether a block holds. Without a cooldown it is for the limit that was exceeded, and for lower ones. */
+  #blocked(slot: number, now: number): boolean {
+    const block = this.#meter.blockOf(slot, now)
+    if (block === undefined || block.manual || this.#meter.policy.cooldown > 0) return block !== undefined
+    const active = this.#records.activeOf(slot)
+    const limit = this.#meter.site.limitOf(slot)
+    return active === undefined || limit <= active.blockedFor || active.lastTotal > limit
   }
 
   /** Blocks a key for exceeding the limit in the interval `ordinal`: without a cooldown until that is over, which may be now. */
@@ -59,6 +68,7 @@ export class PublishedFixedWindow implements WindowRule {
     const { cooldown, interval } = this.#meter.policy
     const until = cooldown > 0 ? now + cooldown : this.#meter.time.monotonicAt(endOf(ordinal, interval))
     if (until <= now) return
+    this.#records.activate(slot).blockedFor = this.#meter.site.limitOf(slot)
     this.#meter.blocks.set(slot, until, false, source)
     this.#meter.site.blocked(this.#meter.site.keyOf(slot), until - now, 'exceeded')
   }
@@ -96,8 +106,7 @@ export class PublishedFixedWindow implements WindowRule {
     active.spanTaken = cell.taken
     this.#meter.recheck(slot)
     const over = active.lastTotal > this.#meter.site.limitOf(slot)
-    if (over && cell.ordinal > this.#meter.awayIn && this.#meter.blockOf(slot, now) === undefined)
-      this.#blockHere(slot, cell.ordinal, now, GLOBAL)
+    if (over && cell.ordinal > this.#meter.awayIn && !this.#blocked(slot, now)) this.#blockHere(slot, cell.ordinal, now, GLOBAL)
   }
 
   knownBy(): SourceIndex {
@@ -120,7 +129,7 @@ export class PublishedFixedWindow implements WindowRule {
     const taken = this.#records.taken(slot, base)
     const count = taken - active.spanTaken
     active.spanTaken = taken
-    if (this.#meter.policy.degraded === 'open' || this.#meter.blockOf(slot, now) !== undefined) return
+    if (this.#meter.policy.degraded === 'open' || this.#blocked(slot, now)) return
     if (count * active.nodes > this.#meter.site.limitOf(slot) / this.#meter.policy.spans)
       this.#blockHere(slot, this.#meter.ordinalOf(base), now, LOCAL)
   }

@@ -35,6 +35,8 @@ export class Active {
   /** `coordination: 'spans'`: the estimate of nodes, and what the running interval's writes returned last. */
   nodes = 1
   lastTotal = 0
+  /** … and the limit that the key was blocked for exceeding: a higher one that it gets counts at once. */
+  blockedFor: number = Number.POSITIVE_INFINITY
   /** `slidingCounter()`: the cluster's total of the interval before the running one. */
   previous = 0
 

@@ -51,7 +51,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
     if (key.closed) {
       if ((this.#byPart(key) ? known : this.#records.whole(key, now)) > reopensBelow(limit, this.#records.shape)) return false
-      key.closed = false
+      key.open()
       key.refused = 0
     }
     if (known <= reopensBelow(limit, this.#records.shape)) key.refused = 0
@@ -193,7 +193,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     for (let bucket = key.lookedAt + 1; bucket <= running; bucket++) {
       const oldest = ((bucket - buckets) * parts) as Ordinal
       if (this.#records.whole(key, now, oldest, bucket * parts) <= most) {
-        key.closed = false
+        key.open()
         key.refused = 0
         return
       }
@@ -203,7 +203,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
   }
 
   #close(key: SlidingKey): void {
-    key.closed = true
+    key.close()
     key.lookedAt = this.#records.bucket()
   }
 

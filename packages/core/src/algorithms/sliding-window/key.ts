@@ -9,8 +9,8 @@ export class SlidingKey {
   limit: number = Number.POSITIVE_INFINITY
   /** What of the oldest bucket was released early when the key was last looked at. */
   early = 0
-  /** Reached its limit: refused until enough of it is free again. */
-  closed = false
+  /** The limit that it has reached; less than 0 while it is open. */
+  #closedFor = Number.NEGATIVE_INFINITY
   /** The bucket up to which it was looked whether enough was free. */
   lookedAt = 0
   /** Requests refused here since it was last far from full. */
@@ -42,4 +42,17 @@ export class SlidingKey {
   capped = false
   spanTaken = 0
   spanEnd = 0
+
+  /** Reached its limit: refused until enough of it is free again. A higher limit that it gets counts at once. */
+  get closed(): boolean {
+    return this.limit <= this.#closedFor
+  }
+
+  close(): void {
+    this.#closedFor = this.limit
+  }
+
+  open(): void {
+    this.#closedFor = Number.NEGATIVE_INFINITY
+  }
 }

@@ -97,7 +97,7 @@ export class SlidingWindowMeter extends GatedMeter {
     this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
-    if (wasFull) key.closed = false
+    if (wasFull) key.open()
     if (wasFull && this.exchange.connected && !this.exchange.degraded) this.wantExchange(slot, now, REFUND)
   }
 

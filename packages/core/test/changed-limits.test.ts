@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest'
+import type { AnyAlgorithm, Coordination } from '../src/algorithms/algorithm.ts'
+import { concurrency } from '../src/algorithms/concurrency/index.ts'
+import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
+import { leakyBucket } from '../src/algorithms/leaky-bucket/index.ts'
+import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
+import { slidingLog } from '../src/algorithms/sliding-log/index.ts'
+import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
+import { tokenBucket } from '../src/algorithms/token-bucket/index.ts'
+import type { AnyPolicyOptions } from '../src/decide/policy.ts'
+import { type Node, type Scene, scene } from './support/nodes.ts'
+
+/** Every pair of an algorithm and a coordination that there is. */
+const CELLS: readonly (readonly [algorithm: AnyAlgorithm, ...coordinations: Coordination[]])[] = [
+  [fixedWindow(), 'local', 'background', 'spans', 'leases', 'central'],
+  [fixedWindow({ start: 'first-request' }), 'local', 'central'],
+  [slidingWindow(), 'local', 'background', 'central'],
+  [slidingCounter(), 'local', 'spans', 'central'],
+  [tokenBucket(), 'local', 'background', 'central'],
+  [leakyBucket(), 'local', 'background', 'central'],
+  [slidingLog(), 'local', 'central'],
+  [concurrency(), 'local', 'leases'],
+]
+
+/** The ways by which a key gets another limit. */
+const WAYS = ['update', 'override', 'function', 'call'] as const
+
+type Way = (typeof WAYS)[number]
+
+class Limited {
+  readonly #scene: Scene = scene()
+  readonly #options: object
+  readonly #way: Way
+  readonly #waits: boolean
+  readonly #node: Node
+  #limit: number
+
+  constructor(algorithm: AnyAlgorithm, coordination: Coordination, way: Way, limit: number) {
+    this.#options = { name: 'a', ...(algorithm.slots === undefined && { interval: '1h' }), algorithm, coordination }
+    this.#way = way
+    this.#limit = limit
+    this.#node = this.#scene.node(this.#policy(way === 'update' ? limit : USUAL), { alone: coordination === 'local' })
+    this.#waits = this.#node.waits
+  }
+
+  #policy(limit: number): AnyPolicyOptions {
+    return { ...this.#options, limit } as AnyPolicyOptions
+  }
+
+  async start(): Promise<this> {
+    this.#node.start()
+    // What lets requests wait is loaded with the first of them, which takes real time.
+    let loaded = !this.#waits
+    if (this.#waits) this.#node.checkAsync('another').then(() => (loaded = true))
+    while (!loaded) {
+      await new Promise((resolve) => setImmediate(resolve))
+      await this.#scene.world.run(10)
+    }
+    await this.#scene.world.run(2_000)
+    this.limitTo(this.#limit)
+    return this
+  }
+
+  limitTo(limit: number): void {
+    this.#limit = limit
+    if (this.#way === 'update') this.#node.update([this.#policy(limit)])
+    if (this.#way === 'override') this.#node.update([this.#policy(USUAL)], [{ policy: 'a', key: 'k', limit }])
+  }
+
+  /** How many of so many requests at once are not rejected. */
+  async offer(count: number): Promise<number> {
+    let rejected = 0
+    const one = (): void => {
+      const decision = this.#decide()
+      if (!(decision instanceof Promise)) rejected += decision.allowed ? 0 : 1
+      else decision.then(({ allowed }) => (rejected += allowed ? 0 : 1))
+    }
+    for (let i = 0; i < count; i++) {
+      one()
+      if (this.#waits) await this.#scene.world.run(3)
+    }
+    if (this.#waits) await this.#scene.world.run(100)
+    return count - rejected
+  }
+
+  #decide(): ReturnType<Node['decideAsync']> {
+    const node = this.#node
+    const limit = this.#limit
+    if (this.#way === 'function')
+      return node.waits ? node.decideAsync(['k'], [1], [0], 1, [limit]) : node.decide(['k'], [1], [0], 1, [limit])
+    const options = this.#way === 'call' ? { limit } : undefined
+    return node.waits ? node.checkAsync('k', options) : node.check('k', options)
+  }
+
+  close(): Promise<void> {
+    return this.#scene.close()
+  }
+}
+
+/** The policy's limit, where others than this hold for the key. */
+const USUAL = 7
+
+describe.each(
+  CELLS.flatMap(([algorithm, ...coordinations]) =>
+    coordinations.map((coordination) => ({ algorithm, name: algorithm.name, coordination })),
+  ),
+)('with $name, $coordination, a limit that is changed', ({ algorithm, coordination }) => {
+  test.each(WAYS)('by %s counts from the next decision on, whether or not the key was full', async (way) => {
+    const raised = await new Limited(algorithm, coordination, way, 10).start()
+    expect(await raised.offer(5), 'below the first limit').toBe(5)
+    raised.limitTo(20)
+    expect(await raised.offer(40), 'raised before it was full').toBe(15)
+    raised.limitTo(30)
+    expect(await raised.offer(40), 'raised when it was full').toBe(10)
+    raised.limitTo(31)
+    expect(await raised.offer(5), 'raised a little when it was full').toBe(1)
+    raised.limitTo(15)
+    expect(await raised.offer(5), 'lowered when it was full').toBe(0)
+    raised.limitTo(36)
+    expect(await raised.offer(40), 'raised above what it was').toBe(5)
+    await raised.close()
+
+    const lowered = await new Limited(algorithm, coordination, way, 20).start()
+    expect(await lowered.offer(5), 'below the first limit').toBe(5)
+    lowered.limitTo(10)
+    expect(await lowered.offer(40), 'lowered before it was full').toBe(5)
+    lowered.limitTo(5)
+    expect(await lowered.offer(5), 'lowered when it was full').toBe(0)
+    lowered.limitTo(12)
+    expect(await lowered.offer(5), 'raised again').toBe(2)
+    await lowered.close()
+  })
+})
+
+test.each([fixedWindow(), slidingWindow(), tokenBucket()])(
+  'with $name, a key that other nodes have filled has room for a higher limit',
+  async (algorithm) => {
+    const it = scene()
+    const [one, two] = [it.node({ limit: 10, interval: '1h', algorithm }), it.node({ limit: 10, interval: '1h', algorithm })]
+    for (const node of [one, two]) node.start()
+    await it.world.run(2_000)
+    const offer = (node: Node, count: number, limit?: number): number => {
+      let allowed = 0
+      for (let i = 0; i < count; i++) if (node.check('k', { limit }).allowed) allowed++
+      return allowed
+    }
+    expect(offer(one, 15)).toBe(10)
+    await it.world.run(2_000)
+    expect(offer(two, 5), 'full by what the other node has told').toBe(0)
+    expect(offer(two, 30, 15), 'raised').toBe(5)
+    expect(offer(two, 5, 12), 'lowered').toBe(0)
+    await it.world.run(2_000)
+    expect(offer(one, 30, 16), 'raised at the first one').toBe(1)
+    expect(offer(one, 5), 'without a limit').toBe(0)
+    await it.close()
+  },
+)
+
+test.each<Coordination>(['local', 'background', 'spans'])(
+  'a cooldown that has begun lasts to its end whatever limit comes, %s',
+  async (coordination) => {
+    const it = scene()
+    const node = it.node({ limit: 10, interval: '1m', cooldown: '5s', coordination }, { alone: coordination === 'local' })
+    for (let i = 0; i < 11; i++) node.check('k')
+    expect(node.check('k', { limit: 20 })).toMatchObject({ allowed: false, reason: 'cooldown' })
+    await it.world.run(61_000)
+    expect(node.check('k', { limit: 20 })).toMatchObject({ allowed: true })
+    await it.close()
+  },
+)
+
+test('peeking with another limit opens no key', async () => {
+  for (const options of [{ coordination: 'spans' }, { algorithm: slidingWindow() }, { algorithm: tokenBucket() }] as const) {
+    const it = scene()
+    const node = it.node({ limit: 10, interval: '1h', ...options })
+    node.start()
+    await it.world.run(2_000)
+    for (let i = 0; i < 12; i++) node.check('k')
+    const before = node.peek('k')
+    expect(node.peek('k', { limit: 20 })).toMatchObject({ allowed: true, limit: 20 })
+    expect({ ...node.peek('k') }).toEqual({ ...before })
+    expect(node.check('k').allowed).toBe(false)
+    await it.close()
+  }
+})
