@@ -2,7 +2,6 @@ import { WeirError } from '../report/errors.ts'
 import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
-import { systemClock } from '../time/clock.ts'
 import { loadCode } from '../time/load-code.ts'
 import { Hub } from './hub.ts'
 
@@ -13,13 +12,18 @@ import { Hub } from './hub.ts'
  * @example
  * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
  *
- * @param hub - where the nodes meet; given in tests only, to share or to look into it
+ * @param given - where the nodes meet; given in tests only, to share or to look into it
  */
-export function memoryStore(hub: Hub = new Hub(systemClock)): Store {
+export function memoryStore(given?: Hub): Store {
+  let hub = given
   return backgroundStore({
     kind: 'memory',
     decides: () => true,
-    open: (node) => connectToHub(hub, node),
+    open: (node) => {
+      // By the time of its nodes, which is not the system's where a throttler has a clock of its own.
+      hub ??= new Hub(node.clock)
+      return connectToHub(hub, node)
+    },
   })
 }
 
