@@ -2,7 +2,15 @@ import type { Block, KeyBlocks } from '../../keys/blocks.ts'
 import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, STRIDE, TAG } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../../report/stats.ts'
-import { type Cell, lastCellOf, type StorePolicy, type SyncEntry, type SyncResult, type TotalAnnouncement } from '../../store/contract.ts'
+import {
+  type Cell,
+  LATEST,
+  lastCellOf,
+  type StorePolicy,
+  type SyncEntry,
+  type SyncResult,
+  type TotalAnnouncement,
+} from '../../store/contract.ts'
 import { epochTimeOf } from '../../time/calendar.ts'
 import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
@@ -18,9 +26,13 @@ import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
 const FULL = -1
 const LEAST_FULL = FULL - OVERFLOWED
 
-/** How many versions of the state that gates depend on fit into a tag, per ordinal. The last one, STALE, fits no gate. */
-const VERSIONS = 1024
-const STALE = VERSIONS - 1
+/**
+ * How many versions of the state that gates depend on fit into a tag, per ordinal: 1,024 for the shortest cells of 5 ms, and the more the
+ * longer cells are. So in no cell as many changes can follow each other as there are versions.
+ */
+function versionsOf(width: number): number {
+  return 2 ** Math.floor(Math.log2(Number.MAX_SAFE_INTEGER / (LATEST / width + 1)))
+}
 
 /** Shortest time between two exchanges of one key, in milliseconds. */
 const SPACING = 2
@@ -63,6 +75,7 @@ export abstract class GatedMeter implements Exchanging {
   walkedAt: number = Number.NEGATIVE_INFINITY
   /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
   awayIn = -1
+  readonly #versions: number
   #version = 0
   readonly #search = new RoomSearch()
 
@@ -70,6 +83,7 @@ export abstract class GatedMeter implements Exchanging {
     this.site = site
     this.exchange = exchange
     this.storePolicy = storePolicy
+    this.#versions = versionsOf(storePolicy.width)
     this.table = site.table
     this.time = epochTimeOf(site.policy, time)
   }
@@ -178,7 +192,7 @@ export abstract class GatedMeter implements Exchanging {
   protected moveTo(ordinal: Ordinal): void {
     this.ordinal = ordinal
     this.site.movedTo(ordinal)
-    this.tag = ordinal * VERSIONS + this.#version
+    this.tag = ordinal * this.#versions + this.#version
   }
 
   /** Whether decisions are made without the store. With `degraded: 'share'`, also while the store is silent: that costs little. */
@@ -202,8 +216,8 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   invalidate(now: number, away: boolean): void {
-    this.#version = (this.#version + 1) % STALE
-    this.tag = this.ordinal * VERSIONS + this.#version
+    this.#version = (this.#version + 1) % this.#stale
+    this.tag = this.ordinal * this.#versions + this.#version
     this.roll(now)
     if (away) this.awayIn = this.ordinal
   }
@@ -215,9 +229,14 @@ export abstract class GatedMeter implements Exchanging {
     this.invalidate(now, false)
   }
 
+  /** The last version, which fits no gate. */
+  get #stale(): number {
+    return this.#versions - 1
+  }
+
   /** The ordinal that a record's counts belong to; 0 for a new one. */
   ordinalOf(base: number): Ordinal {
-    return Math.floor((this.table.fields[base + TAG] as number) / VERSIONS) as Ordinal
+    return Math.floor((this.table.fields[base + TAG] as number) / this.#versions) as Ordinal
   }
 
   blockOf(slot: number, now: number): Block | undefined {
@@ -226,7 +245,7 @@ export abstract class GatedMeter implements Exchanging {
 
   recheck(slot: number): void {
     const base = baseOf(slot)
-    this.table.fields[base + TAG] = this.ordinalOf(base) * VERSIONS + STALE
+    this.table.fields[base + TAG] = this.ordinalOf(base) * this.#versions + this.#stale
   }
 
   blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {
