@@ -23,6 +23,7 @@ const BENCHES: Readonly<Record<string, () => Promise<Bench>>> = {
   windows: async () => (await import('./windows/bench.ts')).windows,
   worst: async () => (await import('./worst/bench.ts')).worst,
   waiting: async () => (await import('./waiting/bench.ts')).waiting,
+  update: async () => (await import('./update/bench.ts')).update,
   rules: async () => (await import('./rules/bench.ts')).rules,
   plan: async () => (await import('./plan/bench.ts')).plan,
   bundle: async () => (await import('./bundle/bench.ts')).bundle,

@@ -25,6 +25,7 @@ const NAMES = [
   'snapshot',
   'plan',
   'rules',
+  'update',
   'flood',
   'windows',
   'worst',

@@ -172,6 +172,7 @@ class BackgroundCoordinator implements Coordinator {
       get foundAt() {
         return link.foundAt
       },
+      defer: (run) => clock.defer(run),
       due: (meter, slot, at) => loop.due(meter, slot, at),
       changeBlock: (meter, change, until) => loop.changeBlock(meter, change, until),
     }

@@ -31,6 +31,7 @@ export class LocalMeters {
       roundTrip: 0,
       recoveredAt: Number.NEGATIVE_INFINITY,
       foundAt: Number.NEGATIVE_INFINITY,
+      defer: (run: () => void) => clock.defer(run),
       due: () => {},
       changeBlock: () => {},
     })

@@ -44,7 +44,7 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
     id: 'leaky-bucket',
     fields: 2,
     burst: (limit: number) => Math.max(0, most(limit) - 1),
-    local: (site) => new LocalBucket(site),
+    local: (site, exchange) => new LocalBucket(site, exchange),
     background: BACKGROUND_BUCKET({}),
   } satisfies AnyAlgorithm
   const step = Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] })

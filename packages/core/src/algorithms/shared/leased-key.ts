@@ -16,6 +16,8 @@ export abstract class LeasedKey {
   recallUntil: number = Number.NEGATIVE_INFINITY
   /** The store has nothing for this key until then, or until something else is heard. */
   emptyUntil: number = Number.NEGATIVE_INFINITY
+  /** How many changes of the rule it goes by. */
+  changes = 0
   sentAt: number = Number.NEGATIVE_INFINITY
   /** The store wants to hear of it, whether or not there is anything new. */
   report = false

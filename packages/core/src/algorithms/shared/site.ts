@@ -28,6 +28,8 @@ export interface Exchange {
   readonly recoveredAt: number
   /** When the exchange that found it was sent; other nodes probe at the same moment. */
   readonly foundAt: number
+  /** Calls a function soon, in another turn of the event loop. */
+  defer(run: () => void): void
   /** Asks for an exchange of `slot` as soon as its spacing allows, at `at` on the monotonic clock. */
   due(meter: Exchanging, slot: number, at: number): void
   /** Asks for a change of a block to be sent. */

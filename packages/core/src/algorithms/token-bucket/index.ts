@@ -74,7 +74,7 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
       ...shape,
       id: 'token-bucket',
       fields: 2,
-      local: (site) => new LocalBucket(site),
+      local: (site, exchange) => new LocalBucket(site, exchange),
       background: BACKGROUND_BUCKET({ maxDebt, soft }),
       step: Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, DEFAULT] }),
     } satisfies Algorithm)

@@ -9,6 +9,7 @@ import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, Leasing, newIncarnation } from '../../shared/leasing.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
+import { Slices } from '../../shared/slices.ts'
 import { LocalSlots } from '../local.ts'
 import { KeySlots } from './key-slots.ts'
 
@@ -36,6 +37,13 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   readonly #store: StoreExchange
   readonly #leasing: Leasing<KeySlots>
   readonly #keys: (KeySlots | undefined)[]
+  /** How often the rule has changed. A key goes by the last change when it is used next, or visited. */
+  #changes = 0
+  #changedAt = 0
+  readonly #changing: Slices
+  /** The store went away or came back: there may be room for requests that wait. */
+  #freedAt = 0
+  readonly #freeing: Slices
 
   /** @param before what stood in its place, whose slots go on */
   constructor(site: SharedSite, exchange: StoreExchange, before?: Meter) {
@@ -45,6 +53,11 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     this.#store = exchange
     this.#leasing = new Leasing(this, exchange)
     this.#keys = this.#leasing.keys
+    this.#changing = new Slices(site.table, exchange.defer, (slot) => this.#changed(slot, this.#keys[slot]))
+    this.#freeing = new Slices(site.table, exchange.defer, (slot) => {
+      const key = this.#keys[slot]
+      if (key !== undefined) this.#mayHaveRoom(slot, key, this.#freedAt)
+    })
     this.#local = (before as LocalSlots | undefined) ?? new LocalSlots(site)
     this.admitted = this.#local.admitted
     this.rollAt = this.#local.rollAt
@@ -263,8 +276,11 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   #keyOf(slot: number, now: number): KeySlots {
     let key = this.#keys[slot]
     const limit = this.site.limitOf(slot)
-    if (key === undefined) this.#keys[slot] = key = new KeySlots(newLease(HELD, newIncarnation(), limit))
-    else if (isOver(key.current, now)) key.renounce(newIncarnation(), limit)
+    if (key?.changes !== this.#changes) this.#changed(slot, key)
+    if (key === undefined) {
+      this.#keys[slot] = key = new KeySlots(newLease(HELD, newIncarnation(), limit))
+      key.changes = this.#changes
+    } else if (isOver(key.current, now)) key.renounce(newIncarnation(), limit)
     return key
   }
 
@@ -369,14 +385,23 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override invalidate(now: number, away: boolean): void {
     this.roll(now)
     if (!away) return
-    for (const [slot, key] of this.#keys.entries()) if (key !== undefined) this.#mayHaveRoom(slot, key, now)
+    this.#freedAt = now
+    this.#freeing.begin()
   }
 
   override adopt(now: number): void {
     this.storePolicy = Object.freeze({ ...this.storePolicy, limit: this.policy.limit })
     this.#local.adopt(now)
     this.rollAt = this.#local.rollAt
-    for (const slot of this.#keys.keys()) this.#heardAnew(slot, now)
+    this.#changes++
+    this.#changedAt = now
+    this.#changing.begin()
+  }
+
+  #changed(slot: number, key: KeySlots | undefined): void {
+    if (key === undefined || key.changes === this.#changes) return
+    key.changes = this.#changes
+    this.#heardAnew(slot, this.#changedAt)
   }
 
   override recheck(slot: number): void {

@@ -11,6 +11,7 @@ import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
 import { type Answered, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
+import { Slices } from '../../shared/slices.ts'
 import { KeyLeases } from './key-leases.ts'
 
 /** Slots that one step of a scan looks at, so that a step takes about a millisecond. */
@@ -35,6 +36,9 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   readonly #store: StoreExchange
   readonly #leasing: Leasing<KeyLeases>
   readonly #keys: (KeyLeases | undefined)[]
+  /** How often the rule has changed. A key goes by the last change when it is used next, or visited. */
+  #changes = 0
+  readonly #slices: Slices
   #incarnation = newIncarnation()
 
   constructor(site: SharedSite, exchange: StoreExchange) {
@@ -43,6 +47,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#store = exchange
     this.#leasing = new Leasing(this, exchange)
     this.#keys = this.#leasing.keys
+    this.#slices = new Slices(site.table, exchange.defer, (slot) => this.#changed(slot, this.#keys[slot]))
   }
 
   get reserving(): Reserving {
@@ -259,8 +264,10 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   #keyOf(slot: number, now: number): KeyLeases {
     let key = this.#keys[slot]
+    if (key?.changes !== this.#changes) this.#changed(slot, key)
     if (key === undefined) {
       key = new KeyLeases(newLease(this.ordinal, this.#incarnation, this.site.limitOf(slot)), now)
+      key.changes = this.#changes
       this.#keys[slot] = key
     } else if (key.current.ordinal < this.ordinal && now >= key.current.until) this.#moveKey(slot, key, this.ordinal, now)
     else if (key.next !== undefined && now >= key.next.from) this.#moveKey(slot, key, key.next.ordinal, now)
@@ -354,13 +361,18 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   override adopt(now: number): void {
     super.adopt(now)
-    // Another limit: the store is to hear of it, and tells all nodes if little is left by it.
-    for (const [slot, key] of this.#keys.entries()) {
-      if (key === undefined || key.current.ordinal !== this.ordinal) continue
-      key.emptyUntil = Number.NEGATIVE_INFINITY
-      key.report = true
-      this.#leasing.want(slot, now)
-    }
+    this.#changes++
+    this.#slices.begin()
+  }
+
+  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. */
+  #changed(slot: number, key: KeyLeases | undefined): void {
+    if (key === undefined || key.changes === this.#changes) return
+    key.changes = this.#changes
+    if (key.current.ordinal !== this.ordinal) return
+    key.emptyUntil = Number.NEGATIVE_INFINITY
+    key.report = true
+    this.#leasing.want(slot, Number.NEGATIVE_INFINITY)
   }
 
   override recheck(slot: number): void {

@@ -1,0 +1,20 @@
+import type { Bench } from '../harness/bench.ts'
+import { inTurn, runProgram } from '../harness/programs.ts'
+import { type Row, round } from '../harness/report.ts'
+import { median } from '../harness/statistics.ts'
+import { UPDATE_KINDS, type UpdateResult } from './kinds.ts'
+
+/** For how long `update` with another limit holds the event loop, at once and afterwards. */
+export const update: Bench = async ({ rounds, quick }) => {
+  const results = await inTurn(UPDATE_KINDS, rounds, (kind) => {
+    // Each key that is taken ahead was asked for at the store.
+    const keys = kind.endsWith('leases') ? 100_000 : 1_000_000
+    return runProgram<UpdateResult>('update', { kind, keys: quick ? keys / 10 : keys })
+  })
+  const rows = UPDATE_KINDS.map((kind): Row => {
+    const found = results.get(kind) as UpdateResult[]
+    const of = (part: keyof UpdateResult): number => round(median(found.map((one) => one[part])))
+    return { policy: kind, keys: of('keys'), 'ms in update': of('call'), 'ms in the longest turn afterwards': of('longest') }
+  })
+  return [{ title: 'Another limit for many keys: CPU of the call, and of the longest turn of the event loop after it', rows }]
+}

@@ -1,0 +1,27 @@
+import { type AnyPolicyOptions, concurrency, slidingWindow, tokenBucket } from '@weir/core'
+
+/** Policies whose limit is changed while there are many keys. */
+export const POLICIES = {
+  'fixedWindow local': { interval: '1h', coordination: 'local' },
+  'fixedWindow background': { interval: '1h' },
+  'slidingWindow background': { interval: '1h', algorithm: slidingWindow() },
+  'tokenBucket local': { interval: '1h', algorithm: tokenBucket(), coordination: 'local' },
+  'tokenBucket background': { interval: '1h', algorithm: tokenBucket() },
+  'fixedWindow leases': { interval: '1h', coordination: 'leases' },
+  'concurrency leases': { algorithm: concurrency(), coordination: 'leases' },
+} as const satisfies Readonly<Record<string, Omit<AnyPolicyOptions, 'limit'>>>
+
+export type UpdateKind = keyof typeof POLICIES
+export const UPDATE_KINDS: readonly UpdateKind[] = Object.keys(POLICIES) as UpdateKind[]
+
+export interface UpdateInput {
+  readonly kind: UpdateKind
+  readonly keys: number
+}
+
+export interface UpdateResult {
+  /** Milliseconds of CPU that `update` took, and that one turn of the event loop took at most afterwards. */
+  readonly call: number
+  readonly longest: number
+  readonly keys: number
+}
