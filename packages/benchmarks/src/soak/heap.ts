@@ -6,8 +6,7 @@ const collect = runInNewContext('gc') as () => void
 
 /** Bytes that are still in use after a full collection, those outside V8's heap included. */
 export async function bytesInUse(): Promise<number> {
-  collect()
-  // What finalizers and weak references let go is gone after a turn.
+  // Weak references that were looked at in a turn last until its end.
   await new Promise((resolve) => setImmediate(resolve))
   collect()
   const { heapUsed, arrayBuffers } = process.memoryUsage()

@@ -5,6 +5,7 @@ import { FROM_SOURCE, runProgram } from '../harness/programs.ts'
 import { round, show } from '../harness/report.ts'
 import { CELL_NAMES, type CellName, shares } from './cells.ts'
 import { FAULTS, type Fault } from './faulty-store.ts'
+import type { SoakInput } from './program.ts'
 import { FLAT, type SoakResult, type SoakRun } from './soak.ts'
 
 /** A soak may take so many milliseconds at most: minutes, on a busy machine. */
@@ -33,7 +34,7 @@ const results = new Map<SoakRun, SoakResult>()
 
 async function work(): Promise<void> {
   for (let run = left.shift(); run !== undefined; run = left.shift()) {
-    const result = await runProgram<SoakResult>('soak', [run], { execArgv: FROM_SOURCE, patience: PATIENCE })
+    const result = await runProgram<SoakResult>('soak', [run] satisfies SoakInput, { execArgv: FROM_SOURCE, patience: PATIENCE })
     results.set(run, result)
     console.log(
       `${result.flat ? 'flat' : 'GROWS'}  ${run.cell}, ${run.fault}: ${Math.round(result.slope)} B per interval, ${round(result.seconds)} s`,

@@ -1,6 +1,9 @@
 import { input, report } from '../harness/child.ts'
 import { type SoakRun, soak } from './soak.ts'
 
+/** What the program is started with. */
+export type SoakInput = readonly SoakRun[]
+
 // One line for each, as soon as it has ended.
-for (const run of input<readonly SoakRun[]>()) report(await soak(run))
+for (const run of input<SoakInput>()) report(await soak(run))
 process.exit(0)

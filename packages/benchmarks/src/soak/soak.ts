@@ -52,12 +52,11 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   for (let interval = 1; interval <= intervals; interval++) {
     await load.interval((milliseconds) => time.runUntil(time.now + milliseconds))
     if (interval === SETTLED) at50 = await bytesInUse()
-    if (interval > SETTLED && interval % every === 0) samples.push({ interval, bytes: await bytesInUse() })
+    if (interval >= intervals / 3 && interval % every === 0) samples.push({ interval, bytes: await bytesInUse() })
   }
   const atEnd = await bytesInUse()
-  const measured = samples.filter(({ interval }) => interval >= intervals / 3)
-  const slope = slopeOf(measured)
-  const rise = slope * ((measured.at(-1)?.interval ?? 0) - (measured[0]?.interval ?? 0))
+  const slope = slopeOf(samples)
+  const rise = slope * ((samples.at(-1)?.interval ?? 0) - (samples[0]?.interval ?? 0))
   clock.stop()
   const seconds = (performance.now() - began) / 1_000
   return { cell, fault, intervals, keys, at50: at50 - before, atEnd: atEnd - before, slope, flat: rise <= FLAT, seconds }

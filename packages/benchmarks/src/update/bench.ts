@@ -2,14 +2,15 @@ import type { Bench } from '../harness/bench.ts'
 import { inTurn, runProgram } from '../harness/programs.ts'
 import { type Row, round } from '../harness/report.ts'
 import { median } from '../harness/statistics.ts'
-import { UPDATE_KINDS, type UpdateResult } from './kinds.ts'
+import { UPDATE_KINDS } from './kinds.ts'
+import type { UpdateInput, UpdateResult } from './program.ts'
 
 /** For how long `update` with another limit holds the event loop, at once and afterwards. */
 export const update: Bench = async ({ rounds, quick }) => {
   const results = await inTurn(UPDATE_KINDS, rounds, (kind) => {
     // Each key that is taken ahead was asked for at the store.
     const keys = kind.endsWith('leases') ? 100_000 : 1_000_000
-    return runProgram<UpdateResult>('update', { kind, keys: quick ? keys / 10 : keys })
+    return runProgram<UpdateResult>('update', { kind, keys: quick ? keys / 10 : keys } satisfies UpdateInput)
   })
   const rows = UPDATE_KINDS.map((kind): Row => {
     const found = results.get(kind) as UpdateResult[]

@@ -13,15 +13,3 @@ export const POLICIES = {
 
 export type UpdateKind = keyof typeof POLICIES
 export const UPDATE_KINDS: readonly UpdateKind[] = Object.keys(POLICIES) as UpdateKind[]
-
-export interface UpdateInput {
-  readonly kind: UpdateKind
-  readonly keys: number
-}
-
-export interface UpdateResult {
-  /** Milliseconds of CPU that `update` took, and that one turn of the event loop took at most afterwards. */
-  readonly call: number
-  readonly longest: number
-  readonly keys: number
-}

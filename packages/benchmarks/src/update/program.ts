@@ -1,6 +1,18 @@
 import { type AnyPolicyOptions, createThrottler, memoryStore } from '@weir/core'
 import { input, report } from '../harness/child.ts'
-import { POLICIES, type UpdateInput, type UpdateResult } from './kinds.ts'
+import { POLICIES, type UpdateKind } from './kinds.ts'
+
+export interface UpdateInput {
+  readonly kind: UpdateKind
+  readonly keys: number
+}
+
+export interface UpdateResult {
+  /** Milliseconds of CPU that `update` took, and that one turn of the event loop took at most afterwards. */
+  readonly call: number
+  readonly longest: number
+  readonly keys: number
+}
 
 /** Milliseconds after an update in which turns of the event loop are timed. */
 const WATCHED = 300
