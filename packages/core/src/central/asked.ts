@@ -23,6 +23,8 @@ export class Asked implements Awaited, Flying {
   /** Nothing more is to be done about it. */
   over = false
   again = false
+  /** The store answered, but could say nothing. */
+  unreadable = false
   /** The number of the request without an answer whose units it gives back; else 0. */
   of = 0
   /** What is told in its place, as its answer is lost. */

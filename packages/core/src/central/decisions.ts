@@ -70,7 +70,7 @@ export class CentralDecisions implements Asking {
         if (meter.closedTo(slot, cost, now)) {
           // Also where the store is away: it was closed, and is.
           if (!dryRun) refused = true
-        } else if (this.#link.mayAsk(now)) {
+        } else if (!meter.paused(slot, now) && this.#link.mayAsk(now)) {
           const part = ofRequest(limiter, meter, slot, key, cost, now)
           if (dryRun) watched.push(part)
           else {
@@ -102,7 +102,7 @@ export class CentralDecisions implements Asking {
     const cost = this.#host.costOf(costs[place], place)
     const slot = limiter.locate(key)
     const meter = limiter.meter as CentralMeter
-    if (slot < 0 || meter.closedTo(slot, cost, now) || !this.#link.mayAsk(now)) return undefined
+    if (slot < 0 || meter.closedTo(slot, cost, now) || meter.paused(slot, now) || !this.#link.mayAsk(now)) return undefined
     const part = ofRequest(limiter, meter, slot, key, cost, now)
     return new Promise((resolve, reject) => {
       meter.fly(part.question)
@@ -112,7 +112,10 @@ export class CentralDecisions implements Asking {
         try {
           const then = clock.monotonic()
           this.#findFit(part, then)
-          if (verdicts === undefined) this.#link.decided(asked, part.fits)
+          if (verdicts === undefined) {
+            if (asked.unreadable) meter.unreadable(part.question, then)
+            this.#link.decided(asked, part.fits)
+          }
           resolve(this.#partOf(part, part.fits, then))
         } catch (error) {
           reject(error)
@@ -201,7 +204,10 @@ export class CentralDecisions implements Asking {
     const decided: PolicyDecision[] = []
     for (const { parts, asked } of groups) {
       const unanswered = parts[0]?.verdict === undefined
-      if (unanswered && asked !== undefined) this.#link.decided(asked, allowed)
+      if (unanswered && asked !== undefined) {
+        if (asked.unreadable) this.#findUnreadable(parts, now)
+        this.#link.decided(asked, allowed)
+      }
       // The store has counted this group, and another one did not fit.
       if (!unanswered && !allowed && parts.every(({ fits }) => fits)) {
         for (const { question } of parts) this.#link.tell({ ...question, kind: 'give-back' })
@@ -212,6 +218,19 @@ export class CentralDecisions implements Asking {
     decided.push(...(allowed ? heldParts : heldParts.map((part) => this.#putBack(part, now))))
     for (const part of watched) decided.push(this.#watch(part, allowed, now))
     return this.#inOrder(decided)
+  }
+
+  /** The store could say nothing of keys that it was asked about together: it is asked about each, to find out which it was. */
+  #findUnreadable(parts: readonly Part[], now: number): void {
+    for (const { limiter, meter, question } of parts) {
+      if (parts.length === 1) meter.unreadable(question, now)
+      else {
+        const look = this.#link.ask([{ ...question, units: 0 }], limiter.policy.deadline, now, (verdicts) => {
+          if (verdicts === undefined) this.#link.decided(look, false)
+          if (look.unreadable) meter.unreadable(question, this.#host.clock.monotonic())
+        })
+      }
+    }
   }
 
   /** Whether a request fits whose answer is there, or overdue. */

@@ -14,6 +14,8 @@ interface GroupedMeter extends GatedMeter {
   follow(slot: number, question: Question, verdict: Verdict, left: number, now: number): void
   counted(cost: number): void
   fly(question: Question): void
+  paused(slot: number, now: number): boolean
+  unreadable(question: Question, now: number): void
   land(question: Question): void
   admitsAlone(slot: number, cost: number, now: number): boolean
   addAlone(slot: number, cost: number, now: number): void
@@ -35,12 +37,12 @@ export class Groups implements Grouping {
   }
 
   asks(slot: number, cost: number, now: number): boolean {
-    if (this.#store.link?.alone !== false) return false
+    if (this.#store.link?.alone !== false || this.#meter.paused(slot, now)) return false
     return this.#ahead.counts(slot) ? !this.#meter.barred(slot, cost, now) : !this.#meter.closedTo(slot, cost, now)
   }
 
   ahead(slot: number, now: number): number | undefined {
-    if (this.#store.link?.alone !== false || !this.#ahead.counts(slot)) return undefined
+    if (this.#store.link?.alone !== false || !this.#ahead.counts(slot) || this.#meter.paused(slot, now)) return undefined
     return this.#ahead.levelOf(slot, now)
   }
 
@@ -72,6 +74,7 @@ export class Groups implements Grouping {
         const here = site.findId(id)
         const verdict = verdicts?.[0]
         if (verdict === undefined) {
+          if (asked.unreadable) meter.unreadable(question, then)
           // One by one: each of them counts for one of every live node.
           let fit = 0
           let units = 0

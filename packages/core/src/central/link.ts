@@ -250,6 +250,7 @@ export class CentralLink {
       // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
       this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
       const waits = !asked.settled
+      asked.unreadable = true
       this.#end(asked)
       if (waits) this.#settle(asked)
       return

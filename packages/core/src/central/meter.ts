@@ -12,6 +12,7 @@ import { CountedAhead } from './counted-ahead.ts'
 import { Groups } from './groups.ts'
 import type { CentralAsks } from './link.ts'
 import { TRUST } from './places.ts'
+import { Unreadable } from './unreadable.ts'
 
 /** The way to the store, as meters see it. */
 export interface CentralStore {
@@ -65,6 +66,8 @@ export class CentralMeter extends GatedMeter {
   /** When something was admitted without the store last, by its time. */
   #aloneAt = Number.NEGATIVE_INFINITY
   readonly #closed = new Map<number, Closed>()
+  /** Keys of which the store can say nothing. */
+  readonly #unreadable = new Unreadable()
   /** Units by key that the store is being asked for, and may be about to count. */
   readonly #flying = new Map<string, number>()
   /** Units by key that were admitted without the store, which it has not been told of. */
@@ -103,6 +106,20 @@ export class CentralMeter extends GatedMeter {
     return closed !== undefined && closed.cost === cost && now < closed.trusted
   }
 
+  /** Whether a key is decided about without the store, as that could say nothing of it a moment ago. */
+  paused(slot: number, now: number): boolean {
+    return this.#unreadable.any && now < this.#unreadable.until(this.site.idOf(slot))
+  }
+
+  /** The store answered, but could say nothing of a key. */
+  unreadable({ key }: Question, now: number): void {
+    this.#unreadable.found(key, now)
+  }
+
+  #without(slot: number, now: number): boolean {
+    return this.#store.alone || this.paused(slot, now)
+  }
+
   /** Whether such a request could not go, whatever is left. */
   barred(slot: number, cost: number, now: number): boolean {
     return this.blockOf(slot, now) !== undefined || cost > this.site.most(this.site.limitOf(slot))
@@ -113,7 +130,8 @@ export class CentralMeter extends GatedMeter {
    *
    * @param left units that are left to the key, once it is known whether the request was counted
    */
-  follow(slot: number, { units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
+  follow(slot: number, { key, units: cost, limit, at }: Question, verdict: Verdict, left: number, now: number): void {
+    if (this.#unreadable.any) this.#unreadable.read(key)
     const { allowed, remaining, resetAfter, retryAfter } = verdict
     if (allowed) this.#closed.delete(slot)
     else this.#closed.set(slot, { cost, left, until: now + retryAfter, trusted: now + Math.min(retryAfter, TRUST) })
@@ -203,7 +221,7 @@ export class CentralMeter extends GatedMeter {
   }
 
   override admits(slot: number, cost: number, now: number, count = true): boolean {
-    if (this.#store.alone) return this.admitsAlone(slot, cost, now)
+    if (this.#without(slot, now)) return this.admitsAlone(slot, cost, now)
     if (this.closedTo(slot, cost, now)) return false
     return count || this.#inner.admits(slot, cost, now, false)
   }
@@ -244,7 +262,7 @@ export class CentralMeter extends GatedMeter {
 
   override refuse(slot: number, cost: number, now: number): Refusal {
     const closed = this.#closed.get(slot)
-    const alone = this.#store.alone
+    const alone = this.#without(slot, now)
     if (this.policy.cooldown > 0 && !alone && closed !== undefined && now < closed.until && this.blockOf(slot, now) === undefined) {
       // A request of one unit would not fit either.
       if (closed.left < Math.min(1, closed.cost)) this.blocks.startCooldown(slot, now, Math.min(closed.until, now + this.policy.interval))
@@ -257,12 +275,13 @@ export class CentralMeter extends GatedMeter {
     if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
     const wait = this.#opensIn(slot, cost, now)
     if (block !== undefined) return { reason: 'cooldown', retryAfter: Math.max(block.until - now, wait) }
-    return { reason: this.#store.alone ? 'degraded' : 'limit', retryAfter: wait }
+    return { reason: this.#without(slot, now) ? 'degraded' : 'limit', retryAfter: wait }
   }
 
   #opensIn(slot: number, cost: number, now: number): number {
-    if (this.#store.alone) {
-      if (this.policy.degraded === 'closed') return Math.max(1, this.rollAt - now)
+    if (this.#without(slot, now)) {
+      if (this.policy.degraded === 'closed')
+        return Math.max(1, this.#store.alone ? this.rollAt - now : this.#unreadable.until(this.site.idOf(slot)) - now)
       return this.#inner.explain(slot, this.#scaled(slot, cost), now).retryAfter
     }
     const closed = this.#closed.get(slot)
@@ -387,7 +406,10 @@ export class CentralMeter extends GatedMeter {
   }
 
   override invalidate(now: number, away: boolean): void {
-    if (away) this.#closed.clear()
+    if (away) {
+      this.#closed.clear()
+      this.#unreadable.clear()
+    }
     this.roll(now)
   }
 

@@ -50,7 +50,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   'tokenBucket()': tokenBucket(),
   'leakyBucket()': leakyBucket(),
   'leakyBucket({ burst: 200 })': leakyBucket({ burst: 200 }),
-  'concurrency()': concurrency(),
+  'concurrency()': concurrency() as unknown as Algorithm,
 }
 
 type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'central'
