@@ -183,7 +183,14 @@ class ServedChild {
       this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process could not read the request.' }, LEAST_BYTES)
       return
     }
-    const reply = checked.complete(this.#served.hub.exchange(node, checked.request, this.#account))
+    let reply: SyncReply
+    try {
+      reply = checked.complete(this.#served.hub.exchange(node, checked.request, this.#account))
+    } catch {
+      // One child's request must not end this process.
+      this.#send({ kind: 'failure', node: id, id: question, message: 'The parent process failed at the request.' }, LEAST_BYTES)
+      return
+    }
     this.#send({ kind: 'reply', node: id, id: question, reply: withoutPids(reply) }, bytesOf(reply))
   }
 

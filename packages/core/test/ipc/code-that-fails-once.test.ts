@@ -2,7 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { EventEmitter } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { EPOCH_STEP } from '../../src/algorithms/fixed-window/epoch-step.ts'
-import { packDecide, seal } from '../../src/ipc/envelope.ts'
+import type { Hub } from '../../src/hub/hub.ts'
+import { pack, packDecide, seal } from '../../src/ipc/envelope.ts'
 import { warnings } from '../support/nodes.ts'
 import { outOfFiles } from '../support/out-of-files.ts'
 
@@ -23,8 +24,27 @@ function child() {
     const questions = [{ policy, key: 'k', kind: 'take', units: 1, limit: 10, at: now }] as const
     process.emit('message', seal({ kind: 'ask', node: 'n', id, ask: packDecide({ sequence: id, time: now, questions }) }))
   }
-  return { process: process as unknown as ChildProcess, sent, ask }
+  const exchange = (id: number): void => {
+    process.emit('message', seal({ kind: 'request', node: 'n', id, request: pack({ entries: [], blocks: [] }) }))
+  }
+  return { process: process as unknown as ChildProcess, sent, ask, exchange }
 }
+
+test('a parent that fails at a request says so at once, and stays', async () => {
+  const { serveIpc, servedHub } = await import('../../src/ipc/serve.ts')
+  const { process, sent, exchange } = child()
+  const service = serveIpc({ children: [process] })
+  try {
+    vi.spyOn(servedHub() as Hub, 'exchange').mockImplementationOnce(() => {
+      throw new Error('no room')
+    })
+    exchange(1)
+    exchange(2)
+    expect(sent).toMatchObject([{ message: { kind: 'failure', id: 1 } }, { message: { kind: 'reply', id: 2 } }])
+  } finally {
+    service.close()
+  }
+})
 
 test('a parent that can not decide yet says so at once, and decides as soon as it can', async () => {
   // As in a process in which no child has asked yet.
