@@ -2,7 +2,6 @@ import { fixedWindow } from '../algorithms/fixed-window/index.ts'
 import { type GrowingOptions, growing } from '../decide/growing.ts'
 import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions } from '../decide/policy.ts'
-import { keySources } from '../decide/request-rule.ts'
 import { paths } from '../http/request/paths.ts'
 import { type CalendarUnit, calendar } from '../options/calendar.ts'
 import { checkNames } from '../options/names.ts'
@@ -88,9 +87,7 @@ export class PolicyMaker<Req> {
 
   #key(given: unknown): unknown {
     const source = (one: unknown) => (typeof one === 'string' && !BUILT_IN_KEYS.includes(one) ? this.#named.find('keys', one, 'key') : one)
-    const key = (Array.isArray(given) ? given.map(source) : source(given)) as never
-    keySources(key, 'key')
-    return key
+    return Array.isArray(given) ? given.map(source) : source(given)
   }
 
   #match(given: unknown): unknown {
