@@ -76,7 +76,7 @@ describe('the algorithm contract finds a meter that', () => {
     ],
     [
       'says that units come back sooner than they do',
-      'units have begun to come back a millisecond after resetAfter',
+      'all units are back after exactly resetAfter, allowed or not, if no other request comes',
       (meter, whole) => {
         meter.resetAfter = (slot, now) => Math.max(0, whole.resetAfter(slot, now) - 2)
       },

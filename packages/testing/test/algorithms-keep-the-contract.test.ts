@@ -15,13 +15,22 @@ const runner = { describe, test }
 
 algorithmContract('fixedWindow', { algorithm: fixedWindow(), model: (interval) => new FixedWindowModel(interval) }, runner)
 
-algorithmContract('slidingCounter', { algorithm: slidingCounter(), model: (interval) => new SlidingCounterModel(interval) }, runner)
+/** Seeds by which a cooldown that was told a millisecond too long was found. */
+const examples = {
+  'a cooldown holds, and is over after exactly retryAfter': ['1795634505221', '1795700001147', '1795700002759', '1795700003844'],
+}
+
+algorithmContract(
+  'slidingCounter',
+  { algorithm: slidingCounter(), model: (interval) => new SlidingCounterModel(interval) },
+  { ...runner, examples },
+)
 
 for (const buckets of [30, 6]) {
   algorithmContract(
     `slidingWindow with ${buckets} buckets`,
     { algorithm: slidingWindow({ buckets }), model: (interval) => new SlidingWindowModel(interval, buckets) },
-    runner,
+    { ...runner, examples },
   )
 }
 

@@ -76,7 +76,7 @@ export abstract class LocalMeter implements Meter {
    */
   protected giveBack(_slot: number, _ordinal: Ordinal, _units: number, _limit: number, _now: number): void {}
 
-  /** Milliseconds until units come back. Default: until all are back. */
+  /** Milliseconds until all units are back. Default: `wait` for all of them. */
   resetAfter(slot: number, now: number): number {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)

@@ -216,7 +216,7 @@ export interface Meter {
 
   /** Units left as far as this node knows. */
   remaining(slot: number, now: number): number
-  /** Milliseconds until units come back. */
+  /** Milliseconds until all units are back. */
   resetAfter(slot: number, now: number): number
   /** Why `admits` refused, and for how long. Starts a cooldown where the policy has one. */
   refuse(slot: number, cost: number, now: number): Refusal

@@ -1,10 +1,35 @@
-import { type EpochTime, endOf, type Ordinal } from '../time/intervals.ts'
+import { type EpochTime, endOf, type Ordinal, ordinalAt } from '../time/intervals.ts'
 
 /** While the clock is being corrected an interval may end a little later than foreseen: look again after this. */
 const RECHECK = 1
+/** Milliseconds by which an interval ends early. Times of the epoch are rounded to 2^-12 ms, and a whole wait must not become one more. */
+export const EARLY = 0.001
+/** Milliseconds that any clock may be behind the end of an interval: an interval of a calendar seems to end by 1/64 too late. */
+const LEAST_KEPT = 0.02
+/** The clock's uncertainty is allowed for up to this part of an interval. */
+const MOST_KEPT = 0.1
 
-/** When to look whether the interval `ordinal` of the epoch is over: its end on the monotonic clock, and later than `now`. */
-export function nextRoll(time: EpochTime, ordinal: Ordinal, width: number, now: number): number {
-  const end = time.monotonicAt(endOf(ordinal, width))
+/**
+ * The interval of the epoch that runs at `now`. If `last` has reached its end as clients were told it, the next one runs: a correction
+ * of the clock since then, within its uncertainty, must not make `retryAfter` too short.
+ */
+export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width: number, now: number): Ordinal {
+  const at = time.at(now)
+  const ordinal = ordinalAt(at + 2 * EARLY, width)
+  return ordinal === last && now >= rollAt && endOf(last, width) - at <= kept(time, width, now) ? ((last + 1) as Ordinal) : ordinal
+}
+
+/**
+ * When to look whether the interval `ordinal` of the epoch is over: its end on the monotonic clock, and later than `now`.
+ *
+ * @param told the end that clients were told, if the same interval was running before
+ */
+export function nextRoll(time: EpochTime, ordinal: Ordinal, width: number, now: number, told: number = Number.NEGATIVE_INFINITY): number {
+  const end = time.monotonicAt(endOf(ordinal, width)) - EARLY
+  if (told > now && end > told && end - told <= kept(time, width, now)) return told
   return end > now ? end : now + RECHECK
+}
+
+function kept(time: EpochTime, width: number, now: number): number {
+  return Math.max(LEAST_KEPT, Math.min(time.uncertainty(now), MOST_KEPT * width))
 }

@@ -151,7 +151,7 @@ export class CentralDecisions implements Asking {
         else this.#host.make.refuse(limiter, at, key, cost, later)
       }).admitted = true
     }
-    const after = Math.ceil(fits ? meter.resetAfter(slot, now) : Math.max(1, meter.explain(slot, cost, now).retryAfter))
+    const after = Math.ceil(meter.resetAfter(slot, now))
     const left = Math.max(0, meter.remaining(slot, now) - (fits && allowed ? cost : 0))
     return this.#host.make.decision(limiter.outcome(slot, fits ? 'ok' : 'limit'), key, left, after, fits && allowed ? cost : 0)
   }

@@ -35,6 +35,8 @@ interface Closed {
   readonly until: number
   /** Until when the store is not asked again: at other nodes units may come back. */
   readonly trusted: number
+  /** When all units are back. */
+  readonly empty: number
 }
 
 /** So much later than a request was sent the store takes its units, in milliseconds, if it answers in time as a rule. */
@@ -43,6 +45,8 @@ const LATE = 50
 const EDGE = 5
 /** Keys of which it is remembered what was admitted without the store; the oldest goes. */
 const MOST_UNTOLD = 100_000
+/** Milliseconds by which a difference of times may be wrong. */
+const ROUNDED = 2e-6
 /** Of what a key may use: differences below it are rounding. */
 const ROUNDING = 1e-9
 
@@ -134,7 +138,11 @@ export class CentralMeter extends GatedMeter {
     if (this.#unreadable.any) this.#unreadable.read(key)
     const { allowed, remaining, resetAfter, retryAfter } = verdict
     if (allowed) this.#closed.delete(slot)
-    else this.#closed.set(slot, { cost, left, until: now + retryAfter, trusted: now + Math.min(retryAfter, TRUST) })
+    else {
+      // A difference of times must not make a whole wait one millisecond more. The next request is at the store later than that.
+      const wait = retryAfter - ROUNDED
+      this.#closed.set(slot, { cost, left, until: now + wait, trusted: now + Math.min(wait, TRUST), empty: now + resetAfter })
+    }
     const most = this.site.most(limit)
     if (most === Number.POSITIVE_INFINITY) return
     const used = most - left
@@ -293,7 +301,8 @@ export class CentralMeter extends GatedMeter {
   }
 
   override resetAfter(slot: number, now: number): number {
-    return this.#inner.resetAfter(slot, now)
+    const closed = this.#closed.get(slot)
+    return closed !== undefined && now < closed.until ? closed.empty - now : this.#inner.resetAfter(slot, now)
   }
 
   override mark(slot: number): number {

@@ -19,7 +19,7 @@ export interface AskingHost {
   // What decisions are made of. Handed over, since whoever asks is loaded later: what it imports would be in a file of its own.
   readonly make: {
     refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision
-    decision(outcome: Outcome, key: string, remaining: number, resetAfter: number, cost: number): PolicyDecision
+    decision(outcome: Outcome, key: string, remaining: number, resetAfter: number, amount: number): PolicyDecision
     combined(parts: readonly PolicyDecision[]): Decision
     bounded(key: string): string
   }

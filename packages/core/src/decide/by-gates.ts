@@ -92,7 +92,7 @@ export class ByGates {
 
   /**
    * Makes the numbers those of a refusal: nothing was taken, and what refused it counts that, by the source that stands where its
-   * cost will. What came after the first of them has not counted anything.
+   * amount will. What came after the first of them has not counted anything.
    */
   #refuse(costs: readonly number[], places: readonly number[], refused: number, counted: number, now: number, numbers: number[]): void {
     this.#untake(costs, places, counted)
@@ -102,8 +102,10 @@ export class ByGates {
       const slot = this.#found[at] as number
       if ((refused & (1 << at)) !== 0) {
         limiter.stats.countByLimit(numbers[3 * at + 2] as SourceIndex)
-        numbers[3 * at + 1] = limiter.meter.rollAt - now
-      } else if (at < counted) {
+        numbers[3 * at + 2] = limiter.meter.rollAt - now
+        continue
+      }
+      if (at < counted) {
         numbers[3 * at] = limiter.meter.remaining(slot, now)
         numbers[3 * at + 1] = limiter.meter.resetAfter(slot, now)
       }

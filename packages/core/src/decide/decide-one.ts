@@ -7,7 +7,7 @@ import { PolicyDecision } from './decision.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 import { RunningCell } from './outcome.ts'
 
-/** Of the ends of blocks, which are added and subtracted again, in milliseconds: an hour is not to be told as a second more. */
+/** Milliseconds by which a sum and a difference of times may be wrong: a block of an hour must not become a second more. */
 const ROUNDING = 1e-6
 
 /**
@@ -31,7 +31,8 @@ export function decideOne(limiter: Limiter, key: string, cost: number, now: numb
 function refuseUsedUp(limiter: Limiter, key: string, now: number, requests: Requests): PolicyDecision {
   requests.reasons.limit++
   limiter.stats.countByLimit(0)
-  return new PolicyDecision(limiter.cell.full, key, 0, Math.ceil(limiter.meter.rollAt - now), 0)
+  const end = Math.ceil(limiter.meter.rollAt - now)
+  return new PolicyDecision(limiter.cell.full, key, 0, end, end)
 }
 
 /** As `decideOne`, for a key that is new, or whose gate did not let the request pass. */
@@ -41,7 +42,8 @@ function decideUndecided(limiter: Limiter, slot: number, key: string, cost: numb
   if (source < 0 || limiter.policy.dryRun) return decideNew(limiter, key, cost, now, requests)
   requests.reasons.limit++
   limiter.stats.countByLimit(source as SourceIndex)
-  return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), Math.ceil(meter.rollAt - now), 0)
+  const end = Math.ceil(meter.rollAt - now)
+  return new PolicyDecision(limiter.cell.full, key, meter.remaining(slot, now), end, end)
 }
 
 /** As `decideOne`, for a key that is new, or whose gate says nothing. */
@@ -84,7 +86,8 @@ function closed(limiter: Limiter, slot: number, key: string, source: SourceIndex
   const { meter } = limiter
   limiter.stats.countByLimit(source)
   const full = limiter.limited ? limiter.outcome(slot, 'limit') : limiter.cell.full
-  return new PolicyDecision(full, key, meter.remaining(slot, now), Math.ceil(meter.rollAt - now), 0)
+  const end = Math.ceil(meter.rollAt - now)
+  return new PolicyDecision(full, key, meter.remaining(slot, now), end, end)
 }
 
 /** One policy's part of a decision whose outcome is known; `slot` is as `refusedSlot` says where this policy refused. */
@@ -147,7 +150,7 @@ export function outcomeOfOverflow(limiter: Limiter, key: string, cost: number, n
   if (limiter.overflow === 'allow' || policy.dryRun) {
     return new PolicyDecision(cell.outcome(limiter.overflow === 'allow' ? 'ok' : 'overflow'), key, most, end, 0)
   }
-  return new PolicyDecision(cell.outcome('overflow', cost > most), key, 0, Math.max(1, end), 0)
+  return new PolicyDecision(cell.outcome('overflow', cost > most), key, 0, Math.max(1, end), Math.max(1, end))
 }
 
 export function refusal(limiter: Limiter, slot: number, key: string, cost: number, why: Refusal, now: number): PolicyDecision {
@@ -157,6 +160,7 @@ export function refusal(limiter: Limiter, slot: number, key: string, cost: numbe
   // Of a blocked key no units are left to the client, whatever was counted.
   const blocked = why.reason === 'blocked' || why.reason === 'cooldown'
   const left = blocked ? 0 : limiter.meter.remaining(slot, now)
-  const after = blocked ? why.retryAfter - ROUNDING : why.retryAfter
-  return new PolicyDecision(outcome, key, left, Math.max(least, Math.ceil(after)), 0)
+  const retryAfter = Math.max(least, Math.ceil(blocked ? why.retryAfter - ROUNDING : why.retryAfter))
+  const resetAfter = Math.ceil(limiter.meter.resetAfter(slot, now) - ROUNDING)
+  return new PolicyDecision(outcome, key, left, Math.max(retryAfter, resetAfter), retryAfter)
 }

@@ -20,8 +20,8 @@ export interface Decision<Name extends string = string> {
   /** Units left to the key as far as this node knows, after this request; 0 for a blocked key. Of a bucket up to its burst. */
   readonly remaining: number
   /**
-   * Milliseconds until units come back: the end of the interval, or of the block; of buckets and logs, until all are back. 0 where that
-   * is not known: when requests in flight end (`concurrency()`).
+   * Milliseconds until all units are back if no other request comes: `limit` (of a bucket its burst) fits then. A block ends before it. 0
+   * if that is not known: when requests in flight end (`concurrency()`).
    */
   readonly resetAfter: number
   /**
@@ -52,15 +52,15 @@ export class PolicyDecision implements Decision {
   declare readonly key: string
   declare readonly remaining: number
   declare readonly resetAfter: number
-  /** What of the cost has not been refunded. */
-  declare cost: number
+  /** Reason `'ok'`: units of the cost that have not been refunded. Any other reason: milliseconds until the request fits. */
+  declare amount: number
 
-  constructor(outcome: Outcome, key: string, remaining: number, resetAfter: number, cost: number) {
+  constructor(outcome: Outcome, key: string, remaining: number, resetAfter: number, amount: number) {
     this.outcome = outcome
     this.key = key
     this.remaining = remaining
     this.resetAfter = resetAfter
-    this.cost = cost
+    this.amount = amount
   }
 
   get allowed(): boolean {
@@ -91,7 +91,11 @@ export class PolicyDecision implements Decision {
 
   get retryAfter(): number {
     if (this.allowed) return 0
-    return this.outcome.never ? Number.POSITIVE_INFINITY : this.resetAfter
+    return this.outcome.never ? Number.POSITIVE_INFINITY : this.amount
+  }
+
+  get cost(): number {
+    return this.reason === 'ok' ? this.amount : 0
   }
 
   get delay(): number {

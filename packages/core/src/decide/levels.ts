@@ -78,7 +78,7 @@ export const MOST_LEVELS = 30
  *
  *     levels    shared: the policies with their intervals
  *     keys      one key for all policies, or a key for each
- *     numbers   remaining, resetAfter, cost of the first policy | of the second | …
+ *     numbers   remaining, resetAfter, amount of the first policy (see `PolicyDecision`) | of the second | …
  *     refused   a bit for each policy that is full
  */
 export class LevelsDecision implements Decision {
@@ -154,7 +154,7 @@ export class LevelsDecision implements Decision {
     return this.numbers[3 * level] as number
   }
 
-  /** Milliseconds until units come back at one of the levels. */
+  /** Milliseconds until all units are back at one of the levels. */
   resetAfterAt(level: number): number {
     return Math.ceil(this.numbers[3 * level + 1] as number)
   }
@@ -167,7 +167,9 @@ export class LevelsDecision implements Decision {
   #part({ passed, full }: RunningCell, level: number): PolicyDecision {
     const key = typeof this.keys === 'string' ? (this.levels.keys[level] ?? this.keys) : (this.keys[level] as string)
     const outcome = (this.refused & (1 << level)) === 0 ? passed : full
-    return new PolicyDecision(outcome, key, this.remainingAt(level), this.resetAfterAt(level), this.numbers[3 * level + 2] as number)
+    const amount = this.numbers[3 * level + 2] as number
+    const told = outcome === full ? Math.ceil(amount) : amount
+    return new PolicyDecision(outcome, key, this.remainingAt(level), this.resetAfterAt(level), told)
   }
 }
 

@@ -88,7 +88,7 @@ export class RequestPath<Name extends string> {
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
       make: {
         refuse,
-        decision: (outcome, key, remaining, resetAfter, cost) => new PolicyDecision(outcome, key, remaining, resetAfter, cost),
+        decision: (outcome, key, remaining, resetAfter, amount) => new PolicyDecision(outcome, key, remaining, resetAfter, amount),
         combined,
         bounded: boundedOnce,
       },

@@ -14,6 +14,8 @@ export interface Block {
 
 /** An announced block that ends at most this much later than the known one is the same block, in milliseconds. */
 const MOST_ANNOUNCEMENT_DELAY = 100
+/** Milliseconds by which a difference of times may be wrong: a request that comes when it was told to must not be early. */
+const ROUNDING = 2e-6
 /** Until the store has answered to a block, only its end here counts. */
 export const UNANSWERED: number = Number.POSITIVE_INFINITY
 
@@ -59,7 +61,7 @@ export class KeyBlocks {
 
   #lasting(slot: number, now: number): Block | undefined {
     const block = this.#blocks.get(slot)
-    if (block !== undefined && block.until > now) return block
+    if (block !== undefined && block.until - now > ROUNDING) return block
     this.clear(slot)
     if (block !== undefined) this.#owner.unblocked(this.#owner.keyOf(slot), 'expired')
     return undefined

@@ -296,7 +296,7 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   #tick(monotonic: number): number {
-    this.#localTime.observe(monotonic, monotonic, this.#clock.now())
+    this.#localTime.follow(this.#clock.now(), monotonic)
     // No list of moments: this runs at each of a node's timers.
     let next = Number.POSITIVE_INFINITY
     for (const throttler of this.throttlers) next = Math.min(next, throttler.tick(monotonic))

@@ -4,9 +4,6 @@ import { Alarm } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
 import { StoreTime } from '../time/store-time.ts'
 
-/** Milliseconds. */
-const WALL_RESOLUTION = 1
-
 /** Looks after the meters whose counts stay in this process: tells them the time, and makes them forget idle keys. */
 export class LocalMeters {
   /** What such a meter sees of other nodes: none. */
@@ -39,9 +36,7 @@ export class LocalMeters {
 
   /** Returns when it wants to be called next at the latest, on the monotonic clock. */
   tick(meters: readonly Meter[], now: number): number {
-    const wall = this.#clock.now()
-    // Wall clocks show whole milliseconds. Less than one is no news: it would move the ends of intervals to and fro.
-    if (!this.#time.measured || Math.abs(wall - this.#time.at(now)) > WALL_RESOLUTION) this.#time.observe(now, now, wall)
+    this.#time.follow(this.#clock.now(), now)
     let next = Number.POSITIVE_INFINITY
     for (const meter of meters) {
       if (now >= meter.rollAt) meter.roll(now)

@@ -168,7 +168,7 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
       const parts = (seen.parts as readonly PolicyDecision[]).map((part) => {
         if (part !== by && seen.parts.length > 1) return part
         const outcome: Outcome = { ...part.outcome, allowed: false, reason: 'limit' }
-        return new host.PolicyDecision(outcome, part.key, part.remaining, time, 0)
+        return new host.PolicyDecision(outcome, part.key, part.remaining, Math.max(time, part.resetAfter), time)
       })
       return parts.length === 0 ? seen : host.combined(parts)
     },
@@ -236,7 +236,7 @@ function slowest(decision: Decision): Decision {
 
 /** A decision by which what it took is given back as of another place. */
 function withPlace({ PolicyDecision }: AcquireHost, part: PolicyDecision, ordinal: Ordinal): Decision {
-  return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfter, part.cost)
+  return new PolicyDecision({ ...part.outcome, ordinal }, part.key, part.remaining, part.resetAfter, part.amount)
 }
 
 /** A policy's part of a decision after its delay: what is left now, and nothing to wait for any more. */
@@ -246,7 +246,7 @@ function went({ limiters, PolicyDecision }: AcquireHost, part: PolicyDecision, n
   const known = limiter !== undefined && slot >= 0
   const remaining = known ? limiter.meter.remaining(slot, now) : part.remaining
   const resetAfter = known ? Math.ceil(limiter.meter.resetAfter(slot, now)) : part.resetAfter
-  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfter, part.cost), 'delay', { value: 0 })
+  return Object.defineProperty(new PolicyDecision(part.outcome, part.key, remaining, resetAfter, part.amount), 'delay', { value: 0 })
 }
 
 /** The limiter of a policy whose requests get places; undefined where they get none. */

@@ -32,7 +32,7 @@ export function giveBack(decision: Decision, units: number, what: Given, host: R
     if (what !== 'all' && (algorithm.slots === undefined ? 'units' : 'slots') !== what) continue
     const limiter = host.limiters.find(({ policy }) => policy.id === id)
     if (!(back > 0) || limiter === undefined) continue
-    part.cost -= back
+    part.amount -= back
     // The request never went.
     if (what === 'all') limiter.meter.admitted -= back
     if (now >= limiter.meter.rollAt) host.roll(limiter, now)

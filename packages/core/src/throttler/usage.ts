@@ -24,7 +24,7 @@ export interface Usage<Name extends string = string> {
   readonly used: number
   /** Units left, at least 0. */
   readonly remaining: number
-  /** Milliseconds until units come back. */
+  /** Milliseconds until all units are back. */
   readonly resetAfter: number
   /** Milliseconds for which the key is blocked, 0 when it is not; and whether that was done by hand. */
   readonly blockedFor: number

@@ -86,6 +86,14 @@ export class StoreTime {
     this.#measuredAt = received
   }
 
+  /**
+   * Follows this process's wall clock, where that serves instead of a store's. Wall clocks show whole milliseconds. Less than one is no
+   * news: it would move the ends of intervals to and fro, after clients were told them.
+   */
+  follow(wall: number, monotonic: number): void {
+    if (!this.#measured || Math.abs(wall - this.at(monotonic)) > WALL_RESOLUTION) this.observe(monotonic, monotonic, wall)
+  }
+
   /** By how much `at` may be off, in milliseconds; 0 until the store has answered, since nobody knows better then. */
   uncertainty(now: number): number {
     return this.#measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
@@ -113,5 +121,6 @@ const SLEW = 0.1
 /** How far two good clocks may drift apart: 200 ppm, twice what is usual. */
 const DRIFT = 200e-6
 const RESOLUTION = 0.5
+const WALL_RESOLUTION = 1
 /** A correction by more than this is no measuring error, in milliseconds. */
 const STEP = 1_000

@@ -44,7 +44,7 @@ test('tell what was true when the decision was made, also when they are asked fo
     ['user', 'b', 3, 2, 1],
     ['slow', 'b', 8, 7, 1],
   ])
-  expect(late.parts.map(({ resetAfter }) => resetAfter)).toEqual([58_000, 8_000, 60_000])
+  expect(late.parts.map(({ resetAfter }) => resetAfter)).toEqual([58_000, 8_000, 60_063])
   expect(late.resetAfter).toBe(8_000)
 })
 

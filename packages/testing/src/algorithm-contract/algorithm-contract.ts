@@ -18,6 +18,8 @@ export interface AlgorithmContractOptions extends TestRunner {
   readonly runs?: number
   /** Fixes what is tried. Default: the environment variable `FC_SEED`, or 1. The message of a failure contains it. */
   readonly seed?: string | number
+  /** Seeds that are tried as well, by the title of the case: those by which it failed once. */
+  readonly examples?: Readonly<Record<string, readonly string[]>>
   /** Titles of cases that the algorithm can't keep, and why. */
   readonly without?: Readonly<Record<string, string>>
 }
@@ -40,7 +42,7 @@ export interface AlgorithmContractOptions extends TestRunner {
 export function algorithmContract(
   name: string,
   subject: AlgorithmUnderTest,
-  { describe, test, runs = 50, seed = process.env['FC_SEED'] ?? 1, without = {} }: AlgorithmContractOptions,
+  { describe, test, runs = 50, seed = process.env['FC_SEED'] ?? 1, examples = {}, without = {} }: AlgorithmContractOptions,
 ): void {
   const cases: readonly AlgorithmCase[] = [
     ...decisionCases,
@@ -49,7 +51,7 @@ export function algorithmContract(
     ...hostileCases,
     ...(subject.algorithm.step === undefined ? [] : stepCases),
   ]
-  const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
+  const unknown = [...Object.keys(without), ...Object.keys(examples)].filter((title) => !cases.some((one) => one.title === title))
   if (unknown.length > 0) throw new Error(`The algorithm contract has no case "${unknown.join('", "')}".`)
   describe(`${name} keeps the algorithm contract`, () => {
     for (const one of cases) {
@@ -57,7 +59,9 @@ export function algorithmContract(
       test(
         one.title,
         async () => {
-          for (let run = 0; run < runs; run++) await runCase(one, subject, new SeededRandom(`${seed}/${one.title}/${run}`), seed)
+          for (const from of [seed, ...(examples[one.title] ?? [])]) {
+            for (let run = 0; run < runs; run++) await runCase(one, subject, new SeededRandom(`${from}/${one.title}/${run}`), from)
+          }
         },
         LONGEST,
       )

@@ -123,7 +123,6 @@ class KeyOfBoth {
     if (retryAfter === Number.POSITIVE_INFINITY) assert.equal(verdict.retryAfter, retryAfter)
     else assert.ok(Math.abs(retryAfter - verdict.retryAfter) <= NEARLY, `retryAfter ${retryAfter}, by the step ${verdict.retryAfter}`)
     assert.ok(Math.abs(delay - verdict.delay) <= 1e-6 * this.run.interval, `delay ${delay}, by the step ${verdict.delay}`)
-    if (!decision.allowed) return
     const { resetAfter } = decision
     assert.ok(Math.abs(resetAfter - verdict.resetAfter) <= NEARLY, `resetAfter ${resetAfter}, by the step ${verdict.resetAfter}`)
   }

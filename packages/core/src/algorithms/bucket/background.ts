@@ -20,6 +20,8 @@ import { Telling } from './telling.ts'
 const SCAN_STEP = 5_000
 /** Intervals for which a store keeps a bucket that has run out. */
 const KEPT = 2
+/** Milliseconds by which a difference of times may be wrong. */
+const ROUNDED = 1e-6
 
 /**
  * A bucket that all nodes fill. Each knows a level that is never above that of what was really admitted, its own units included,
@@ -227,7 +229,8 @@ export class BackgroundBucket extends GatedMeter {
   #close(key: BucketKey, slot: number, level: number, now: number): void {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
-    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), limit, this.interval)
+    // A difference of times must not make a whole wait one millisecond more.
+    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), limit, this.interval) - ROUNDED
     key.closedFor = limit
     key.forecast.close(key.closedUntil)
     key.soft?.arm(key.closedUntil, this.interval)

@@ -3,6 +3,9 @@ import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 
+/** Milliseconds by which a difference of times may be wrong. */
+const ROUNDED = 1e-6
+
 /**
  * Windows of this process alone that begin with a key's first request: `FIRST_REQUEST_STEP` of many keys. Of each key:
  *
@@ -17,7 +20,8 @@ export class LocalFirstRequestWindow extends LocalMeter {
 
   constructor(site: MeterSite) {
     super(site)
-    this.interval = site.policy.interval
+    // A request that comes when it was told to must fit, though differences of times are rounded.
+    this.interval = site.policy.interval - 2 * ROUNDED
   }
 
   /** A request within a window that is open; numbers stand for imported constants, as in `GatedMeter`. */
@@ -54,7 +58,7 @@ export class LocalFirstRequestWindow extends LocalMeter {
   }
 
   protected override wait(slot: number, _cost: number, _limit: number, now: number): number {
-    return this.#used(slot, now) > 0 ? this.interval - (now - (this.fields[slot * 2 + 1] as number)) : this.interval
+    return this.#used(slot, now) > 0 ? this.interval + ROUNDED - (now - (this.fields[slot * 2 + 1] as number)) : this.interval
   }
 
   override resetAfter(slot: number, now: number): number {

@@ -2,10 +2,10 @@ import { BLOCKED, type KeyTable } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { SourceIndex } from '../../report/stats.ts'
 import { epochTimeOf } from '../../time/calendar.ts'
-import { type EpochTime, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
+import { type EpochTime, type Ordinal, startOf } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import { nextRoll } from '../roll.ts'
+import { nextRoll, runningAt } from '../roll.ts'
 
 /** Idle intervals after which a key is forgotten, as where counts are exchanged. */
 const IDLE_INTERVALS = 2
@@ -40,13 +40,14 @@ export class LocalFixedWindow extends LocalMeter {
 
   override roll(now: number): void {
     const { interval } = this.site.policy
-    const ordinal = ordinalAt(this.#time.at(now), interval)
+    const before = this.ordinal
+    const ordinal = runningAt(this.#time, before, this.rollAt, interval, now)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
-    if (ordinal > this.ordinal) {
+    if (ordinal > before) {
       this.ordinal = ordinal
       this.site.movedTo(ordinal)
     }
-    this.rollAt = nextRoll(this.#time, this.ordinal, interval, now)
+    this.rollAt = nextRoll(this.#time, this.ordinal, interval, now, ordinal > before ? undefined : this.rollAt)
   }
 
   protected override get begunAt(): number {

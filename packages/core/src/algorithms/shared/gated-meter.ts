@@ -14,7 +14,7 @@ import {
 import { epochTimeOf } from '../../time/calendar.ts'
 import { type EpochTime, endOf, type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { MeterPolicy, Refusal, Syncing } from '../meter.ts'
-import { nextRoll } from '../roll.ts'
+import { nextRoll, runningAt } from '../roll.ts'
 import { RoomSearch } from '../room-search.ts'
 import { Batch, type Ticket } from './batch.ts'
 import type { Exchange, Exchanging, ScanOptions, SharedSite } from './site.ts'
@@ -178,10 +178,11 @@ export abstract class GatedMeter implements Exchanging {
 
   roll(now: number): void {
     const { width } = this.storePolicy
-    const ordinal = ordinalAt(this.time.at(now), width)
+    const before = this.ordinal
+    const ordinal = runningAt(this.time, before, this.rollAt, width, now)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
-    if (ordinal > this.ordinal) this.moveTo(ordinal)
-    this.rollAt = nextRoll(this.time, this.ordinal, width, now)
+    if (ordinal > before) this.moveTo(ordinal)
+    this.rollAt = nextRoll(this.time, this.ordinal, width, now, ordinal > before ? undefined : this.rollAt)
   }
 
   /** When the running interval or bucket began, on the monotonic clock. */

@@ -41,6 +41,11 @@ export class WindowMeter extends GatedMeter {
     return left
   }
 
+  override resetAfter(slot: number, now: number): number {
+    const end = this.rollAt - now
+    return this.rule.emptyAfter?.(slot, end) ?? end
+  }
+
   protected override admitsSlowly(slot: number, cost: number, now: number, count: boolean): boolean {
     if (this.table.fields[baseOf(slot) + TAG] !== this.tag) this.refresh(slot, now)
     return this.rule.admitsSlowly(slot, cost, now, count)

@@ -25,6 +25,8 @@ export interface WindowRule {
   knownBy(slot: number, cost: number): SourceIndex
   /** What a snapshot shows as used, where `units` of the running interval are known and more than 0. */
   used(slot: number, units: number, now: number): number
+  /** Milliseconds until all units of a key are back, `end` milliseconds before the running interval ends. Default: when it does. */
+  emptyAfter?(slot: number, end: number): number
   /** How many of the units of the interval before the running one still count; none where the rule does not look at it. */
   usedBefore?(units: number, now: number): number
 

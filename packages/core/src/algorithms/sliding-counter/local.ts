@@ -1,10 +1,11 @@
 import { sumOf } from '../../keys/units.ts'
-import { endOf, type Ordinal, ordinalAt } from '../../time/intervals.ts'
+import { endOf, type Ordinal } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import { nextRoll } from '../roll.ts'
-import { ROUNDING } from './step.ts'
+import { nextRoll, runningAt } from '../roll.ts'
+import { slackOf } from '../whole-wait.ts'
+import { waitOf, weighted } from './step.ts'
 
 /**
  * The weighted counter of two fixed windows in this process alone. Of each key:
@@ -46,17 +47,18 @@ export class LocalSlidingCounter extends LocalMeter {
 
   override roll(now: number): void {
     const { interval } = this.site.policy
-    const ordinal = ordinalAt(this.#time.at(now), interval)
+    const before = this.ordinal
+    const ordinal = runningAt(this.#time, before, this.rollAt, interval, now)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
-    if (ordinal > this.ordinal) {
+    if (ordinal > before) {
       this.ordinal = ordinal
       this.site.movedTo(ordinal)
     }
-    this.rollAt = nextRoll(this.#time, this.ordinal, interval, now)
+    this.rollAt = nextRoll(this.#time, this.ordinal, interval, now, ordinal > before ? undefined : this.rollAt)
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
-    return this.#used(slot, now) + cost <= limit
+    return this.#used(slot, now) + cost <= limit + slackOf(limit)
   }
 
   protected override count(slot: number, cost: number): void {
@@ -71,19 +73,21 @@ export class LocalSlidingCounter extends LocalMeter {
     return Math.max(0, limit - this.#used(slot, now))
   }
 
-  /** The weighted sum falls as the previous interval fades; where that is not enough, as the running one does after its end. */
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
-    const { interval } = this.site.policy
-    const previous = this.#previous(slot)
-    const current = this.#current(slot)
-    const room = limit - cost
-    const before = current <= room ? (room - current) / previous : room / current - 1
-    const opens = endOf(this.ordinal, interval) - before * interval
-    return Math.max(0, this.#time.monotonicAt(opens) - now) + ROUNDING
+    const time = this.#time
+    const room = limit - cost + slackOf(limit) / 2
+    const end = endOf(this.ordinal, this.site.policy.interval)
+    return waitOf(this.#previous(slot), this.#current(slot), room, end, this.site.policy.interval, {
+      until: (opens) => time.monotonicAt(opens) - now,
+      at: (after) => time.at(now + after),
+    })
   }
 
-  override resetAfter(_slot: number, now: number): number {
-    return Math.max(0, this.rollAt - now)
+  /** The previous interval's units are back when the running one ends, and those of the running one an interval later. */
+  override resetAfter(slot: number, now: number): number {
+    const till = this.rollAt - now
+    if (this.#current(slot) > 0) return till + this.site.policy.interval
+    return this.#previous(slot) > 0 ? till : 0
   }
 
   protected override idle(slot: number): boolean {
@@ -98,11 +102,10 @@ export class LocalSlidingCounter extends LocalMeter {
     else if (ordinal === this.ordinal - 1) this.#write(slot, Math.max(0, previous - units), current)
   }
 
-  /** previous · (1 − elapsed) + current */
   #used(slot: number, now: number): number {
     const { interval } = this.site.policy
     const ahead = (endOf(this.ordinal, interval) - this.#time.at(now)) / interval
-    return this.#previous(slot) * Math.min(1, Math.max(0, ahead)) + this.#current(slot)
+    return weighted(this.#previous(slot), this.#current(slot), Math.max(0, ahead))
   }
 
   #current(slot: number): number {

@@ -5,6 +5,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 import type { WindowMeter } from '../shared/window-meter.ts'
 import type { WindowRecords } from '../shared/window-records.ts'
 import type { PastCount, WindowRule } from '../shared/window-rule.ts'
+import { slackOf } from '../whole-wait.ts'
 
 /**
  * `slidingCounter()`: the weighted counter of two fixed windows that is well known from
@@ -42,7 +43,7 @@ export class PublishedSlidingCounter implements WindowRule {
     // It grows as time passes, so what is below it now stays below it. Below 0 gates have a meaning of their own.
     const limit = meter.site.limitOf(slot)
     fields[base + GATE] = Math.max(0, Math.min(most, limit))
-    return (fields[base + KNOWN] as number) + cost <= most && cost <= limit
+    return (fields[base + KNOWN] as number) + cost <= most + slackOf(limit) && cost <= limit
   }
 
   /** What the running interval may hold at this moment. */
@@ -60,6 +61,11 @@ export class PublishedSlidingCounter implements WindowRule {
 
   usedBefore(units: number, now: number): number {
     return units * (1 - this.#elapsed(now))
+  }
+
+  emptyAfter(slot: number, end: number): number {
+    if (this.#meter.knownOf(slot) > 0) return end + this.#meter.policy.interval
+    return this.#previous(slot) > 0 ? end : 0
   }
 
   #previous(slot: number): number {
@@ -83,12 +89,10 @@ export class PublishedSlidingCounter implements WindowRule {
     const { interval } = this.#meter.policy
     const limit = this.#meter.site.limitOf(slot)
     const known = this.#meter.table.fields[baseOf(slot) + KNOWN] as number
-    const units = Math.min(cost, limit)
+    const room = limit - Math.min(cost, limit) + slackOf(limit) / 2
     const previous = this.#previous(slot)
-    if (known + units <= limit && previous > 0) {
-      return Math.max(0, (1 - (limit - known - units) / previous - this.#elapsed(now)) * interval)
-    }
-    return this.#meter.tillEnd(now) + (known > 0 ? Math.max(0, 1 - (limit - units) / known) * interval : 0)
+    if (known <= room && previous > 0) return Math.max(0, this.#meter.tillEnd(now) - ((room - known) / previous) * interval)
+    return this.#meter.tillEnd(now) + (known > 0 ? Math.max(0, 1 - room / known) * interval : 0)
   }
 
   quiet(): boolean {

@@ -2,9 +2,7 @@ import { sumOf } from '../../keys/units.ts'
 import { ordinalAt } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
-
-/** Sums of fractions are rounded: a request that comes when it was told to must fit. Milliseconds. */
-export const ROUNDING = 0.001
+import { slackOf, wholeWait } from '../whole-wait.ts'
 
 /**
  * The weighted counter of two fixed windows: `previous · (1 − elapsed) + current`.
@@ -22,15 +20,17 @@ export const SLIDING_COUNTER_STEP: Step = Object.freeze({
   take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
     const { previous, current, ordinal } = countsAt(state, now, interval)
     const end = (ordinal + 1) * interval
-    const used = previous * Math.min(1, Math.max(0, (end - now) / interval)) + current
-    const allowed = used + cost <= limit && limit > 0
+    const used = weighted(previous, current, Math.max(0, (end - now) / interval))
+    const allowed = used + cost <= limit + slackOf(limit) && limit > 0
     if (allowed && cost > 0) write(state, previous, sumOf(current, cost), ordinal)
     const never = cost > limit || limit === 0
+    const room = limit - cost + slackOf(limit) / 2
+    const counted = allowed ? current + cost : current
     return {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-      resetAfter: Math.max(0, end - now),
-      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, limit - cost, end, now, interval),
+      resetAfter: counted > 0 ? end + interval - now : previous > 0 ? Math.max(0, end - now) : 0,
+      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, room, end, interval, fromNow(now)),
       delay: 0,
     }
   },
@@ -70,10 +70,29 @@ function write(state: number[], previous: number, current: number, ordinal: numb
 }
 
 /**
- * Until so much is free that `room` is not exceeded. The weighted sum falls as the previous interval fades; where that is not enough,
- * as the running one does after its end.
+ * previous · (1 − elapsed) + current
+ *
+ * @param ahead the part of the running interval that is still to come; below 0 it is over
  */
-function waitOf(previous: number, current: number, room: number, end: number, now: number, interval: number): number {
-  const before = current <= room ? (room - current) / previous : room / current - 1
-  return Math.max(0, end - before * interval - now) + ROUNDING
+export function weighted(previous: number, current: number, ahead: number): number {
+  return ahead >= 0 ? previous * Math.min(1, ahead) + current : current * Math.max(0, 1 + ahead)
+}
+
+/** Times of the epoch beside milliseconds from now. */
+interface FromNow {
+  until(time: number): number
+  at(after: number): number
+}
+
+function fromNow(now: number): FromNow {
+  return { until: (time) => time - now, at: (after) => now + after }
+}
+
+/**
+ * Until no more than `room` is used. The weighted sum falls as the previous interval fades; if that is not enough, as the running one
+ * does after its end.
+ */
+export function waitOf(previous: number, current: number, room: number, end: number, interval: number, { until, at }: FromNow): number {
+  const ahead = current <= room ? (room - current) / previous : room / current - 1
+  return wholeWait(until(end - ahead * interval), (after) => weighted(previous, current, (end - at(after)) / interval) <= room)
 }

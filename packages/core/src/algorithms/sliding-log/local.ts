@@ -5,6 +5,8 @@ import type { MeterSite } from '../meter.ts'
 import { mostTimes, ROUNDING } from './step.ts'
 import { WeightedLog } from './weighted-log.ts'
 
+/** Milliseconds by which a difference of times may be wrong. */
+const ROUNDED = 1e-6
 /** Times that the first ring of a key has room for. A power of 2, as all sizes of rings. */
 const SMALLEST = 4
 
@@ -29,7 +31,8 @@ export class LocalSlidingLog extends LocalMeter {
 
   constructor(site: MeterSite) {
     super(site)
-    this.interval = site.policy.interval
+    // A request that comes when it was told to must fit, though differences of times are rounded.
+    this.interval = site.policy.interval - 2 * ROUNDED
   }
 
   protected override adoptLimit(): void {
@@ -111,7 +114,7 @@ export class LocalSlidingLog extends LocalMeter {
     const excess = used + cost - limit - (limit * ROUNDING) / 2
     const log = this.#weighted.get(slot)
     const leaves = log === undefined ? this.#timeAt(slot, Math.min(used, Math.max(1, Math.ceil(excess))) - 1) : log.leaves(excess)
-    return leaves + this.interval - now
+    return leaves + this.interval + ROUNDED - now
   }
 
   protected override idle(slot: number, now: number): boolean {

@@ -2,6 +2,7 @@ import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, KNOWN } from '../../keys/key-tab
 import { COUNTDOWN, HELLO, PROOF, RESEND } from '../../report/stats.ts'
 import { type Ordinal, spanEnd } from '../../time/intervals.ts'
 import type { Refusal } from '../meter.ts'
+import { EARLY } from '../roll.ts'
 import { threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
 import type { SlidingKey } from './key.ts'
@@ -167,7 +168,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
 
   #opensIn(slot: number, cost: number, now: number): number {
     const key = this.#records.at(slot)
-    return opensIn(key, cost, this.#windowAt(this.#meter.time.at(now) + this.#records.margin(now), this.#byPart(key)))
+    return opensIn(key, cost, this.#windowAt(this.#records.edge(now) - EARLY / 2, this.#byPart(key)))
   }
 
   #windowAt(at: number, byPart = false): WindowAt {

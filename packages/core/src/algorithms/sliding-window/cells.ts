@@ -47,6 +47,11 @@ export class SlidingCells {
     return this.#list.length === 0
   }
 
+  /** The newest part with units. */
+  get newest(): Ordinal | undefined {
+    return this.#list.findLast((cell) => netOf(cell) > 0)?.ordinal
+  }
+
   [Symbol.iterator](): IterableIterator<KnownCell> {
     return this.#list[Symbol.iterator]()
   }

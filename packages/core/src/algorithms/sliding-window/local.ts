@@ -3,23 +3,20 @@ import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
 import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import { nextRoll } from '../roll.ts'
+import { EARLY, nextRoll, runningAt } from '../roll.ts'
+import { slackOf, wholeWait } from '../whole-wait.ts'
 import { EARLY_RELEASE } from './cells.ts'
 
-/** Times of the epoch have fractions of about this: a request that comes when it was told to must fit. Milliseconds. */
-const ROUNDING = 0.001
-
 /** Fields before a key's buckets. */
-const HEAD = 3
+const HEAD = 2
 
 /**
  * Sliding windows of this process alone: as `BackgroundSlidingWindow`, but a key is open as soon as there is room, since nobody
- * must be told. Of each key, with B the policy's buckets and n = B + 4:
+ * must be told. Of each key, with B the policy's buckets and n = B + 3:
  *
  *     fields[slot * n]      the ordinal of the last bucket that was looked at
  *     fields[slot * n + 1]  units in the B + 1 buckets up to it
- *     fields[slot * n + 2]  the ordinal of the first of them that is not empty, if one is
- *     fields[slot * n + 3 + o % (B + 1)]  units in the bucket `o`
+ *     fields[slot * n + 2 + o % (B + 1)]  units in the bucket `o`
  */
 export class LocalSlidingWindow extends LocalMeter {
   readonly #time: StoreTime
@@ -51,15 +48,16 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   override roll(now: number): void {
-    const ordinal = ordinalAt(this.#time.at(now), this.width)
+    const before = this.ordinal
+    const ordinal = runningAt(this.#time, before, this.rollAt, this.width, now)
     // A node's ordinal never goes back: what is counted stays in the bucket that it was counted in.
-    if (ordinal > this.ordinal) {
+    if (ordinal > before) {
       this.ordinal = ordinal
       this.running = this.#indexOf(0, ordinal)
       this.leaving = this.#indexOf(0, ordinal - this.buckets)
       this.site.movedTo(ordinal)
     }
-    this.rollAt = nextRoll(this.#time, this.ordinal, this.width, now)
+    this.rollAt = nextRoll(this.#time, this.ordinal, this.width, now, ordinal > before ? undefined : this.rollAt)
     this.ends = this.rollAt
   }
 
@@ -86,7 +84,7 @@ export class LocalSlidingWindow extends LocalMeter {
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
-    return this.#used(slot, limit, now) + cost <= limit
+    return this.#used(slot, limit, now) + cost <= limit + slackOf(limit)
   }
 
   protected override count(slot: number, cost: number): void {
@@ -113,26 +111,30 @@ export class LocalSlidingWindow extends LocalMeter {
   /** The buckets leave one after the other, the oldest one's first units as it does. */
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const base = this.#advance(slot)
+    const room = limit - cost + slackOf(limit) / 2
     let units = this.fields[base + 1] as number
     for (let oldest = this.ordinal - this.buckets; oldest <= this.ordinal; oldest++) {
       const leaving = this.fields[this.#indexOf(base, oldest)] as number
-      const excess = units - (limit - cost)
+      const excess = units - room
       if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
-        const opens = startOf((oldest + this.buckets) as Ordinal, this.width) + (excess > 0 ? (excess / leaving) * this.width : 0)
-        return this.#until(opens, now)
+        const begins = (oldest + this.buckets) as Ordinal
+        const part = excess > 0 ? excess / leaving : 0
+        return this.#until(begins, part, now)
       }
       units -= leaving
     }
-    return this.#until(startOf((this.ordinal + this.buckets + 1) as Ordinal, this.width), now)
+    return this.#until((this.ordinal + this.buckets + 1) as Ordinal, 0, now)
   }
 
   override resetAfter(slot: number, now: number): number {
     const { fields } = this.site.table
     const base = slot * this.stride
     if (fields[base] !== this.ordinal) this.#advance(slot)
-    if (fields[base + 1] === 0) return this.site.policy.interval
-    const after = this.ends - now + ((fields[base + 2] as number) - this.ordinal + this.buckets) * this.width
-    return Math.max(0, after) + ROUNDING
+    if (fields[base + 1] === 0) return 0
+    let whole = this.buckets
+    // Mostly `take` has just counted in the running bucket.
+    if (fields[base + this.running] === 0) while (fields[this.#indexOf(base, this.ordinal + whole - this.buckets)] === 0) whole--
+    return this.ends - now + whole * this.width
   }
 
   protected override idle(slot: number): boolean {
@@ -149,8 +151,13 @@ export class LocalSlidingWindow extends LocalMeter {
     this.#sum(base)
   }
 
-  #until(time: number, now: number): number {
-    return Math.max(0, this.#time.monotonicAt(time) - now) + ROUNDING
+  /** Until a part of a bucket is over. */
+  #until(ordinal: Ordinal, part: number, now: number): number {
+    const opens = startOf(ordinal, this.width) + part * this.width
+    return wholeWait(this.#time.monotonicAt(opens) - now, (after) => {
+      const at = this.#time.at(now + after)
+      return part === 0 ? ordinalAt(at + EARLY, this.width) >= ordinal : (at - startOf(ordinal, this.width)) / this.width >= part
+    })
   }
 
   /** What counts at a moment: all buckets, less what is released of the oldest one while it leaves. */
@@ -179,7 +186,6 @@ export class LocalSlidingWindow extends LocalMeter {
   #count(base: number, units: number): void {
     const { fields } = this
     const index = this.#indexOf(base, this.ordinal)
-    if (fields[base + 1] === 0) fields[base + 2] = this.ordinal
     fields[index] = sumOf(fields[index] as number, units)
     fields[base + 1] = sumOf(fields[base + 1] as number, units)
   }
@@ -189,10 +195,7 @@ export class LocalSlidingWindow extends LocalMeter {
     const { fields } = this
     let sum = 0
     for (let ordinal: number = this.ordinal; ordinal >= this.ordinal - this.buckets; ordinal--) {
-      const units = fields[this.#indexOf(base, ordinal)] as number
-      if (units === 0) continue
-      sum = sumOf(sum, units)
-      fields[base + 2] = ordinal
+      sum = sumOf(sum, fields[this.#indexOf(base, ordinal)] as number)
     }
     fields[base + 1] = sum
   }

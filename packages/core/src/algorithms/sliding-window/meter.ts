@@ -8,7 +8,6 @@ import type { Batch, Ticket } from '../shared/batch.ts'
 import { mostOthers } from '../shared/estimate.ts'
 import { GatedMeter, SETTLE } from '../shared/gated-meter.ts'
 import type { Exchange, ScanOptions, SharedSite } from '../shared/site.ts'
-import type { KnownCell } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 import { measurePace } from './pace.ts'
 import { SlidingRecords } from './records.ts'
@@ -76,10 +75,8 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   override resetAfter(slot: number, now: number): number {
-    const cells = this.records.find(slot)?.cells
-    if (cells === undefined || cells.empty) return this.policy.interval
-    const [first] = cells
-    return Math.max(1, this.records.leavesAt((first as KnownCell).ordinal) - this.time.at(now))
+    const empty = this.records.emptyAt(slot)
+    return empty === undefined ? 0 : Math.max(0, empty - this.time.at(now))
   }
 
   protected override sentAt(slot: number): number {

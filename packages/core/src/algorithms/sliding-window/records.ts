@@ -3,6 +3,7 @@ import { SlotMap } from '../../keys/slot-map.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
+import { EARLY } from '../roll.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import { EARLY_RELEASE, SlidingCells, USUAL_RELEASE } from './cells.ts'
 import { SlidingKey } from './key.ts'
@@ -24,6 +25,8 @@ export class SlidingRecords {
   readonly shape: WindowShape
   readonly #meter: GatedMeter
   readonly #keys: SlotMap<SlidingKey> = new SlotMap()
+  /** By how much the moment that W is of was ahead of the monotonic clock. */
+  #ahead: number = Number.NEGATIVE_INFINITY
 
   constructor(meter: GatedMeter, shape: WindowShape) {
     this.#meter = meter
@@ -67,11 +70,13 @@ export class SlidingRecords {
     return startOf((this.firstOf(ordinal) + this.shape.parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
-  /** When what counts in a part has left the window, in milliseconds since the epoch of the policy's clock. */
-  leavesAt(ordinal: Ordinal): number {
+  /** When all units of a key have left the window, in milliseconds since the epoch of the policy's clock; undefined without any. */
+  emptyAt(slot: number): number | undefined {
     const { buckets, parts } = this.shape
-    const whole = this.byBucket && ordinal === this.firstOf(ordinal)
-    return startOf((ordinal + buckets * parts + (whole ? parts : 1)) as Ordinal, this.#meter.storePolicy.width)
+    const newest = this.uncounted(slot) > 0 ? this.#meter.ordinalOf(baseOf(slot)) : this.#keys.get(slot)?.cells.newest
+    if (newest === undefined) return undefined
+    const end = this.byBucket ? this.firstOf(newest) + parts : newest + 1
+    return startOf((end + buckets * parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
   /** Computes W of a key whose counts have been booked. */
@@ -141,21 +146,27 @@ export class SlidingRecords {
     return countsByBucket(this.#meter.policy.limit, this.shape.parts)
   }
 
-  /** The moment that W is of, in milliseconds since the epoch of the policy's clock: as late as the clock's uncertainty allows. */
-  #at(now: number): number {
-    return this.#meter.time.at(now) + this.margin(now)
+  /**
+   * The moment that W is of, in milliseconds since the epoch of the policy's clock: as late as the clock's uncertainty allows. It does not
+   * go back by a correction within that uncertainty, or what clients were told would be too short.
+   */
+  edge(now: number): number {
+    const margin = this.#margin(now)
+    const ahead = this.#meter.time.at(now) - now + margin
+    if (ahead > this.#ahead || ahead < this.#ahead - margin) this.#ahead = ahead
+    return now + this.#ahead + EARLY
   }
 
   /** The first part of the bucket that is leaving. */
   #leaving(now: number): Ordinal {
     const { parts, buckets } = this.shape
-    const bucket = Math.max(this.bucket(), Math.floor(this.#at(now) / (this.#meter.storePolicy.width * parts)))
+    const bucket = Math.max(this.bucket(), Math.floor(this.edge(now) / (this.#meter.storePolicy.width * parts)))
     return ((bucket - buckets) * parts) as Ordinal
   }
 
   /** The part that is leaving: those of its bucket before it have left. */
   #edge(now: number): Ordinal {
-    const part = Math.max(this.#meter.ordinal, ordinalAt(this.#at(now), this.#meter.storePolicy.width))
+    const part = Math.max(this.#meter.ordinal, ordinalAt(this.edge(now), this.#meter.storePolicy.width))
     return (part - this.shape.buckets * this.shape.parts) as Ordinal
   }
 
@@ -180,7 +191,7 @@ export class SlidingRecords {
   /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
   #released(units: number, most: number, ordinal: Ordinal, span: number, now: number): number {
     const { parts, buckets } = this.shape
-    const over = (this.#at(now) / this.#meter.storePolicy.width - ordinal - buckets * parts) / span
+    const over = (this.edge(now) / this.#meter.storePolicy.width - ordinal - buckets * parts) / span
     return Math.max(0, Math.min(most, units * Math.min(1, over)))
   }
 
@@ -204,7 +215,7 @@ export class SlidingRecords {
   }
 
   /** By how much the clock may be slow, in milliseconds. */
-  margin(now: number): number {
+  #margin(now: number): number {
     return Math.min(this.#meter.time.uncertainty(now), this.#meter.storePolicy.width * this.shape.parts * MOST_MARGIN)
   }
 

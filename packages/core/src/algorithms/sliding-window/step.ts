@@ -1,11 +1,10 @@
 import { sumOf } from '../../keys/units.ts'
-import { ordinalAt } from '../../time/intervals.ts'
+import { type Ordinal, ordinalAt } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
+import { EARLY } from '../roll.ts'
 import type { Step, Verdict } from '../step.ts'
+import { slackOf, wholeWait } from '../whole-wait.ts'
 import { EARLY_RELEASE } from './cells.ts'
-
-/** Times of the epoch have fractions of about this: a request that comes when it was told to must fit. Milliseconds. */
-const ROUNDING = 0.001
 
 /**
  * A window of sub-windows. The oldest one leaves as time passes; what counts of it is all but a small part of the limit, until it has
@@ -27,10 +26,9 @@ export function slidingWindowStep(buckets: number): Step {
     take(state: number[], now: number, cost: number, limit: number, [interval = 0]: readonly number[]): Verdict {
       const width = interval / buckets
       const cells = cellsAt(state, now, width, buckets)
-      const [ordinal] = cells as [number]
       const units = sumIn(cells)
       const used = units - releasedOf(cells, now, limit, width)
-      const allowed = used + cost <= limit && limit > 0
+      const allowed = used + cost <= limit + slackOf(limit) && limit > 0
       if (allowed && cost > 0) {
         cells[1] = sumOf(cells[1] as number, cost)
         write(state, cells)
@@ -39,8 +37,8 @@ export function slidingWindowStep(buckets: number): Step {
       return {
         allowed,
         remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-        resetAfter: resetOf(cells, now, width, buckets, interval),
-        retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(cells, ordinal, units, cost, limit, now, width),
+        resetAfter: resetOf(cells, now, width, buckets),
+        retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(cells, units, cost, limit, now, width),
         delay: 0,
       }
     },
@@ -56,7 +54,7 @@ export function slidingWindowStep(buckets: number): Step {
       const cells = cellsAt(state, now, width, buckets)
       const [ordinal] = cells as [number]
       // Taken by a clock that was ahead, they count in the running bucket.
-      const place = 1 + Math.max(0, ordinal - ordinalAt(at, width))
+      const place = 1 + Math.max(0, ordinal - bucketAt(at, width))
       if (place > buckets + 1) return
       cells[place] = Math.max(0, (cells[place] as number) - units)
       write(state, cells)
@@ -71,9 +69,14 @@ export function slidingWindowStep(buckets: number): Step {
   })
 }
 
+/** Buckets need not be whole milliseconds: one must not begin a millisecond late by a rounding error. */
+function bucketAt(time: number, width: number): Ordinal {
+  return ordinalAt(time + EARLY, width)
+}
+
 /** The state at `now`, as a copy. A node whose clock is a little behind counts in the bucket that others are in already. */
 function cellsAt(state: readonly number[], now: number, width: number, buckets: number): number[] {
-  const here = ordinalAt(now, width)
+  const here = bucketAt(now, width)
   const last = state[0] ?? here
   const ordinal = last > here && last - here <= buckets ? last : here
   const cells: number[] = [ordinal]
@@ -99,24 +102,30 @@ function releasedOf(cells: readonly number[], now: number, limit: number, width:
   return Math.min(EARLY_RELEASE * limit, leaving * Math.min(1, Math.max(0, over)))
 }
 
-/** Until all units are back; of a key without any an interval. */
-function resetOf(cells: readonly number[], now: number, width: number, buckets: number, interval: number): number {
-  const first = cells.findLastIndex((units, place) => place > 0 && units > 0)
-  return first < 0 ? interval : Math.max(0, ((cells[0] as number) - (first - 1) + buckets + 1) * width - now) + ROUNDING
+/** Until all units are back: the newest bucket with units has left. */
+function resetOf(cells: readonly number[], now: number, width: number, buckets: number): number {
+  const newest = cells.findIndex((units, place) => place > 0 && units > 0)
+  return newest < 0 ? 0 : Math.max(0, ((cells[0] as number) - (newest - 1) + buckets + 1) * width - now)
 }
 
 /** The buckets leave one after the other, the oldest one's first units as it does. */
-function waitOf(cells: readonly number[], ordinal: number, all: number, cost: number, limit: number, now: number, width: number): number {
+function waitOf(cells: readonly number[], all: number, cost: number, limit: number, now: number, width: number): number {
+  const [ordinal] = cells as [number]
+  const room = limit - cost + slackOf(limit) / 2
+  // Until a part of the bucket at this place is over.
+  const until = (bucket: number, part: number) =>
+    wholeWait((bucket + part) * width - now, (after) => {
+      const at = now + after
+      return part === 0 ? bucketAt(at, width) >= bucket : at / width - bucket >= part
+    })
   let units = all
   for (let place = cells.length - 1; place > 0; place--) {
     const leaving = cells[place] as number
-    const excess = units - (limit - cost)
-    // When the bucket at this place begins to leave.
-    const begins = (ordinal - (place - 1) + cells.length - 2) * width
+    const excess = units - room
     if (excess <= Math.min(EARLY_RELEASE * limit, leaving)) {
-      return Math.max(0, begins + (excess > 0 ? (excess / leaving) * width : 0) - now) + ROUNDING
+      return until(ordinal - (place - 1) + cells.length - 2, excess > 0 ? excess / leaving : 0)
     }
     units -= leaving
   }
-  return Math.max(0, (ordinal + cells.length - 1) * width - now) + ROUNDING
+  return until(ordinal + cells.length - 1, 0)
 }

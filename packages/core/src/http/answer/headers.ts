@@ -79,7 +79,7 @@ interface Numbers {
   readonly policies: string
   readonly limit: string
   readonly remaining: number
-  /** Seconds until units come back; undefined where nobody knows. */
+  /** Seconds until all units are back, or until a rejected request fits; undefined where nobody knows. */
   readonly reset: number | undefined
   /** The same as a Unix time, in seconds. */
   readonly resetAt: number | undefined
@@ -264,7 +264,7 @@ function limitItem(fields: PolicyFields, remaining: number, wait: number): strin
   return fields.slots && !(wait > 0) ? amount : `${amount};t=${seconds(wait)}`
 }
 
-/** Milliseconds until units come back. For a refused request never later than its `Retry-After`, as the draft asks. */
+/** Milliseconds until all units are back. For a rejected request never later than its `Retry-After`, as the draft asks. */
 function waitOf({ allowed, resetAfter, retryAfter }: Decision): number {
   // A request that never fits has no time to come again.
   return allowed || retryAfter === Number.POSITIVE_INFINITY ? resetAfter - CLOCK_NOISE : retryAfter
@@ -273,7 +273,7 @@ function waitOf({ allowed, resetAfter, retryAfter }: Decision): number {
 /** Milliseconds that `resetAfter` may be too long: a clock's fractions, rounded up, would make 3601 s of an hour. */
 const CLOCK_NOISE = 1
 
-/** Seconds until units come back, rounded up. */
+/** Seconds of a wait, rounded up. */
 function seconds(wait: number): number {
   return whole(Math.ceil(wait / 1000))
 }

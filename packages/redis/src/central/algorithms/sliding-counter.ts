@@ -1,6 +1,9 @@
 import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
 import { num, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
+/** As the step has it: sums of fractions are rounded. Part of a limit up to 1e6. */
+const ROUNDING = 1e-10
+
 /**
  * The weighted counter of two windows of the epoch: a key for each, which holds `u`, the units taken. `look` reads two of them, a refund
  * changes the one that its units were taken in.
@@ -9,7 +12,7 @@ export const SLIDING_COUNTER: ServerAlgorithm = {
   takes: 2,
   look: (place) => `${used(place)}
 local previous, after = tonumber(redis.call('HGET', ${place.key(1)}, 'u') or 0), (used or 0) + units
-if previous * ${place.arg(1)} + after <= limit and limit > 0 then ok, reply = true, ${pair('after', 'previous')}
+if previous * ${place.arg(1)} + after <= limit + math.min(limit, 1e6) * ${ROUNDING} and limit > 0 then ok, reply = true, ${pair('after', 'previous')}
 else
   local told = -1 - (used or 0)
   reply = { ${num('told')}, ${num('previous')} }

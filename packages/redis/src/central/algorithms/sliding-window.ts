@@ -1,13 +1,21 @@
 import { listOf, num, numberOf, type Place, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
-/** Names the running bucket, its units and those of the oldest one, the sum, and the first bucket with units; `gone` where it is a new one. */
+/** As the step has them: sums of fractions are rounded (part of a limit up to 1e6), and so are the beginnings of buckets (milliseconds). */
+const ROUNDING = 1e-10
+const EARLY = 0.001
+
+function bucketAt(time: number, width: number): number {
+  return Math.floor((time + EARLY) / width)
+}
+
+/** Names the running bucket, its units and those of the oldest one, the sum, and the newest bucket with units; `gone` where it is a new one. */
 function state({ key, arg }: Place): string {
   return `local here, buckets = tonumber(${arg(0)}), tonumber(${arg(2)})
-local found = redis.call('HMGET', ${key()}, 'o', 'u', 'f', 'b' .. here, 'b' .. (here - buckets))
+local found = redis.call('HMGET', ${key()}, 'o', 'u', 'n', 'b' .. here, 'b' .. (here - buckets))
 local last = tonumber(found[1] or 0)
-local ordinal, sum, first, running, leaving, gone = here, 0, false, 0, 0, false
+local ordinal, sum, newest, running, leaving, gone = here, 0, false, 0, 0, false
 if last == here then
-  sum, first, running, leaving = tonumber(found[2]), tonumber(found[3]), tonumber(found[4] or 0), tonumber(found[5] or 0)
+  sum, newest, running, leaving = tonumber(found[2]), tonumber(found[3]), tonumber(found[4] or 0), tonumber(found[5] or 0)
 else
   if last > here and last - here <= buckets then ordinal = last end
   local left = {}
@@ -18,33 +26,32 @@ else
       if at < ordinal - buckets or at > ordinal then left[#left + 1] = all[i]
       else
         sum = sum + held
-        if held > 0 and (not first or at < first) then first = at end
+        if held > 0 and (not newest or at > newest) then newest = at end
         if at == ordinal then running = held end
         if at == ordinal - buckets then leaving = held end
       end
     end
   end
-  first = first or ordinal
+  newest = newest or ordinal
   gone = ordinal ~= last and left
 end`
 }
 
 function write({ key, arg }: Place, bucket: string, after: string): string {
   return `if gone and #gone > 0 then redis.call('HDEL', ${key()}, unpack(gone)) end
-local added = redis.call('HSET', ${key()}, 'o', ordinal, 'u', sum, 'f', first, 'b' .. ${bucket}, ${after}, ARGV[1], ARGV[2])
+local added = redis.call('HSET', ${key()}, 'o', ordinal, 'u', sum, 'n', newest, 'b' .. ${bucket}, ${after}, ARGV[1], ARGV[2])
 if gone then redis.call('PEXPIRE', ${key()}, ${arg(3)}) end
 if added > 0 then ${room(key())} end`
 }
 
 /** Counts the units in the running bucket. */
 function count(place: Place): string {
-  return `if sum == 0 then first = ordinal end
-sum, running = sum + units, running + units
+  return `newest, sum, running = ordinal, sum + units, running + units
 ${write(place, 'ordinal', 'running')}`
 }
 
 /**
- * A hash of sub-windows: `b` and an ordinal for the units of each bucket, `o` the running one's ordinal, `u` the sum, and `f` the first
+ * A hash of sub-windows: `b` and an ordinal for the units of each bucket, `o` the running one's ordinal, `u` the sum, and `n` the newest
  * bucket that is not empty. While the running bucket stays the same, a request reads these and the oldest bucket; with the next one the
  * buckets go that have left.
  */
@@ -53,8 +60,8 @@ export const SLIDING_WINDOW: ServerAlgorithm = {
   look: (place) => `${state(place)}
 local over = ordinal == here and tonumber(${place.arg(1)}) or 0
 local after = sum + units
-if after - math.min(0.02 * limit, leaving * over) <= limit and limit > 0 then
-  ok, reply = true, { 1, ${num('after')}, sum == 0 and ordinal or first, ${num('leaving')}, ordinal }
+if after - math.min(0.02 * limit, leaving * over) <= limit + math.min(limit, 1e6) * ${ROUNDING} and limit > 0 then
+  ok, reply = true, { 1, ${num('after')}, units > 0 and ordinal or newest, ${num('leaving')}, ordinal }
 else reply = { 0, redis.call('HGETALL', ${place.key()}), ordinal } end`,
   keep: count,
   add: (place) => `${state(place)}
@@ -66,7 +73,7 @@ local less = math.min(held, units)
 if less > 0 then
   sum, held = sum - less, held - less
   ${write(place, 'bucket', 'held')}
-  -- Sums by differences would leave a little behind, and the first bucket may be empty now.
+  -- Sums by differences would leave a little behind, and the newest bucket may be empty now.
   redis.call('HSET', ${place.key()}, 'o', 0)
 end`,
   args({ policy: { parameters }, at, kind }, { time }, list) {
@@ -74,10 +81,10 @@ end`,
     const width = interval / buckets
     // A refund names when its units were taken; it changes what is there now.
     const now = kind === 'give-back' ? time : at
-    const ordinal = Math.floor(now / width)
+    const ordinal = bucketAt(now, width)
     const over = Math.min(1, Math.max(0, now / width - ordinal))
     list.push(String(ordinal), String(over), String(buckets), String(Math.ceil(2 * interval + 2 * width)))
-    if (kind === 'give-back') list.push(String(Math.floor(at / width)))
+    if (kind === 'give-back') list.push(String(bucketAt(at, width)))
   },
   read(reply, question) {
     const [interval = 0, buckets = 1] = question.policy.parameters
@@ -85,11 +92,11 @@ end`,
     const parts = listOf(reply)
     const cells: number[] = new Array(buckets + 2).fill(0)
     if (numberOf(parts[0]) === 1) {
-      const [, sum, first, leaving, ordinal] = parts.map(numberOf) as [number, number, number, number, number]
+      const [, sum, newest, leaving, ordinal] = parts.map(numberOf) as [number, number, number, number, number]
       cells[0] = ordinal
-      // Where exactly the others lie tells nothing here: the sum counts, the oldest bucket, and the first that is not empty.
+      // Where exactly the others lie tells nothing here: the sum counts, the oldest bucket, and the newest that is not empty.
       cells[buckets + 1] = leaving
-      cells[1 + Math.min(buckets - 1, Math.max(0, ordinal - first))] = Math.max(0, sum - leaving)
+      cells[1 + Math.min(buckets - 1, Math.max(0, ordinal - newest))] = Math.max(0, sum - leaving)
       return verdictBy(question, true, cells, question.at)
     }
     const fields = listOf(parts[1])
