@@ -53,7 +53,7 @@ class BackgroundCoordinator implements Coordinator {
   nodeId: string
   readonly names: Names
   readonly exchange: StoreExchange
-  readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), () => this.loading)
+  readonly asking: (host: AskingHost) => Asking = (host) => new Waits(host, this.#central.decisions(host), this.#later)
   readonly #central: CentralSide
   readonly #later: LaterMeters
   readonly #point: MeetingPoint

@@ -19,8 +19,8 @@ export class LaterMeters {
   readonly #exchange: () => StoreExchange
   readonly #warn: (error: WeirError) => void
   readonly #welcome: () => void
-  /** First attempts. Nobody waits for later ones. */
-  readonly #loading = new Set<Promise<unknown>>()
+  /** First attempts. No request waits for later ones. */
+  readonly #loading = new Map<Promise<unknown>, { readonly site: SharedSite; readonly standIn: () => void }>()
 
   /** @param welcome asks the store for all blocks again, as a new meter knows of none */
   constructor(clock: Clock, exchange: () => StoreExchange, warn: (error: WeirError) => void, welcome: () => void) {
@@ -32,7 +32,12 @@ export class LaterMeters {
 
   /** While meters are being loaded for the first time. */
   get loading(): Promise<unknown> | undefined {
-    return this.#loading.size === 0 ? undefined : Promise.all(this.#loading)
+    return this.#loading.size === 0 ? undefined : Promise.all(this.#loading.keys())
+  }
+
+  /** A request has waited for one of these meters as long as it may: until they are loaded, `degraded` decides. */
+  overdue(sites: readonly object[]): void {
+    for (const { site, standIn } of this.#loading.values()) if (sites.includes(site)) standIn()
   }
 
   /** As `StoreExchange.meanwhile`. */
@@ -46,6 +51,11 @@ export class LaterMeters {
       untold.resets.set(id, now)
       return Math.max(known + 1, Math.floor(time.at(now)))
     }
+    let stands = false
+    const standIn = (): void => {
+      if (!stands) this.#standIn(before, site)
+      stands = true
+    }
     const later = new Retried(
       async () => {
         const make = await load()
@@ -56,12 +66,12 @@ export class LaterMeters {
       (cause, isFirst) => {
         if (!successor.wanted) later.stop()
         if (!isFirst) return
-        this.#standIn(before, site)
+        standIn()
         this.#notLoaded(site, cause)
       },
     )
     const first = later.load().finally(() => this.#loading.delete(first))
-    this.#loading.add(first)
+    this.#loading.set(first, { site, standIn })
     return before
   }
 

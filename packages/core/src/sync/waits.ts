@@ -4,6 +4,7 @@ import type { Decision } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import type { WaitingDecisions } from '../decide/waiting.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
+import type { LaterMeters } from './later-meters.ts'
 
 let Waiting: typeof WaitingDecisions | undefined
 
@@ -22,34 +23,38 @@ export async function loadWaiting(): Promise<void> {
 /** Decisions of policies that may have to wait: for units of the store, for its decision, or until what asks it is loaded. */
 export class Waits implements Asking {
   readonly #host: AskingHost
-  readonly #loading: () => Promise<unknown> | undefined
+  readonly #later: Pick<LaterMeters, 'loading' | 'overdue'>
   readonly #centrally: Asking
   #waiting: WaitingDecisions | undefined
   #limiters: readonly Limiter[] | undefined
   #central = false
   #leases = false
 
-  /** @param loading while meters are being loaded */
-  constructor(host: AskingHost, centrally: Asking, loading: () => Promise<unknown> | undefined) {
+  constructor(host: AskingHost, centrally: Asking, later: Pick<LaterMeters, 'loading' | 'overdue'>) {
     this.#host = host
     this.#centrally = centrally
-    this.#loading = loading
+    this.#later = later
   }
 
   decide(keys: Keys, costs: readonly number[], places: readonly number[], applied: number): Decision | Promise<Decision> {
-    const loading = this.#loading()
+    const { loading } = this.#later
     if (loading === undefined) return this.#decide(keys, costs, places, applied)
     // Callers use their lists again.
     const own = [[...keys], [...costs], places.slice(0, applied)] as const
     return this.#within(loading, places.slice(0, applied)).then(() => this.#decide(...own, applied))
   }
 
-  /** Waits for the end of an attempt to load, no longer than the shortest deadline. */
+  /** Waits for the end of an attempt to load, no longer than the shortest deadline; after that the local meters decide by `degraded`. */
   #within(loading: Promise<unknown>, places: readonly number[]): Promise<void> {
     const { clock, limiters } = this.#host
-    const deadlines = places.map((place) => limiters[place]?.policy.deadline ?? 0).filter((deadline) => deadline > 0)
+    const waiting = places.map((place) => limiters[place] as Limiter).filter(({ policy }) => policy.deadline > 0)
+    const deadline = Math.min(...waiting.map(({ policy }) => policy.deadline), LONGEST_TIMER)
     return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, Math.min(...deadlines, LONGEST_TIMER))
+      const overdue = (): void => {
+        this.#later.overdue(waiting)
+        resolve()
+      }
+      const timer = clock.setTimeout(overdue, deadline)
       void loading.then(() => {
         clock.clearTimeout(timer)
         resolve()

@@ -49,7 +49,7 @@ async function ask({ world }: Scene, node: Node, count: number, key = 'k'): Prom
 }
 
 /** Lets the retry succeed: files of tests load in real time. */
-async function loaded(it: Scene, nodes: readonly Node[]): Promise<void> {
+async function untilLoaded(it: Scene, nodes: readonly Node[]): Promise<void> {
   for (let i = 0; i < 1_000 && nodes.some(({ inspected }) => inspected.limiters.some(({ meter }) => meter.syncing === undefined)); i++) {
     await it.world.run(100)
     await new Promise((resolve) => setTimeout(resolve, 1))
@@ -70,6 +70,30 @@ const LATER: Readonly<Record<string, Rule>> = {
   'concurrency(), leases': { algorithm: concurrency(), coordination: 'leases' },
 }
 
+test('while code takes longer to load than a request waits, each process allows its share', async () => {
+  const it = scene()
+  let loaded = (): void => {}
+  const loading = new Promise<void>((resolve) => {
+    loaded = resolve
+  })
+  const form = fixedWindow().leases as SharedForm
+  const leases = later(async () => {
+    await loading
+    return () => (site, exchange) => form(site, exchange) as Exchanging
+  })()
+  const algorithm = { ...fixedWindow(), leases } as Algorithm
+  const rule = { limit: 10, interval: INTERVAL, coordination: 'leases', deadline: 40, algorithm } as const
+  const nodes = [0, 1].map(() => it.node(rule))
+  for (const node of nodes) node.start()
+  await it.world.runTo(INTERVAL + 2_000)
+  for (const node of nodes) expect(admitted(await ask(it, node, 20))).toBe(5)
+  loaded()
+  await untilLoaded(it, nodes)
+  await it.world.run(200)
+  for (const node of nodes) expect(admitted(await ask(it, node, 20))).toBe(0)
+  await it.close()
+})
+
 for (const [name, rule] of Object.entries(LATER)) {
   test(`${name}: while its code can't be loaded, each process allows its share, and afterwards all together the limit`, async () => {
     await using it = await started(rule)
@@ -83,7 +107,7 @@ for (const [name, rule] of Object.entries(LATER)) {
     expect(warned).toEqual(['WEIR_NOT_LOADED', 'WEIR_NOT_LOADED'])
     expect(files.tries).toBeGreaterThan(4)
     files.end()
-    await loaded(it, nodes)
+    await untilLoaded(it, nodes)
     expect(nodes.every(({ inspected }) => inspected.limiters[0]?.meter.syncing !== undefined)).toBe(true)
     // The counts of before are handed over, and a new key counts for both.
     await world.run(300)
@@ -104,7 +128,7 @@ for (const [name, rule] of Object.entries(LATER)) {
     if (rule.interval !== undefined) expect(refused[0]?.retryAfter).toBeGreaterThan(0)
     expect(refused[0]?.retryAfter).toBeLessThanOrEqual(INTERVAL)
     closed.files.end()
-    await loaded(closed, closed.nodes)
+    await untilLoaded(closed, closed.nodes)
     expect(admitted(await ask(closed, closed.nodes[0], 3))).toBe(3)
     await using open = await started({ ...rule, degraded: 'open' })
     expect(admitted(await ask(open, open.nodes[0], 50))).toBe(50)
@@ -119,7 +143,7 @@ test('what was counted without the code of central decisions is told to the stor
   nodes[0].refund(second, 1)
   expect(store.decided).toEqual([])
   files.end()
-  await loaded(it, nodes)
+  await untilLoaded(it, nodes)
   await world.run(2_000)
   const [verdict] = (await ask(it, nodes[1], 1)) as [Decision]
   expect(verdict).toMatchObject({ allowed: true, remaining: 5 })
