@@ -16,6 +16,11 @@ const ERROR = 0.001
  * @param fits whether the request fits after so many milliseconds
  */
 export function wholeWait(wait: number, fits: (after: number) => boolean): number {
-  const after = Math.max(1, Math.ceil(wait - ERROR))
+  const after = wholeMilliseconds(wait)
   return fits(after) ? after : after + 1
+}
+
+/** The whole milliseconds of a computed wait; because of rounding errors they may be one too few, which the caller tries. */
+export function wholeMilliseconds(wait: number): number {
+  return Math.max(1, Math.ceil(wait - ERROR))
 }

@@ -4,8 +4,8 @@ import type { StoreTime } from '../../time/store-time.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import { nextRoll, runningAt } from '../roll.ts'
-import { slackOf } from '../whole-wait.ts'
-import { waitOf, weighted } from './step.ts'
+import { slackOf, wholeMilliseconds } from '../whole-wait.ts'
+import { aheadOf, weighted } from './step.ts'
 
 /**
  * The weighted counter of two fixed windows in this process alone. Of each key:
@@ -74,13 +74,13 @@ export class LocalSlidingCounter extends LocalMeter {
   }
 
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
-    const time = this.#time
+    const { interval } = this.site.policy
+    const previous = this.#previous(slot)
+    const current = this.#current(slot)
     const room = limit - cost + slackOf(limit) / 2
-    const end = endOf(this.ordinal, this.site.policy.interval)
-    return waitOf(this.#previous(slot), this.#current(slot), room, end, this.site.policy.interval, {
-      until: (opens) => time.monotonicAt(opens) - now,
-      at: (after) => time.at(now + after),
-    })
+    const end = endOf(this.ordinal, interval)
+    const after = wholeMilliseconds(this.#time.monotonicAt(end - aheadOf(previous, current, room) * interval) - now)
+    return weighted(previous, current, (end - this.#time.at(now + after)) / interval) <= room ? after : after + 1
   }
 
   /** The previous interval's units are back when the running one ends, and those of the running one an interval later. */

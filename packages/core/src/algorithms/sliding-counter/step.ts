@@ -2,7 +2,7 @@ import { sumOf } from '../../keys/units.ts'
 import { ordinalAt } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
 import type { Step, Verdict } from '../step.ts'
-import { slackOf, wholeWait } from '../whole-wait.ts'
+import { slackOf, wholeMilliseconds } from '../whole-wait.ts'
 
 /**
  * The weighted counter of two fixed windows: `previous · (1 − elapsed) + current`.
@@ -30,7 +30,7 @@ export const SLIDING_COUNTER_STEP: Step = Object.freeze({
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
       resetAfter: counted > 0 ? end + interval - now : previous > 0 ? Math.max(0, end - now) : 0,
-      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, room, end, interval, fromNow(now)),
+      retryAfter: allowed ? 0 : never ? Number.POSITIVE_INFINITY : waitOf(previous, current, room, end, now, interval),
       delay: 0,
     }
   },
@@ -78,21 +78,15 @@ export function weighted(previous: number, current: number, ahead: number): numb
   return ahead >= 0 ? previous * Math.min(1, ahead) + current : current * Math.max(0, 1 + ahead)
 }
 
-/** Times of the epoch beside milliseconds from now. */
-interface FromNow {
-  until(time: number): number
-  at(after: number): number
-}
-
-function fromNow(now: number): FromNow {
-  return { until: (time) => time - now, at: (after) => now + after }
-}
-
 /**
- * Until no more than `room` is used. The weighted sum falls as the previous interval fades; if that is not enough, as the running one
- * does after its end.
+ * The part of the running interval that is still to come when no more than `room` is used. The weighted sum falls as the previous interval
+ * fades; if that is not enough, as the running one does after its end: then it is less than 0.
  */
-export function waitOf(previous: number, current: number, room: number, end: number, interval: number, { until, at }: FromNow): number {
-  const ahead = current <= room ? (room - current) / previous : room / current - 1
-  return wholeWait(until(end - ahead * interval), (after) => weighted(previous, current, (end - at(after)) / interval) <= room)
+export function aheadOf(previous: number, current: number, room: number): number {
+  return current <= room ? (room - current) / previous : room / current - 1
+}
+
+function waitOf(previous: number, current: number, room: number, end: number, now: number, interval: number): number {
+  const after = wholeMilliseconds(end - aheadOf(previous, current, room) * interval - now)
+  return weighted(previous, current, (end - now - after) / interval) <= room ? after : after + 1
 }
