@@ -19,7 +19,8 @@ interface Flight<T> {
   lanes: number
   /** Requests whose units the store has to count first. */
   owed: number
-  /** Requests that wait, the first one first. */
+  /** Requests that wait for a lane, the first one first: those whose units the store has to count first, and all others. */
+  owing: Set<T> | undefined
   waiting: Set<T> | undefined
 }
 
@@ -48,7 +49,11 @@ export class Flights<T extends Flying> {
     }
     // The lowest lane that is free at all of its keys.
     const bit = ~used & (used + 1)
-    if ((bit & ALL) === 0) return wait(this.#of(questions[0] as Question), item)
+    if ((bit & ALL) === 0) {
+      // At a key where some lane will end.
+      const busy = questions.find(({ policy, key }) => (this.#policies.get(policy.id)?.get(key)?.lanes ?? 0) !== 0)
+      return wait(this.#of(busy as Question), item)
+    }
     item.lane = 31 - Math.clz32(bit)
     for (const question of questions) this.#of(question).lanes |= bit
     return true
@@ -76,14 +81,20 @@ export class Flights<T extends Flying> {
   }
 
   #serve(flight: Flight<T>): void {
-    const { waiting } = flight
-    let left = waiting?.size ?? 0
-    if (waiting === undefined || left === 0) return
-    for (const item of waiting) {
-      if (flight.owed > 0 || flight.lanes === ALL || left-- === 0) return
-      waiting.delete(item)
-      if (waiting.size === 0) flight.waiting = undefined
+    this.#serveSome(flight, 'owing')
+    if (flight.owed === 0) this.#serveSome(flight, 'waiting')
+  }
+
+  #serveSome(flight: Flight<T>, which: 'owing' | 'waiting'): void {
+    const items = flight[which]
+    let left = items?.size ?? 0
+    if (items === undefined || left === 0) return
+    for (const item of items) {
+      if (flight.lanes === ALL || left-- === 0) return
+      items.delete(item)
+      if (items.size === 0) flight[which] = undefined
       this.#send(item)
+      if (which === 'waiting' && flight.owed > 0) return
     }
   }
 
@@ -91,7 +102,7 @@ export class Flights<T extends Flying> {
     let keys = this.#policies.get(id)
     if (keys === undefined) this.#policies.set(id, (keys = new Map()))
     let flight = keys.get(key)
-    if (flight === undefined) keys.set(key, (flight = { lanes: 0, owed: 0, waiting: undefined }))
+    if (flight === undefined) keys.set(key, (flight = { lanes: 0, owed: 0, owing: undefined, waiting: undefined }))
     return flight
   }
 
@@ -102,8 +113,9 @@ export class Flights<T extends Flying> {
   }
 }
 
-function wait<T>(flight: Flight<T>, item: T): false {
-  flight.waiting ??= new Set()
-  flight.waiting.add(item)
+function wait<T extends Flying>(flight: Flight<T>, item: T): false {
+  const which = item.owed ? 'owing' : 'waiting'
+  flight[which] ??= new Set()
+  flight[which].add(item)
   return false
 }

@@ -240,8 +240,9 @@ export class CentralLink {
   #answered(asked: Asked, given: unknown): void {
     const verdicts = checkVerdicts(given, asked.questions)
     const allowed = verdicts?.every((verdict) => verdict.allowed)
-    // What it was to be told again it has done.
-    if (allowed === true && asked.retries !== undefined) for (const one of asked.retries) if (this.#backlog.has(one)) this.#end(one)
+    // What it was to be told again it has done; what is to be given back of it is still to be.
+    if (allowed === true && asked.retries !== undefined)
+      for (const one of asked.retries) if (one.of === 0 && this.#backlog.has(one)) this.#end(one)
     if (this.#overdue) {
       this.#overdue = false
       this.#backlog.tell(this.clock.monotonic())
