@@ -92,7 +92,8 @@ test('of those that were asked for together as many go without the store as its 
   const used = (await usage)?.[0]?.used as number
   // What the store is told late drains from then on.
   expect(used).toBeGreaterThanOrEqual(all - drained - 1)
-  expect(used).toBeLessThanOrEqual(all - drained + 10)
+  // It is told at the next probe, which is 200 ms after the last one.
+  expect(used).toBeLessThanOrEqual(all - drained + 12)
   await it.close()
 })
 

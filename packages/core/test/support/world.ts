@@ -83,6 +83,8 @@ export class WorldClock implements Clock {
   outstanding = 0
   /** Timers that were ever set. */
   timersSet = 0
+  /** Timers that have fired. */
+  timersFired = 0
   /** Milliseconds by which the wall clock is ahead; may be changed at any time. */
   offset: number
   readonly #world: World
@@ -107,6 +109,7 @@ export class WorldClock implements Clock {
     this.timersSet++
     return this.#world.setTimer(() => {
       this.outstanding--
+      this.timersFired++
       callback()
     }, delay)
   }

@@ -207,7 +207,8 @@ test('a store that never answers is given up, and found again when it does', asy
   expect(throttler.state).toBe('degraded')
   expect(failures).toMatchObject([{ code: 'WEIR_STORE_TIMEOUT' }])
   await world.run(300_000)
-  expect(asked).toBeLessThan(12)
+  // Probes wait for no answers, but become rare.
+  expect(asked).toBeLessThan(150)
   silent = false
   await world.run(62_000)
   expect(throttler.state).toBe('synced')

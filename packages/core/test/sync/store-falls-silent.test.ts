@@ -73,7 +73,7 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
     await close()
   })
 
-  test('is noticed 50 ms after an answer was due', async () => {
+  test('is noticed some milliseconds after an answer was due, by keys that fill fast', async () => {
     const { world, store, nodes, close } = await started()
     store.health = 'hanging'
     let admitted = 0
@@ -84,9 +84,9 @@ describe.each(['fixed', 'sliding'] as const)('a store that falls silent, with a 
       await world.run(1)
     }
     // The first exchange is sent within some milliseconds; the shares are used up soon after.
-    expect(at).toBeGreaterThan(49)
+    expect(at).toBeGreaterThan(4)
     expect(at).toBeLessThan(80)
-    expect(admitted).toBeLessThan(1.8 * LIMIT)
+    expect(admitted).toBeLessThan(1.2 * LIMIT)
     store.health = 'up'
     await close()
   })

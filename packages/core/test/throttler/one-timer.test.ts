@@ -1,5 +1,9 @@
 import { expect, test, vi } from 'vitest'
+import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
+import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import { offer, scene } from '../support/nodes.ts'
+import type { TestStore } from '../support/stores.ts'
 
 // Much of it is computed; a busy machine needs time for that.
 vi.setConfig({ testTimeout: 30_000 })
@@ -70,12 +74,68 @@ test('it does not spin while one exchange has failed and another one still hangs
   await close()
 })
 
+const faults: Readonly<Record<string, (store: TestStore, ms: number) => void>> = {
+  down: (store) => {
+    store.health = 'refusing'
+  },
+  'down and up again, over and over': (store, ms) => {
+    store.health = ms % 300 < 150 ? 'refusing' : 'up'
+  },
+  hung: (store) => {
+    store.health = 'hanging'
+  },
+  'hung and up again, over and over': (store, ms) => {
+    store.health = ms % 700 < 350 ? 'hanging' : 'up'
+  },
+  mute: (store) => {
+    store.health = 'mute'
+  },
+  slow: (store) => {
+    store.roundTrip = 400
+  },
+  'silent for ever': (store) => {
+    store.health = 'hanging'
+    store.deadline = Number.POSITIVE_INFINITY
+  },
+}
+
+test.each(Object.keys(faults))('it fires at most 100 times a second while the store is %s', async (fault) => {
+  const { world, node, store, close } = scene()
+  store.roundTrip = 1
+  store.deadline = 1_000
+  const nodes = [fixedWindow(), slidingWindow(), tokenBucket()].map((algorithm) => node({ limit: 1_000, interval: '10s', algorithm }))
+  for (const one of nodes) {
+    one.on('degraded', () => {})
+    one.start()
+  }
+  await world.run(2_000)
+  for (let second = 0; second < 8; second++) {
+    const before = nodes.map(({ clock }) => clock.timersFired)
+    for (let ms = 0; ms < 1_000; ms += 20) {
+      faults[fault]?.(store, 1_000 * second + ms)
+      // New keys fall due one after the other, so as many syncs hang as may.
+      for (const one of nodes) offer(one, `key ${ms % 240}`, 3)
+      await world.run(20)
+    }
+    nodes.forEach(({ clock }, place) => {
+      expect(clock.timersFired - (before[place] as number)).toBeLessThanOrEqual(100)
+    })
+  }
+  store.health = 'up'
+  store.roundTrip = 0
+  store.deadline = 300
+  await close()
+})
+
 test('a heartbeat goes out each second, also when the next span ends in hours', async () => {
   const { world, node, store, close } = scene()
   const throttler = node({ limit: 10, interval: '1d' }, { heartbeat: '1s' })
   throttler.start()
   await world.run(10_500)
-  expect(store.requests.filter(({ request }) => request.heartbeat !== undefined)).toHaveLength(11)
+  // And some more after the start: others may start at the same moment.
+  const sent = store.requests.filter(({ request }) => request.heartbeat !== undefined).map(({ at }) => at)
+  expect(sent.filter((at) => at < 1_000).length).toBeLessThanOrEqual(8)
+  expect(sent.filter((at) => at >= 1_270)).toHaveLength(10)
   await close()
 })
 

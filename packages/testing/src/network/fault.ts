@@ -1,7 +1,7 @@
 import type { SeededRandom } from '../random/random.ts'
 
-/** How a store is away: it refuses connections, or takes requests and answers when it is back. */
-export type OutageMode = 'refuse' | 'hang'
+/** How a store is away: it refuses connections, takes requests and answers when it is back, or loses whatever is sent to it. */
+export type OutageMode = 'refuse' | 'hang' | 'lose'
 
 /** What happens to the cluster besides requests. Moments are positions in intervals since the begin of the first one. */
 export type Fault =

@@ -236,7 +236,7 @@ export class SimulatedStore implements Store {
         connection.dispatch(() => fail('WEIR_STORE_TIMEOUT', `No answer within ${patience} ms.`)),
       )
       const arrive = (): void => {
-        if (this.#partitioned.has(node.id)) return
+        if (this.#partitioned.has(node.id) || this.#outage === 'lose') return
         if (this.#outage === 'hang') {
           this.#held.push(arrive)
           return

@@ -24,7 +24,7 @@ export class Alone {
 
   /** This node has admitted units. */
   add(key: BucketKey, slot: number, units: number, now: number): void {
-    if (key.guess !== undefined) this.#set(key, this.guess(key, slot, now) + units / this.#share(key), now)
+    if (key.guess !== undefined) this.#set(key, this.guess(key, slot, now) + units / this.#share(key, slot), now)
   }
 
   /** `degraded: 'share'`: what would be in the bucket if the others admitted as much as they usually do. */
@@ -43,8 +43,10 @@ export class Alone {
       }
       return key.spanTaken + cost <= limit / spans / this.#exchange.nodes
     }
-    if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now), now)
-    return this.guess(key, slot, now) + cost / this.#share(key) <= this.#most(key, slot, cost)
+    const share = this.#share(key, slot)
+    // The others hold back as much as this one, as a rule.
+    if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)
+    return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost)
   }
 
   /** Milliseconds until a refused request may be admitted. */
@@ -53,17 +55,17 @@ export class Alone {
     if (degraded === 'published') return Math.max(0, key.spanEnd - now)
     if (degraded === 'closed') return PROBE
     const most = this.#most(key, slot, cost)
-    const units = Math.min(most, cost / this.#share(key))
+    const units = Math.min(most, cost / this.#share(key, slot))
     return drainTime(this.guess(key, slot, now) + units - most, this.#site.limitOf(slot), interval)
   }
 
   /** A node whose share is less than a unit admits one when the bucket has run out. */
   #most(key: BucketKey, slot: number, cost: number): number {
-    return Math.max(this.#site.most(this.#site.limitOf(slot)), Math.min(cost, 1) / this.#share(key))
+    return Math.max(this.#site.most(this.#site.limitOf(slot)), Math.min(cost, 1) / this.#share(key, slot))
   }
 
-  #share({ share }: BucketKey): number {
-    return share.value(this.#exchange.nodes)
+  #share({ share }: BucketKey, slot: number): number {
+    return share.alone(this.#exchange.nodes, this.#site.most(this.#site.limitOf(slot)))
   }
 
   #set(key: BucketKey, guess: number, now: number): void {

@@ -3,7 +3,7 @@ import { ANNOUNCED, COUNTDOWN, GLOBAL, HELLO, LOCAL, RESEND, type SourceIndex } 
 import type { Cell, TotalAnnouncement } from '../../store/contract.ts'
 import { spanEnd } from '../../time/intervals.ts'
 import { type Active, nodesOf } from '../shared/active-key.ts'
-import { divisorFor, smooth, threshold } from '../shared/estimate.ts'
+import { divisorFor, heldBack, smooth, threshold } from '../shared/estimate.ts'
 import { SETTLE } from '../shared/gated-meter.ts'
 import type { WindowMeter } from '../shared/window-meter.ts'
 import type { WindowRecords } from '../shared/window-records.ts'
@@ -156,9 +156,10 @@ export class BackgroundFixedWindow implements WindowRule {
         const sentNet = (fields[base + SENT] as number) - active.givenSent
         const others = fields[base + OTHERS] as number
         const room = Math.max(0, limit - others - sentNet)
+        const share = active.share.alone(live, limit)
         // A small limit's share may be less than one unit. If nothing were admitted then, an outage of the store would be
         // an outage of the service, so each node lets one unit pass.
-        active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)
+        active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)
         active.capped = true
         return others + active.cap
       }

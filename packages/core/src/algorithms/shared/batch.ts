@@ -23,6 +23,8 @@ export interface EntryOwner {
   settle(ticket: Ticket, entry: SyncEntry, result: SyncResult, sent: number, now: number): void
   /** One exchange failed, or its outcome is unknown. `alone`: others of its batch did not, as one slot of a cluster is away. */
   fail(ticket: Ticket, entry: SyncEntry, now: number, alone?: boolean): void
+  /** One exchange takes longer than usual: what fills fast is decided without it. */
+  late(ticket: Ticket): void
   /** One exchange takes much longer than usual. Its end, good or bad, is still to come. */
   overdue(ticket: Ticket): void
 }

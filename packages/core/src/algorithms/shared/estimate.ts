@@ -60,6 +60,11 @@ export class Share {
   value(nodes: number): number {
     return shareOf(this.#own, this.#all, nodes)
   }
+
+  /** The same, to decide by without the store. */
+  alone(nodes: number, limit: number): number {
+    return shareOf(this.#own, this.#all, nodes, EVEN * limit)
+  }
 }
 
 /**
@@ -85,6 +90,11 @@ export class IntervalShare {
     this.#fade = 2 ** (-all / limit)
   }
 
+  /** So many units of all processes were announced. Own ones among them are those of the last exchange, if there was one. */
+  hear(all: number, limit: number): void {
+    if (this.#all > 0 && all > this.#all) this.see(this.#own, all, limit)
+  }
+
   /** The running interval is over. */
   endInterval(): void {
     this.#ownBefore = this.#ownBefore * this.#fade + this.#own
@@ -98,13 +108,38 @@ export class IntervalShare {
   value(nodes: number): number {
     return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes)
   }
+
+  /** The same, to decide by without the store. */
+  alone(nodes: number, limit: number): number {
+    return shareOf(this.#ownBefore * this.#fade + this.#own, this.#allBefore * this.#fade + this.#all, nodes, EVEN * limit)
+  }
 }
 
-function shareOf(own: number, all: number, nodes: number): number {
-  return Math.min(1, (own + PRIOR / nodes) / (all + PRIOR))
+/** @param least units that must have been seen; those that are missing count as spread evenly */
+function shareOf(own: number, all: number, nodes: number, least = 0): number {
+  const prior = Math.max(PRIOR, least - all)
+  return Math.min(1, (own + prior / nodes) / (all + prior))
 }
 
 const PRIOR = 10
+/**
+ * The part of the limit that must have been seen before a share is relied on without the store. The first processes to exchange a key
+ * see no others, whose first units are still to be sent: these are up to a third of the limit.
+ */
+const EVEN = 1 / 3
+
+/**
+ * Units that the other processes are likely to hold back, judged by what this one has sent: they get their shares of the traffic
+ * too, and send as late as it does.
+ *
+ * @param sent own units that the store has acknowledged
+ * @param known the cluster's units, these included
+ * @param room limit less `known`
+ * @param share which part of the key's traffic is this process's
+ */
+export function heldBack(sent: number, known: number, room: number, share: number): number {
+  return Math.max(0, Math.min(sent / share - known, EVEN * room))
+}
 
 /**
  * Units of the others that are taken over at most. However many a store claims, a sum with own units must keep these, down

@@ -43,6 +43,10 @@ const SPACING = 2
 export const LONG_SPAN = 300_000
 /** After this time a key whose part of the store is away is tried again, in milliseconds: as often as a store that is away. */
 const RETRY_ALONE = 200
+/** A key fills fast if the store lacks this part of a process's share of the limit while an answer is late. */
+const FILLS_FAST = 0.025
+/** This part of it is much, whether or not more came since it was sent. */
+const MANY = 0.1
 /**
  * Within this time after the store's return every node has found it again and told it its counts, in milliseconds: a probe
  * period and some round trips.
@@ -389,6 +393,20 @@ export abstract class GatedMeter implements Exchanging {
     const flags = (this.table.flags[slot] as number) & ~DUE
     this.table.flags[slot] = flags
     if ((flags & IN_FLIGHT) === 0 && this.table.keys[slot] !== undefined) this.sendDue(slot, now, batch)
+  }
+
+  late(ticket: Ticket): void {
+    if (typeof ticket !== 'number') return
+    const share = this.site.limitOf(ticket) / this.nodes
+    const unsynced = this.unsyncedOf(ticket)
+    // With a few units that were sent at once, nothing says that more will come.
+    const more = unsynced > this.flightOf(ticket) || unsynced >= MANY * share
+    if (more && unsynced >= Math.max(2, FILLS_FAST * share)) this.overdue(ticket)
+  }
+
+  /** Own units that are on their way to the store, as far as known. */
+  protected flightOf(_slot: number): number {
+    return 0
   }
 
   overdue(_ticket: Ticket): void {}

@@ -279,6 +279,8 @@ export class WindowMeter extends GatedMeter {
     const others = cell.taken - cell.given - Math.max(0, ownSent)
     if (others > (this.table.fields[base + OTHERS] as number)) {
       this.records.setOthers(base, others)
+      // The first processes to send their counts see little of the others, and don't ask again once a key is full.
+      active.share.hear(cell.taken - cell.given, this.site.limitOf(slot))
       this.table.flags[slot] = (this.table.flags[slot] as number) | TOLD
     }
     // All nodes together have less than the store has acknowledged of this one: it has lost the key's counts. What an old
@@ -323,6 +325,10 @@ export class WindowMeter extends GatedMeter {
 
   override shareOf(slot: number): number {
     return this.records.activeOf(slot)?.share.value(this.nodes) ?? super.shareOf(slot)
+  }
+
+  protected override flightOf(slot: number): number {
+    return this.records.activeOf(slot)?.flight ?? 0
   }
 
   override unsyncedOf(slot: number): number {

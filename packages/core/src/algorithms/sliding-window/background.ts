@@ -120,7 +120,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
       }
       return known + limit / spans / live - (key.ownTaken - key.spanTaken)
     }
-    const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))
+    const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))
     key.cap = key.ownTaken - unsent + most
     key.capped = true
     return known - unsent + most
@@ -161,7 +161,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     if (this.#meter.storeAway || key.away) {
       // Own units leave when the bucket does by this node's time: no allowance for the store's.
       const window = this.#windowAt(this.#meter.time.at(now))
-      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.value(this.#meter.exchange.nodes), now, window) }
+      return { reason: 'degraded', retryAfter: opensAlone(key, cost, key.share.alone(this.#meter.exchange.nodes, key.limit), now, window) }
     }
     return { reason: 'limit', retryAfter: this.#opensIn(slot, cost, now) }
   }

@@ -1,5 +1,6 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
+import { heldBack } from '../shared/estimate.ts'
 import { EARLY_RELEASE, netOf, USUAL_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 
@@ -118,7 +119,7 @@ export function opensAlone(
   if (degraded === 'closed') return (bucket + 1) * shape.parts * width - at
   for (let ahead = 0; ahead <= shape.buckets + 1; ahead++) {
     const { sum, own, unsent } = key.cells.since(((bucket - shape.buckets + ahead) * shape.parts) as Ordinal)
-    if (unsent + cost <= mostAlone(limit - (sum - unsent), own, share)) return Math.max(0, (bucket + ahead) * shape.parts * width - at)
+    if (unsent + cost <= mostAlone({ limit, sum, own, unsent }, share)) return Math.max(0, (bucket + ahead) * shape.parts * width - at)
   }
   return interval
 }
@@ -127,7 +128,16 @@ export function opensAlone(
  * Units that a node may hold back of what is left while the store is away: its share, and one in any case where it has none
  * of its own. If a small limit's share were 0, an outage of the store would be an outage of the service.
  */
-export function mostAlone(left: number, own: number, share: number): number {
-  const room = Math.max(0, left)
-  return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
+export function mostAlone({ limit, sum, own, unsent }: Counted, share: number): number {
+  const known = sum - unsent
+  const room = Math.max(0, limit - known)
+  return Math.max((room - heldBack(own - unsent, known, room, share)) * share, room > 0 && own === 0 ? 1 : 0)
+}
+
+/** Units in the window: all as far as known, own ones, and those among these that the store lacks. */
+interface Counted {
+  readonly limit: number
+  readonly sum: number
+  readonly own: number
+  readonly unsent: number
 }

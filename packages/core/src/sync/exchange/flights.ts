@@ -9,12 +9,18 @@ export interface Flight {
   /** Whether it is a heartbeat. */
   readonly beat: boolean
   readonly sent: number
-  overdue: boolean
+  /** When to look whether it takes too long; infinite once it is overdue. */
+  lookAt: number
 }
 
 /** An answer is overdue after so many milliseconds, or after so many usual round trips, whichever is later. */
 const OVERDUE = 50
 const OVERDUE_TIMES = 10
+/** An answer is late after so many milliseconds, or after so many usual round trips: too long for a key that fills fast. */
+const LATE = 5
+const LATE_TIMES = 4
+/** It is looked at again when it has taken so many times as long. */
+const AGAIN = 4
 /** A store has a deadline of its own, of a minute at most. One that has none must not hold its node up for ever. */
 const GIVE_UP = 61_000
 
@@ -32,6 +38,8 @@ export class Flights {
   /** Since when nothing was heard of the store although something is under way. */
   #waitingSince = Number.POSITIVE_INFINITY
   readonly #roundTrips = new RoundTrips()
+  /** When a silence or an outage last ended. What waited through it is answered all at once, and says nothing of what is usual. */
+  #backAt = Number.NEGATIVE_INFINITY
   /** The silence was noticed in an earlier turn of the event loop, so that an answer that only had to be read would be known. */
   #suspected = false
 
@@ -55,8 +63,22 @@ export class Flights {
     return this.#roundTrips.usual
   }
 
+  /** How many heartbeats are among them. */
+  get beats(): number {
+    let beats = 0
+    for (const { beat } of this.#flights) if (beat) beats++
+    return beats
+  }
+
+  /** Those that were sent earlier. */
+  before(sent: number): readonly Flight[] {
+    return this.#flights.filter((flight) => flight.sent < sent)
+  }
+
   begin(batch: Batch, blocks: readonly PendingBlock[], beat: boolean, now: number): Flight {
-    const flight: Flight = { batch, blocks, beat, sent: now, overdue: false }
+    const patience = this.#patience
+    const late = batch.entries.length === 0 ? patience : Math.min(patience, Math.max(LATE, LATE_TIMES * this.usual))
+    const flight: Flight = { batch, blocks, beat, sent: now, lookAt: now + late }
     this.#flights = [...this.#flights, flight]
     this.#waitingSince = Math.min(this.#waitingSince, now)
     return flight
@@ -78,8 +100,9 @@ export class Flights {
   }
 
   /** An exchange was answered. Whether the store was silent until then. */
-  succeeded(flight: Flight, now: number): boolean {
-    this.#roundTrips.add(now - flight.sent)
+  succeeded(flight: Flight, now: number, degraded: boolean): boolean {
+    if (flight.sent >= this.#backAt || now >= this.#backAt + LATE) this.#roundTrips.add(now - flight.sent)
+    if (degraded || this.#silent) this.#backAt = now
     this.#answered = true
     return this.#heard(flight, now)
   }
@@ -110,20 +133,31 @@ export class Flights {
     if (now >= this.#waitingSince + patience) this.#silent = true
     // Other exchanges may be answered all the same: then only a part of the store is silent.
     for (const flight of this.#flights) {
-      if (flight.overdue || now < flight.sent + patience) continue
-      flight.overdue = true
+      const { lookAt, sent } = flight
+      if (now < lookAt) continue
+      const overdue = now >= sent + patience
+      flight.lookAt = overdue ? Number.POSITIVE_INFINITY : Math.min(sent + AGAIN * (now - sent), sent + patience)
       const { owners, tickets } = flight.batch
-      for (let i = 0; i < owners.length; i++) (owners[i] as EntryOwner).overdue(tickets[i] as Batch['tickets'][number])
+      for (let i = 0; i < owners.length; i++) {
+        const owner = owners[i] as EntryOwner
+        if (overdue) owner.overdue(tickets[i] as Batch['tickets'][number])
+        else owner.late(tickets[i] as Batch['tickets'][number])
+      }
     }
     return false
   }
 
-  /** When an answer becomes overdue next. */
+  /** A later turn of the event loop looks again. */
+  get suspected(): boolean {
+    return this.#suspected
+  }
+
+  /** When to look next whether an answer takes too long. */
   get overdueAt(): number {
     if (!this.#answered) return Number.POSITIVE_INFINITY
-    let since = this.#silent ? Number.POSITIVE_INFINITY : this.#waitingSince
-    for (const { sent, overdue } of this.#flights) if (!overdue) since = Math.min(since, sent)
-    return since + this.#patience
+    let at = this.#silent ? Number.POSITIVE_INFINITY : this.#waitingSince + this.#patience
+    for (const { lookAt } of this.#flights) at = Math.min(at, lookAt)
+    return at
   }
 
   get #patience(): number {

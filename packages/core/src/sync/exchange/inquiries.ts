@@ -22,6 +22,8 @@ class Inquiry implements EntryOwner {
     this.#answer(undefined)
   }
 
+  late(): void {}
+
   overdue(): void {}
 }
 

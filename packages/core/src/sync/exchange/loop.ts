@@ -61,6 +61,15 @@ const MOST_IN_FLIGHT = 4
  * came back before an interval from the interval's begin on.
  */
 const PROBE = 200
+/** Probes wait for no answer: a lost one would keep the process away until its deadline. Beyond so many under way they become rarer. */
+const USUAL_PROBES = 5
+/** Probes are at least so far apart, in milliseconds. */
+const LEAST_DISTANCE = 20
+/**
+ * After its start a process sends heartbeats at ever longer distances, this one first, in milliseconds: the others of a fleet that
+ * starts at the same moment are not there yet at the first one.
+ */
+const FIRST_DISTANCE = 10
 /** A node that is not heard of for so many heartbeats no longer counts as live. */
 export const HEARTBEATS_MISSED = 4
 
@@ -89,7 +98,10 @@ export class SyncLoop {
   /** Entries came back without an answer while others had theirs: part of the store is away. */
   #failedAlone = false
   #heartbeatAt = Number.NEGATIVE_INFINITY
-  #heartbeatInFlight = false
+  /** When the last heartbeat was sent. */
+  #beatenAt = Number.NEGATIVE_INFINITY
+  /** Milliseconds to the next heartbeat of a process that has just started. */
+  #distance = FIRST_DISTANCE
   #cursor: string | undefined
   #idle: (() => void)[] = []
   degraded = false
@@ -108,7 +120,7 @@ export class SyncLoop {
     this.#connection = connection
     this.#running = true
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
-    this.#heartbeatInFlight = false
+    this.#distance = FIRST_DISTANCE
     this.#cursor = undefined
     this.#tick()
   }
@@ -128,6 +140,13 @@ export class SyncLoop {
   /** Ticks soon, because the observer has something new to look after. */
   wakeNow(): void {
     this.#soon()
+  }
+
+  /** The store may be back: another process has just reached it. Asks at once, but not all the time, as a part of it may be away. */
+  probe(): void {
+    if (!this.#probing) return
+    this.#heartbeatAt = Math.min(this.#heartbeatAt, this.#beatenAt + LEAST_DISTANCE)
+    this.#wake(Math.max(this.#heartbeatAt, this.#clock.monotonic()))
   }
 
   /** Mean time to an answer of the store, in milliseconds. */
@@ -251,18 +270,30 @@ export class SyncLoop {
   #listen(now: number): void {
     const was = this.silent
     if (this.#flights.listen(now, this.degraded)) this.#soon()
-    if (this.silent && !was) this.#observer.silence(true, now)
+    if (!this.silent || was) return
+    this.#observer.silence(true, now)
+    // An answer to this one would end the silence.
+    this.#heartbeatAt = now
+  }
+
+  /** Whether the store is away, or seems to be. */
+  get #probing(): boolean {
+    return this.degraded || this.silent
+  }
+
+  get #mayBeat(): boolean {
+    return this.#probing || this.#flights.beats === 0
   }
 
   #exchange(now: number): void {
-    const beat = now >= this.#heartbeatAt && !this.#heartbeatInFlight
+    const beat = now >= this.#heartbeatAt && this.#mayBeat
     if (this.degraded) {
       // Nothing but probes until the store answers; spans still end, and keys still fall idle.
       this.#dueKeys.drop()
       this.#inquiries.drop()
       if (this.#blocks.limit(now)) this.#observer.tooManyBlocks()
       this.#walks.walkAlone(now, BATCH)
-      if (beat && this.#flights.size === 0) this.#send(new Batch(0), [], true, now)
+      if (beat) this.#send(new Batch(0), [], true, now)
       return
     }
     if (!this.#flights.answered) {
@@ -270,7 +301,10 @@ export class SyncLoop {
       if (beat) this.#send(new Batch(0), [], true, now)
       return
     }
-    if (this.#flights.size >= MOST_IN_FLIGHT) return
+    if (this.#flights.size >= MOST_IN_FLIGHT) {
+      if (beat) this.#send(new Batch(0), [], true, now)
+      return
+    }
     const batch = new Batch(BATCH)
     this.#inquiries.collect(batch)
     this.#dueKeys.collect(now, batch)
@@ -300,8 +334,9 @@ export class SyncLoop {
     }
     this.#entriesSent += batch.entries.length
     if (beat) {
-      this.#heartbeatInFlight = true
-      this.#heartbeatAt = now + this.#heartbeatEvery
+      this.#beatenAt = now
+      this.#heartbeatAt = this.#probing ? this.#probeAfter(now) : now + Math.min(this.#distance, this.#heartbeatEvery)
+      if (this.#flights.answered) this.#distance *= 2
     }
     const flight = this.#flights.begin(batch, blocks, beat, now)
     exchange(connection, request, this.#observer.nonsense).then(
@@ -314,10 +349,14 @@ export class SyncLoop {
     if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
     const { batch, blocks, beat, sent } = flight
-    const wasSilent = this.#flights.succeeded(flight, now)
-    if (beat) this.#heartbeatInFlight = false
+    const wasProbing = this.#probing
+    const wasSilent = this.#flights.succeeded(flight, now, this.degraded)
+    // The store has answered a later exchange, so it has lost these: their deadlines would only say that it is away again.
+    const lost = wasProbing ? this.#flights.before(sent) : []
+    for (const one of lost) this.#giveUp(one, now)
     this.#observer.succeeded(reply, batch.entries.length, sent, now)
     if (wasSilent) this.#observer.silence(false, now)
+    if (lost.length > 0) this.scanAll({ all: false, resend: false })
     for (let i = 0; i < batch.entries.length; i++) {
       const entry = batch.entries[i] as SyncRequest['entries'][number]
       const meter = batch.owners[i] as EntryOwner
@@ -335,31 +374,37 @@ export class SyncLoop {
       this.#observer.heartbeat(reply.heartbeat, sent, now)
     }
     this.#soonIfBusy()
-    if (!this.#heartbeatInFlight) this.#wake(Math.max(this.#heartbeatAt, now))
+    if (this.#mayBeat) this.#wake(Math.max(this.#heartbeatAt, now))
     if (this.#blocks.waiting) this.#wake(Math.max(this.#blocks.notBefore, now))
   }
 
   #failed(flight: Flight, error: unknown): void {
     if (!this.#running || !this.#flights.has(flight)) return
     const now = this.#clock.monotonic()
-    const { batch, blocks, beat, sent } = flight
-    this.#flights.failed(flight, now)
-    if (beat) this.#heartbeatInFlight = false
-    for (let i = 0; i < batch.entries.length; i++) {
-      const entry = batch.entries[i] as SyncRequest['entries'][number]
-      ;(batch.owners[i] as EntryOwner).fail(batch.tickets[i] as Batch['tickets'][number], entry, now)
-    }
-    this.#blocks.failed(blocks, now)
+    const { batch, sent } = flight
+    this.#giveUp(flight, now)
     // Spaced by the moment of sending: a store that refuses at once and one that hangs are probed alike.
-    this.#heartbeatAt = Math.max(this.#probeAfter(sent), now)
+    this.#heartbeatAt = Math.max(this.#probeAfter(Math.max(sent, this.#beatenAt)), now)
     this.#observer.failed(error, batch.entries.length, sent, now)
     this.#checkIdle()
     this.#wake(this.#heartbeatAt)
   }
 
+  /** Nobody waits for an exchange any more: what it carried is sent again. */
+  #giveUp(flight: Flight, now: number): void {
+    const { batch, blocks } = flight
+    this.#flights.failed(flight, now)
+    for (let i = 0; i < batch.entries.length; i++) {
+      const entry = batch.entries[i] as SyncRequest['entries'][number]
+      ;(batch.owners[i] as EntryOwner).fail(batch.tickets[i] as Batch['tickets'][number], entry, now)
+    }
+    this.#blocks.failed(blocks, now)
+  }
+
   /** The next moment of the grid; the first one after others failed must not follow too soon. */
   #probeAfter(sent: number): number {
-    const next = Math.ceil(this.#time.at(sent + PROBE / 2) / PROBE) * PROBE
+    const every = PROBE * Math.max(1, this.#flights.beats - USUAL_PROBES + 1)
+    const next = Math.ceil(this.#time.at(sent + every / 2) / every) * every
     return this.#time.monotonicAt(next)
   }
 
@@ -378,12 +423,10 @@ export class SyncLoop {
   #schedule(now: number): void {
     const maySend = this.#flights.size < MOST_IN_FLIGHT && (this.#flights.answered || this.degraded || this.#connection === undefined)
     if (this.#walks.waiting && maySend) this.#soon()
-    let at = this.degraded ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
+    let at = this.degraded || this.#flights.suspected ? this.#nextTick : Math.min(this.#nextTick, this.#flights.overdueAt)
     at = Math.min(at, this.#flights.lostAt)
     for (const meter of this.#meters()) at = Math.min(at, this.#walks.endOf(meter) ?? at, meter.wakeAt)
-    // While the store is away one probe at a time is under way; the last exchange that returns wakes the loop.
-    const mayBeat = !this.#heartbeatInFlight && (!this.degraded || this.#flights.size === 0)
-    if (this.#connection !== undefined && mayBeat) at = Math.min(at, this.#heartbeatAt)
+    if (this.#connection !== undefined && this.#mayBeat) at = Math.min(at, this.#heartbeatAt)
     if (this.#blocks.waiting && !this.degraded && maySend) at = Math.min(at, this.#blocks.notBefore)
     if (maySend) at = Math.min(at, this.#dueKeys.next)
     this.#wake(Math.max(at, now))

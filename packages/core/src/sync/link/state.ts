@@ -59,6 +59,7 @@ export class StoreState {
   /** The store, or another node through it, announces something: anything at all, at any time. */
   heard(value: unknown): void {
     if (this.state === 'closed') return
+    this.#host.loop.probe()
     const announcement = checkAnnouncement(
       value,
       (id) => this.#host.meters.find(({ storePolicy }) => storePolicy.id === id)?.storePolicy,
@@ -136,7 +137,8 @@ export class StoreState {
     this.#host.loop.degraded = false
     this.state = 'synced'
     this.recoveredAt = now
-    this.foundAt = sent
+    // An exchange that waited through the outage was answered when the store was back, not when it was sent.
+    this.foundAt = Math.max(sent, now - 2 * this.#host.loop.usual)
     this.#invalidate(now, true)
     // Sends what was counted meanwhile, and what was under way when the store went away.
     this.#host.loop.scanAll({ all: false, resend: false })

@@ -15,7 +15,7 @@ test('exchanges that are over are gone with the next collections of young object
     const batch = new Batch(200)
     for (let i = 0; i < 200; i++) batch.tickets.push({ taken: now + i } as never)
     open.push(flights.begin(batch, [], false, now))
-    if (open.length > 3) flights.succeeded(open.shift() as Flight, now)
+    if (open.length > 3) flights.succeeded(open.shift() as Flight, now, false)
   }
   for (let i = 0; i < 400; i++) exchange(i)
   collect()
