@@ -5,8 +5,10 @@ import { bucketWaitingGoals } from './bucket-waiting.ts'
 import { attackGoals } from './fixed-attacks.ts'
 import { faultGoals } from './fixed-faults.ts'
 import { steadyGoals } from './fixed-steady.ts'
+import { fleetGoals } from './fleet-starts.ts'
 import type { Goal } from './goal.ts'
 import { partitionGoals } from './half-cut-off.ts'
+import { hangGoals } from './hangs.ts'
 import { hangAndKillGoals } from './hangs-and-kills.ts'
 import { burstGoals } from './honest-bursts.ts'
 import { leaseGoals } from './leases.ts'
@@ -15,7 +17,7 @@ import { slidingSteadyGoals } from './sliding-steady.ts'
 import { volleyGoals } from './volleys.ts'
 import { weightGoals } from './weights.ts'
 
-/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of buckets, B2 to B20, and of leases, L1 to L7. */
+/** All goals: 1 to 22, then S1 to S15, then those of both windows, N1 to N10, of hangs and starts, H1 to H3, of buckets, B2 to B20, and of leases, L1 to L7. */
 export const GOALS: readonly Goal[] = [
   ...steadyGoals,
   ...attackGoals,
@@ -25,6 +27,8 @@ export const GOALS: readonly Goal[] = [
   ...weightGoals,
   ...hangAndKillGoals,
   ...partitionGoals,
+  ...hangGoals,
+  ...fleetGoals,
   ...volleyGoals,
   ...burstGoals,
   ...bucketSteadyGoals,
@@ -38,5 +42,6 @@ function rank(id: string): number {
   if (id.startsWith('B')) return 3000 + Number(id.slice(1))
   if (id.startsWith('L')) return 4000 + Number(id.slice(1))
   if (id.startsWith('N')) return 2000 + Number(id.slice(1))
+  if (id.startsWith('H')) return 2500 + Number(id.slice(1))
   return id.startsWith('S') ? 1000 + Number(id.slice(1)) : Number(id)
 }

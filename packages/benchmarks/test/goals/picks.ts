@@ -99,6 +99,9 @@ export const BOTH: readonly Pick[] = [
   { goal: 'N3', cases: /^fixed/, intervals: 2 },
   { goal: 'N7', intervals: 9 },
   { goal: 'N8', intervals: 20 },
+  { goal: 'H1', cases: /^(fixed|sliding), messages lost/, intervals: 1 },
+  { goal: 'H2', cases: /warm|^bucket/, intervals: 1 },
+  { goal: 'H3', intervals: 3 },
 ]
 
 /** Of quota taken ahead. */

@@ -1,0 +1,121 @@
+import { tokenBucket } from '@weir/core'
+import { type Fault, type Figures, type OutageMode, poisson, type Scenario, type Summary } from '@weir/testing'
+import { atMost, type Goal, type GoalCase, percent, pooled, type Size } from './goal.ts'
+import { MIDDLE, nameOf, scenarioOf } from './settings.ts'
+import { WINDOWS } from './weights.ts'
+
+/** The ways to keep a limit, and the figure that shows by how much it was exceeded. */
+export const ALGORITHMS = [
+  ...WINDOWS,
+  { name: 'bucket', policy: { algorithm: tokenBucket() }, overshoot: ({ debt }: Figures): Summary => debt },
+] as const
+
+/** Milliseconds. */
+const HANG = 2_000
+/** A full bucket opens now and then. A hang that begins at that moment lets more through, which is paid back. */
+const BUCKET = 30
+/** Intervals from one hang to the next: the limit is all there again, and what processes learned is not. */
+const PERIOD = 3
+
+/** A store that hangs at the worst moments. */
+export const hangGoals: readonly Goal[] = [
+  {
+    id: 'H1',
+    title: 'The store hangs for 2 s, from every phase of an interval',
+    cases: (size) =>
+      ALGORITHMS.flatMap((algorithm) =>
+        (
+          [
+            ['messages lost', 'lose', 100],
+            ['answered later', 'hang', 100],
+            ['messages lost', 'lose', 2],
+          ] as const
+        ).map(([name, mode, times]) => ({
+          name: `${algorithm.name}, ${name}, x${times}, ${nameOf(MIDDLE)}`,
+          scenarios: phasesOf(size).map((phases) => hanging(algorithm.policy, mode, times, phases, size)),
+          judge: (results) => [
+            atMost('overshoot max', percent(algorithm.overshoot(pooled(results)).max), algorithm.name === 'bucket' ? BUCKET : 5),
+          ],
+        })),
+      ),
+  },
+  {
+    id: 'H2',
+    title: 'The store hangs for 2 s while a key fills',
+    cases: (size) =>
+      ALGORITHMS.flatMap((algorithm) =>
+        (
+          [
+            [2, 5, 12],
+            [10, 8, 40],
+            [100, 30, 55],
+          ] as const
+        ).flatMap(([times, warm, idle]) =>
+          // A bucket that is asked for too much all the time is always nearly full, and so is a sliding window.
+          (algorithm.name === 'fixed' ? ['warm', 'idle before'] : ['idle before']).map((before) => ({
+            name: `${algorithm.name}, after 20 to 97 % of the limit, x${times}, ${before}, ${nameOf(MIDDLE)}`,
+            scenarios: [filling(algorithm.policy, times, before === 'warm', size)],
+            judge: (results: Parameters<GoalCase['judge']>[0]) => [
+              atMost('overshoot max', percent(algorithm.overshoot(pooled(results)).max), before === 'warm' ? warm : idle),
+            ],
+          })),
+        ),
+      ),
+  },
+]
+
+/**
+ * Moments at which hangs begin, as parts of an interval: 50 of them, and those that end within 100 ms after a boundary. A flood has
+ * used up the limit by then; hangs that begin earlier are H2's. In lists that run side by side.
+ */
+function phasesOf({ quick }: Size): readonly (readonly number[])[] {
+  const regular = Array.from({ length: quick ? 10 : 50 }, (_, index) => (index + 0.6) / (quick ? 10 : 50))
+  const late = (quick ? [1, 30] : [0, 1, 5, 10, 30, 70, 100]).map((after) => 1 + (after - HANG) / MIDDLE.interval)
+  const all = [...regular, ...late]
+  const lists = quick ? 1 : 6
+  return Array.from({ length: lists }, (_, list) => all.filter((_phase, index) => index % lists === list))
+}
+
+function hanging(policy: object, mode: OutageMode, times: number, phases: readonly number[], size: Size): Scenario {
+  return scenarioOf(MIDDLE, times, size, {
+    policy: { ...MIDDLE, ...policy },
+    warmup: 0,
+    intervals: PERIOD * (phases.length + 1),
+    faults: {
+      name: `store hangs for ${HANG} ms (${mode}) from each of ${phases.length} phases`,
+      plan: () => phases.map((phase, cycle) => hangFrom(PERIOD * (cycle + 1) + phase, mode)),
+    },
+  })
+}
+
+/** A hang in each third interval that begins at its boundary: at a part of the time that the limit is used up in. */
+function filling(policy: object, times: number, warm: boolean, size: Size): Scenario {
+  const count = size.quick ? 8 : 20
+  return scenarioOf(MIDDLE, 0, size, {
+    policy: { ...MIDDLE, ...policy },
+    warmup: 0,
+    intervals: PERIOD * (count + 1),
+    load: warm
+      ? poisson(times)
+      : {
+          ...poisson((position) => {
+            const begin = Math.floor(position / PERIOD) * PERIOD
+            if (position < begin + 1) return { times, until: begin + 1 }
+            return { times: 0, until: begin + PERIOD }
+          }),
+          name: `x${times} in every third interval`,
+        },
+    faults: {
+      name: `store hangs for ${HANG} ms while the limit is used up`,
+      plan: () =>
+        Array.from({ length: count }, (_, cycle) => {
+          const used = 0.2 + (0.77 * cycle) / (count - 1)
+          return hangFrom(PERIOD * (cycle + 1) + used / times, 'lose')
+        }),
+    },
+  })
+}
+
+function hangFrom(from: number, mode: OutageMode): Fault {
+  return { kind: 'outage', from, until: from + HANG / MIDDLE.interval, mode }
+}
