@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { header, paths } from '../../src/http/index.ts'
@@ -8,6 +8,7 @@ import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
 import type { ToldRule } from '../../src/sync/link/told-rule.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
 import { scene } from '../support/nodes.ts'
+import { outOfFiles } from '../support/out-of-files.ts'
 
 const rule: PolicyOptions<never> = { name: 'api', limit: 10, interval: '1m', key: ['ip', header('x-user')], match: paths('/api/*rest') }
 
@@ -90,6 +91,20 @@ describe('another rule of the same name at another node', () => {
     expect(heard[1]?.warnings).toHaveLength(1)
     await close()
   })
+})
+
+test('rules that differ are told of though the code for that could not be loaded at first', async () => {
+  const files = outOfFiles()
+  const { world, heard, close } = await meet(rule, { ...rule, interval: '2m' })
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(files.tries).toBeGreaterThan(0)
+  files.end()
+  await world.run(20_000)
+  await vi.waitFor(async () => {
+    await world.run(1)
+    expect(heard.map(({ warnings }) => warnings.filter(({ code }) => code === 'WEIR_RULES_DIFFER').length)).toEqual([1, 1])
+  })
+  await close()
 })
 
 test('rules travel every 15 s, not with each heartbeat', async () => {

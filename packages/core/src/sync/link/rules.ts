@@ -53,7 +53,8 @@ export class RuleWatch {
         for (const report of news) tellDifferences(own, report, this.#host, this.#said)
       },
       () => {
-        // The next time that the rules change it is tried again.
+        // The next time that they are told it is tried again.
+        this.#compared = new Once()
       },
     )
   }
