@@ -35,6 +35,9 @@ const DENIED: Decision<never> = Object.freeze({
   dryRun: false,
 })
 
+/** Loaded when a request is to be held for the first time: most applications hold none. */
+let holdRequest: typeof import('./hold-request.ts').holdRequest | undefined
+
 /**
  * All that an adapter does except calling its framework. For each request an adapter
  *
@@ -213,11 +216,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     response: Answering | undefined,
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
-    // Loaded when a request is to be held: most applications hold none. Without it the pace is kept even if the client has gone.
-    const held = loadCode(() => import('./hold-request.ts')).then(
-      ({ holdRequest }) => holdRequest(this.throttler, decision, response),
-      () => this.throttler.hold(decision),
-    )
+    // Without its code the pace is kept even if the client has gone.
+    const held =
+      holdRequest?.(this.throttler, decision, response) ??
+      loadCode(() => import('./hold-request.ts')).then(
+        (loaded) => {
+          holdRequest = loaded.holdRequest
+          return loaded.holdRequest(this.throttler, decision, response)
+        },
+        () => this.throttler.hold(decision),
+      )
     return held.then(
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
       (error: unknown) => this.#pass(error),

@@ -48,6 +48,9 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
   return new BackgroundCoordinator(options, this, all)
 }
 
+/** Loaded with the first limit that is small for its nodes. */
+let smallLimits: typeof import('./link/small-limits.ts') | undefined
+
 /** The exchange of the counts of one node: of all throttlers in this process that were given the same store. */
 class BackgroundCoordinator implements Coordinator {
   nodeId: string
@@ -287,8 +290,15 @@ class BackgroundCoordinator implements Coordinator {
   #noticeSmallLimits(nodes: number): void {
     const few = this.throttlers.some(({ limiters }) => limiters.some(({ policy }) => policy.limit < 2 * nodes))
     if (!few || nodes < 2) return
+    if (smallLimits !== undefined) {
+      smallLimits.noticeSmallLimits(this.throttlers, nodes)
+      return
+    }
     loadCode(() => import('./link/small-limits.ts')).then(
-      ({ noticeSmallLimits }) => noticeSmallLimits(this.throttlers, nodes),
+      (loaded) => {
+        smallLimits = loaded
+        loaded.noticeSmallLimits(this.throttlers, nodes)
+      },
       () => {
         // The next heartbeat tries again.
       },

@@ -27,6 +27,9 @@ import { Unreadable } from './unreadable.ts'
 /** How long it is told that blocks have changed, in milliseconds: longer than any node's heartbeats are apart. */
 const CHANGED_FOR = 3_600_000
 
+/** Loaded with the first policy that asks for quota ahead. */
+let leases: typeof import('@weir/core/leases') | undefined
+
 /** One node's connection to etcd. */
 export class EtcdConnection implements StoreConnection {
   readonly id: string
@@ -162,7 +165,8 @@ export class EtcdConnection implements StoreConnection {
 
   /** Asks for quota ahead. */
   async #ask({ entries }: SyncRequest, places: readonly number[], now: number, results: (SyncResult | undefined)[]): Promise<void> {
-    const grants = await loadCode(() => import('@weir/core/leases'))
+    leases ??= await loadCode(() => import('@weir/core/leases'))
+    const grants = leases
     const asking = places.flatMap((place) => {
       const entry = entries[place]
       const ordinal = entry?.lease?.ordinal
