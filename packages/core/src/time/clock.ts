@@ -47,8 +47,9 @@ export const systemClock: Clock = {
     return time[0] * 1e3 + time[1] * 1e-6
   },
   setTimeout: (callback, delay) => {
-    if (timersAreFake() && isRealDate()) noticeHalf('setTimeout', 'Date')
-    return setTimeout(callback, delay).unref()
+    const handle = setTimeout(callback, delay)
+    if (setTimeout !== realTimeout && isFake(handle) && isRealDate()) noticeHalf('setTimeout', 'Date')
+    return handle.unref()
   },
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
   defer: (callback) => {
@@ -104,10 +105,25 @@ function isRealDate(): boolean {
   return Function.prototype.toString.call(Date) === 'function Date() { [native code] }'
 }
 
-/** Whether a test has replaced the timers of this process. */
+/** Whether a test has replaced the timers of this process. What only stands around the real ones, to watch them, replaces nothing. */
 export function timersAreFake(): boolean {
-  return realTimeout !== undefined && setTimeout !== realTimeout
+  if (realTimeout === undefined || setTimeout === realTimeout) return false
+  const handle = setTimeout(() => {}, 0)
+  clearTimeout(handle)
+  return isFake(handle)
 }
+
+function isFake(handle: NodeJS.Timeout): boolean {
+  if (realTimeout === undefined) return false
+  if (realHandle === undefined) {
+    realHandle = realTimeout(() => {}, 0)
+    realHandle.close()
+  }
+  return handle.constructor !== realHandle.constructor
+}
+
+/** One that is over, to compare others with. */
+let realHandle: NodeJS.Timeout | undefined
 
 /** Of what `systemClock` goes by, what is faked and what is not. */
 type HalfFaked = (faked: string, real: string) => void

@@ -90,3 +90,22 @@ test('a store that is reached over sockets is warned of where timers are faked',
   throttler.check('a')
   expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
 })
+
+test('a function around the real setTimeout, as an instrumentation or a spy puts there, fakes nothing', async () => {
+  const { backgroundStore } = await import('../../src/sync/coordinator.ts')
+  const real = setTimeout
+  vi.stubGlobal('setTimeout', (...given: Parameters<typeof setTimeout>) => real(...given))
+  try {
+    const store = backgroundStore({
+      kind: 'far',
+      address: 'far:1',
+      open: () => ({ sync: () => new Promise(() => {}), close: async () => {} }),
+    })
+    const throttler = throttlerThat({ policies: [{ limit: 2, interval: '1m' }], store, closeTimeout: 0 })
+    throttler.check('a')
+    await throttler.close()
+    expect(told).toEqual([])
+  } finally {
+    vi.unstubAllGlobals()
+  }
+})
