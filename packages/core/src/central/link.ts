@@ -194,13 +194,18 @@ export class CentralLink {
     for (const asked of this.#early.splice(0)) if (!asked.settled) this.#settle(asked)
   }
 
+  /** Whether anything can be sent: the store has answered for the first time. */
+  get #open(): boolean {
+    return this.#decider !== undefined && this.#exchange.time.measured
+  }
+
   #send(asked: Asked, now: number): void {
     // It was decided without the store while it waited to be sent.
     if (asked.settled && asked.deadline < Number.POSITIVE_INFINITY) return
-    if (this.#decider === undefined || !this.#exchange.time.measured) {
+    if (!this.#open) {
       this.#early.push(asked)
       if (this.#early.length > MOST_EARLY) this.#flights.end(this.#early.shift() as Asked)
-    } else if (asked.lane >= 0 || asked.looks || this.#flights.begin(asked)) this.#ask(this.#decider, asked, now)
+    } else if (asked.lane >= 0 || asked.looks || this.#flights.begin(asked)) this.#ask(this.#decider as Decider, asked, now)
   }
 
   #ask(decider: Decider, asked: Asked, now: number): void {
@@ -282,10 +287,16 @@ export class CentralLink {
       this.#failed(asked)
       return
     }
-    this.#owes()
+    if (!this.#waitedForLane(asked)) this.#owes()
     this.#settle(asked)
     // It may still be answered, and then what the store did is known.
     if (!asked.over && !this.#closed) this.#deadlines.add(asked, PATIENCE, this.clock.monotonic())
+  }
+
+  /** Whether it spent its time waiting for a lane of its key. Then those before it tell whether the store owes an answer, and others may ask. */
+  #waitedForLane({ request, sent, deadline }: Asked): boolean {
+    // Timers count whole milliseconds.
+    return request === undefined ? this.#open : this.clock.monotonic() - sent < deadline - 1
   }
 
   #owes(): void {

@@ -68,3 +68,17 @@ test('a request for several keys that finds no lane free at all of them goes onc
   expect(sent).toEqual([all])
   expect(all.lane).toBe(3)
 })
+
+test('requests that find no lane of their key in time are decided without the store, and those of other keys by it', async () => {
+  const it = scene()
+  it.store.roundTrip = 20
+  const node = it.node({ ...CENTRAL, limit: 1_000, interval: 60_000, degraded: 'closed' })
+  await started(it, node)
+  const hot = Promise.all(Array.from({ length: 200 }, () => node.checkAsync('hot')))
+  await it.world.run(52)
+  const other = node.checkAsync('other')
+  await it.world.run(40)
+  expect((await other).allowed).toBe(true)
+  expect(admitted(await hot)).toBe(60)
+  await it.close()
+})
