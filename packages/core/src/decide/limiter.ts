@@ -200,7 +200,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   /** How a request to a key came out. */
   outcome(slot: number, reason: DecisionReason, never = false): Outcome {
     const outcome = this.cell.outcome(reason, never)
-    return this.limited && this.#limits.has(slot) ? { ...outcome, limit: this.limitOf(slot) } : outcome
+    return this.limited && this.#limits.has(slot) ? { ...outcome, limit: this.wholeLimitOf(slot) } : outcome
   }
 
   /** Forgets a key. */

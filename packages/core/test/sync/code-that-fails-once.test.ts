@@ -199,3 +199,15 @@ test('a policy that is no longer used is not loaded any more', async () => {
   expect(files.tries).toBe(tries)
   await it.close()
 })
+
+test('while each process allows its share, decisions name the whole limit, also that of a single key', async () => {
+  await using it = await started({ interval: INTERVAL, coordination: 'leases' })
+  const [node] = it.nodes
+  const decide = async (options?: { readonly limit: number }): Promise<Decision> => {
+    const decision = node.checkAsync('k', options)
+    await it.world.run(50)
+    return await decision
+  }
+  expect(await decide()).toMatchObject({ limit: 10, remaining: 4 })
+  expect(await decide({ limit: 20 })).toMatchObject({ limit: 20, remaining: 8 })
+})
