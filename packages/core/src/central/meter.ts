@@ -348,9 +348,12 @@ export class CentralMeter extends GatedMeter {
 
   protected override cleared(_key: string, slot: number): void {
     if (slot < 0) return
+    const id = this.site.idOf(slot)
     this.#closed.delete(slot)
     this.ahead.forget(slot)
-    this.#untold.delete(this.site.idOf(slot))
+    this.#untold.delete(id)
+    // The reset may have repaired it.
+    this.#unreadable.read(id)
   }
 
   override tellReset(id: string, known: number, now: number): number {
