@@ -208,10 +208,12 @@ describe.each(POLICIES.map((policy) => [policy.name as string, policy] as const)
       await nodes.close()
     })
 
-    test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (_, lies) => {
+    test.each(CLUMSY)('says nonsense in %s: the limit holds, and nothing ends', async (name, lies) => {
+      // A store with another clock has other intervals, of which two overlap one of ours.
+      const most = name === '"time" of a reply' ? 2 * LIMIT : LIMIT
       for (const nonsense of NONSENSE) {
         const nodes = lied(policy, lies(nonsense))
-        expect(await flood(nodes, 1), String(nonsense)).toBeLessThanOrEqual(LIMIT)
+        expect(await flood(nodes, 1), String(nonsense)).toBeLessThanOrEqual(most)
         await nodes.close()
       }
     })

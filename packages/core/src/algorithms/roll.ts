@@ -6,17 +6,17 @@ const RECHECK = 1
 export const EARLY = 0.001
 /** Milliseconds that any clock may be behind the end of an interval: an interval of a calendar seems to end by 1/64 too late. */
 const LEAST_KEPT = 0.02
-/** The clock's uncertainty is allowed for up to this part of an interval. */
-const MOST_KEPT = 0.1
+/** The clock's uncertainty is allowed for up to so many milliseconds: units counted beyond an end by the store's clock are in the wrong interval. */
+const MOST_KEPT = 1
 
 /**
  * The interval of the epoch that runs at `now`. If `last` has reached its end as clients were told it, the next one runs: a correction
  * of the clock since then, within its uncertainty, must not make `retryAfter` too short.
  */
-export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width: number, now: number): Ordinal {
+export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width: number, now: number, early: number = EARLY): Ordinal {
   const at = time.at(now)
-  const ordinal = ordinalAt(at + 2 * EARLY, width)
-  return ordinal === last && now >= rollAt && endOf(last, width) - at <= kept(time, width, now) ? ((last + 1) as Ordinal) : ordinal
+  const ordinal = ordinalAt(at + 2 * early, width)
+  return ordinal === last && now >= rollAt && endOf(last, width) - at <= kept(time, now) ? ((last + 1) as Ordinal) : ordinal
 }
 
 /**
@@ -24,12 +24,19 @@ export function runningAt(time: EpochTime, last: Ordinal, rollAt: number, width:
  *
  * @param told the end that clients were told, if the same interval was running before
  */
-export function nextRoll(time: EpochTime, ordinal: Ordinal, width: number, now: number, told: number = Number.NEGATIVE_INFINITY): number {
-  const end = time.monotonicAt(endOf(ordinal, width)) - EARLY
-  if (told > now && end > told && end - told <= kept(time, width, now)) return told
+export function nextRoll(
+  time: EpochTime,
+  ordinal: Ordinal,
+  width: number,
+  now: number,
+  told: number = Number.NEGATIVE_INFINITY,
+  early: number = EARLY,
+): number {
+  const end = time.monotonicAt(endOf(ordinal, width)) - early
+  if (told > now && end > told && end - told <= kept(time, now)) return told
   return end > now ? end : now + RECHECK
 }
 
-function kept(time: EpochTime, width: number, now: number): number {
-  return Math.max(LEAST_KEPT, Math.min(time.uncertainty(now), MOST_KEPT * width))
+function kept(time: EpochTime, now: number): number {
+  return Math.max(LEAST_KEPT, Math.min(time.uncertainty(now), MOST_KEPT))
 }

@@ -183,10 +183,10 @@ export abstract class GatedMeter implements Exchanging {
   roll(now: number): void {
     const { width } = this.storePolicy
     const before = this.ordinal
-    const ordinal = runningAt(this.time, before, this.rollAt, width, now)
+    const ordinal = runningAt(this.time, before, this.rollAt, width, now, 0)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
     if (ordinal > before) this.moveTo(ordinal)
-    this.rollAt = nextRoll(this.time, this.ordinal, width, now, ordinal > before ? undefined : this.rollAt)
+    this.rollAt = nextRoll(this.time, this.ordinal, width, now, ordinal > before ? undefined : this.rollAt, 0)
   }
 
   /** When the running interval or bucket began, on the monotonic clock. */
