@@ -24,5 +24,5 @@ const roughly = {
   // So much is asked for that it is seen when a full bucket is forgotten.
   'data lost': { load: poisson(3), faults: faults({ kind: 'data-loss', at: 5.1 }) },
   'data lost at another moment': { load: poisson(3), faults: faults({ kind: 'data-loss', at: 5.4 }) },
-  'one node cut off': { load: poisson(0.95), faults: faults({ kind: 'partition', node: 2, from: 3, until: 6.3 }) },
+  'one node cut off': { load: poisson(0.95), faults: faults({ kind: 'partition', node: 2, from: 3, until: 5.6 }) },
 } as const satisfies Record<string, Partial<Scenario>>
