@@ -47,7 +47,8 @@ export class SoakLoad {
     if (i % FEW === 10)
       void this.#throttler.acquire(key, { timeout: INTERVAL }).then((decision) => this.#throttler.release(decision), IGNORED)
     if (i % FEW === 11) void this.#throttler.acquire(key, { timeout: 1 }).then((decision) => this.#throttler.release(decision), IGNORED)
-    if (i === 12) void this.#throttler.usage(key)
+    // Virtual time passes faster than its code is loaded, so the first one may fail.
+    if (i === 12) void this.#throttler.usage(key).catch(IGNORED)
   }
 
   #ask(key: string, then: (decision: Decision) => void): void {

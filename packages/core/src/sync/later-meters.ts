@@ -131,11 +131,11 @@ export class LaterMeters {
   }
 }
 
-/** Units that each key has used. */
+/** Units that each key has used, those beyond its limit included. */
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {
   const counts: (readonly [slot: number, units: number])[] = []
   for (let slot = 0; slot < table.end && before.admitted > 0; slot++) {
-    const units = table.keys[slot] === undefined ? 0 : before.ownOf(slot, now)
+    const units = table.keys[slot] === undefined ? 0 : before.ownOf(slot, now) + (before.over?.(slot, now) ?? 0)
     if (units > 0) counts.push([slot, units])
   }
   return counts
