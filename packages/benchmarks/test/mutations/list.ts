@@ -119,7 +119,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: '8: each node admits all that is left while the store is away',
     file: 'algorithms/fixed-window/background.ts',
-    find: 'active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)',
+    find: 'active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)',
     replace: 'active.cap = Math.max(sentNet + room, room > 0 ? 1 : 0)',
     check: 'the store is away, x100',
   },
@@ -168,7 +168,7 @@ export const FIXED: readonly Mutation[] = [
   {
     name: 'a node that is cut off admits all that is left',
     file: 'algorithms/fixed-window/background.ts',
-    find: 'active.cap = Math.max(sentNet + room * active.share.value(live), room > 0 ? 1 : 0)',
+    find: 'active.cap = Math.max(sentNet + (room - heldBack(sentNet, others + sentNet, room, share)) * share, room > 0 ? 1 : 0)',
     replace: 'active.cap = Math.max(sentNet + room, room > 0 ? 1 : 0)',
     check: 'half of the nodes cut off',
   },
@@ -198,6 +198,7 @@ export const FIXED: readonly Mutation[] = [
     file: 'sync/exchange/flights.ts',
     find: 'const OVERDUE = 50',
     replace: 'const OVERDUE = 250',
+    also: { file: 'sync/exchange/flights.ts', find: 'const LATE = 5', replace: 'const LATE = 250' },
     check: 'the store hangs, x100',
   },
   {
@@ -235,7 +236,7 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'a key does not close when it reaches its limit',
     file: 'algorithms/sliding-window/background.ts',
-    find: 'key.closed = true\n    key.lookedAt',
+    find: 'key.close()\n    key.lookedAt',
     replace: 'key.lookedAt',
     check: 'sliding: operations, x100',
   },
@@ -331,15 +332,15 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'each node admits all that is left while the store is away',
     file: 'algorithms/sliding-window/background.ts',
-    find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
-    replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
+    find: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))',
+    replace: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, 1 + 0 * live)',
     check: 'sliding: the store is away',
   },
   {
     name: 'a node that is cut off admits all that is left',
     file: 'algorithms/sliding-window/background.ts',
-    find: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), key.share.value(live))',
-    replace: 'const most = mostAlone(limit - (known - unsent), key.cells.own(), 1 + 0 * live)',
+    find: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, key.share.alone(live, limit))',
+    replace: 'const most = mostAlone({ limit, sum: known, own: key.cells.own(), unsent }, 1 + 0 * live)',
     check: 'sliding: half of the nodes cut off',
   },
   {
