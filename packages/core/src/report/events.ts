@@ -126,8 +126,8 @@ export class Emitter {
   }
 
   /**
-   * Listeners hear of it before the call returns in which it happened, or else before anything else runs: never in the middle of what makes the event, as they may
-   * change all that it works on.
+   * Listeners get an event of a synchronous call before that call returns, and any other event in a microtask. They never run in the middle
+   * of the code that makes the event, because they may change everything that it works on.
    */
   emit<E extends EventName>(name: E, event: ThrottlerEvents[E]): void {
     this.#events.push({ name, event })

@@ -52,7 +52,7 @@ export class CentralSide implements CentralStore {
     let by: CentralLink | undefined
     return {
       decide: (keys, costs, places, applied) => {
-        // A throttler that shared the connection of another one, which was closed, opens it again.
+        // The link is gone if another throttler on the same connection was closed.
         const link = this.#makeLink()
         if (this.#code === undefined || link === undefined) return host.decide(keys, costs, true, places, applied)
         if (made === undefined || by !== link) made = new this.#code.CentralDecisions(host, link)
