@@ -1,6 +1,5 @@
 import type { Ordinal } from '../../time/intervals.ts'
 import type { MeterPolicy } from '../meter.ts'
-import { heldBack } from '../shared/estimate.ts'
 import { EARLY_RELEASE, netOf, USUAL_RELEASE } from './cells.ts'
 import type { SlidingKey } from './key.ts'
 
@@ -129,9 +128,8 @@ export function opensAlone(
  * of its own. If a small limit's share were 0, an outage of the store would be an outage of the service.
  */
 export function mostAlone({ limit, sum, own, unsent }: Counted, share: number): number {
-  const known = sum - unsent
-  const room = Math.max(0, limit - known)
-  return Math.max((room - heldBack(own - unsent, known, room, share)) * share, room > 0 && own === 0 ? 1 : 0)
+  const room = Math.max(0, limit - (sum - unsent))
+  return Math.max(room * share, room > 0 && own === 0 ? 1 : 0)
 }
 
 /** Units in the window: all as far as known, own ones, and those among these that the store lacks. */
