@@ -110,7 +110,7 @@ describe.skipIf(CHROMIUM === undefined)(
       'says what each limit means, and how much a key has used of what it may take: %s',
       async (coordination) => {
         // Code of central decisions is loaded with the first request, which takes its time on a busy machine.
-        const limit = { limit: 60, interval: '1h', coordination, ...(coordination === 'central' && { deadline: '30s' }) } as const
+        const limit = { limit: 60, interval: '1h', coordination, ...(coordination === 'central' && { deadline: '30s' as const }) } as const
         const ROWS = [
           { says: /^fixed60 per h$/, used: '3 of 60', policy: { name: 'fixed' } },
           {
