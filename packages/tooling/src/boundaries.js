@@ -30,7 +30,10 @@ export function boundaryViolations(directory) {
   /** @type {{ diagnostics: { category: string, message: unknown, location: { path: string } | null }[], summary: { errors: number } }} */
   const report = JSON.parse(stdout.slice(start))
   const broken = report.diagnostics.find(({ category }) => !category.startsWith('lint/') && category !== 'plugin')
-  if (broken) throw new Error(`Biome could not check the boundaries: ${broken.category}: ${JSON.stringify(broken.message)}`)
+  if (broken) {
+    const where = broken.location?.path ?? 'the tree'
+    throw new Error(`Biome could not check the boundaries in ${where}: ${broken.category}: ${JSON.stringify(broken.message)}`)
+  }
   return report.diagnostics
     .filter(({ category }) => BOUNDARY_RULES.has(category))
     .map(({ category, message, location }) => ({ rule: category, file: location?.path ?? '', message: String(message) }))

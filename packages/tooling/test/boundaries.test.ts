@@ -1,6 +1,6 @@
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { boundaryViolations } from '../src/boundaries.js'
 import { publicPackages, ROOT } from '../src/workspace.js'
@@ -85,6 +85,18 @@ describe('the import rules', () => {
       expect(found).toContain(rule)
     },
   )
+
+  it('pass over files that others make and remove meanwhile', () => {
+    // A link that leads nowhere is to Biome what a file is that was removed after its folder was read.
+    for (const file of ['_tmp_1_ab', 'packages/site/.vitepress/.temp/page.js', 'packages/site/.vitepress/config.ts.timestamp-1-ab.mjs']) {
+      mkdirSync(dirname(join(copy, file)), { recursive: true })
+      symlinkSync('nowhere', join(copy, file))
+    }
+    expect(boundaryViolations(copy)).toHaveLength(after.length)
+    symlinkSync('nowhere', join(copy, 'packages/core/src/gone.ts'))
+    expect(() => boundaryViolations(copy)).toThrow(/in packages\/core\/src\/gone\.ts/)
+    rmSync(join(copy, 'packages/core/src/gone.ts'))
+  })
 
   it('report a broken configuration instead of passing', () => {
     appendFileSync(join(copy, '.biome.json'), '}{')
