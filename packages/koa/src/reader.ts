@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, parseurlReadings, pathOf, type RequestReader } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/http'
 import type { Context } from 'koa'
 
 /** What Weir needs of a router (`@koa/router`) to find the route of a request before the router itself runs. */
@@ -18,9 +18,7 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
     route: (ctx: Context) => {
       const pattern = matched(ctx, router)
       if (pattern === undefined) return undefined
-      const whole = pathOf(ctx.originalUrl)
-      const { path } = ctx
-      const mount = whole.length > path.length && whole.endsWith(path) ? foldRoute(whole.slice(0, -path.length)) : ''
+      const mount = mountOf(ctx)
       return pattern.startsWith('/') ? mount + pattern : `${mount}/${pattern}`
     },
     ip: (ctx: Context) => ctx.ip || undefined,
@@ -34,6 +32,15 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
     },
     header: (ctx: Context, name: string) => headerValue(ctx.headers[name]),
   })
+}
+
+/** Where the app is mounted: what koa-mount cut off the path, or nothing. */
+function mountOf({ url, originalUrl, path }: Context): string {
+  // A target may also be longer than its path because Koa trims it; a client could make as many mounts of that as it likes.
+  if (url === originalUrl) return ''
+  const query = originalUrl.indexOf('?')
+  const [whole = ''] = parseurlReadings(query === -1 ? originalUrl : originalUrl.slice(0, query), originalUrl) ?? []
+  return whole.length > path.length && whole.endsWith(path) ? foldRoute(whole.slice(0, -path.length)) : ''
 }
 
 /** The pattern of the route: `@koa/router` leaves it on the context for its own middleware. */

@@ -76,4 +76,31 @@ describe.each(FRAMEWORKS)('%s', (_name, Framework) => {
     },
     30_000,
   )
+
+  test('a target with white space before its path makes no mount, and so no route key of its own', async () => {
+    const app = new Framework()
+    const router = new Router()
+    app.use(throttle({ limit: 3, interval: '1h', key: 'route', clock: manualClock(), router }))
+    router.get('/login', (ctx) => void (ctx.body = 'in'))
+    app.use(router.routes())
+    app.use(mounted('/m', router.routes() as unknown as Middleware))
+    const handle = app.callback()
+    const server = createServer((req, res) => {
+      restoreTarget(req)
+      void handle(req, res)
+    })
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+    const statusOf = async (target: string) => {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      return (await fetch(url, { headers: { 'x-target': encodeURIComponent(target) } })).status
+    }
+    try {
+      const statuses: number[] = []
+      for (let i = 0; i < 6; i++) statuses.push(await statusOf(`${'\xa0'.repeat(i)}/login`))
+      expect(statuses).toEqual([200, 200, 200, 429, 429, 429])
+    } finally {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
 })
