@@ -273,9 +273,12 @@ export class Waiters<D extends Answer> {
     if (this.closing) return request
     const others = this.#held.get(request.by ?? '') as Held<D>
     const waits = this.#lines.before(request)
+    // In the place of the other one it must still go in time.
+    const latest = request.came + request.wanted.timeout
     let first = waits ?? request
     for (let one = others.first; one !== undefined; one = one.after) {
-      const isFirst = one.number < first.number && one.place >= 0 && one.key === request.key && this.#isBefore(one, request)
+      const isFirst =
+        one.number < first.number && one.place >= 0 && one.at <= latest && one.key === request.key && this.#isBefore(one, request)
       if (isFirst && isOfSame(one.held as D, request.held as D)) first = one
     }
     if (first === request) return request

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
@@ -286,6 +286,9 @@ async function run(scene: Shop, [name, at, given]: Call): Promise<boolean> {
     return false
   }
 }
+
+// What `acquire` loads takes real time, which `settled` would take for a wait.
+beforeAll(() => import('../../src/throttler/open-queues.ts'))
 
 test('after any call that throws the state is what it was before', async () => {
   warnings()
