@@ -81,7 +81,8 @@ describe('many nodes', () => {
       const asked = deciders.flatMap((decider) =>
         Array.from({ length: 25 }, (_, i) => {
           const time = Date.now()
-          return decider.decide({ sequence: i + 1, time, questions: [{ policy, key: 'k', kind: 'take', units: 1, limit: 40, at: time }] })
+          const question = { policy, key: 'k', kind: 'take', units: 1, limit: 40, at: time } as const
+          return decider.decide({ sequence: i + 1, lane: i, time, questions: [question] })
         }),
       )
       const verdicts = await Promise.all(asked)

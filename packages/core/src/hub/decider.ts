@@ -1,4 +1,4 @@
-import { type Decide, type Decider, laneOf, type Question, type Verdict } from '../store/contract.ts'
+import { type Decide, type Decider, isDone, laneOf, type Question, type Verdict } from '../store/contract.ts'
 import type { Clock } from '../time/clock.ts'
 import { type Account, keyBytes } from './account.ts'
 
@@ -51,7 +51,12 @@ export class HubDecisions {
     const [question] = questions
     if (question !== undefined && question.kind !== 'take') return [this.#change(from, question, request, account)]
     const keys = questions.map((one) => this.#keyOf(one, account))
-    if (request.again === true && keys.every(({ sequences }) => (sequences.get(from) ?? 0) >= request.sequence)) {
+    if (
+      isDone(
+        request,
+        keys.map(({ sequences }) => sequences.get(from) ?? 0),
+      )
+    ) {
       return questions.map((one, i) => ({ ...this.#take([...(keys[i] as Kept).state], { ...one, units: 0 }, request), allowed: true }))
     }
     const states = keys.map(({ state }) => [...state])
@@ -89,7 +94,7 @@ export class HubDecisions {
     const { policy, key, kind, units, limit, at } = question
     const kept = this.#keyOf(question, account)
     const last = kept.sequences.get(from) ?? 0
-    if (request.again === true && last >= request.sequence) return DONE
+    if (last >= request.sequence) return DONE
     if (request.of !== undefined && last < request.of) return DONE
     if (kind === 'reset') {
       const keys = this.#policies.get(policy.id)

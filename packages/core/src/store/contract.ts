@@ -6,7 +6,7 @@ import type { SyncReply, SyncRequest } from './exchange.ts'
 
 export type { Announcement, AskAnnouncement, BlockAnnouncement, TotalAnnouncement } from './announcement.ts'
 export type { BlockChange, BlockState } from './blocks.ts'
-export { type Decide, type DecidedPolicy, type Decider, laneOf, type Question } from './decider.ts'
+export { type Decide, type DecidedPolicy, type Decider, isDone, laneOf, type Question } from './decider.ts'
 export type { SyncEntry, SyncReply, SyncRequest, SyncResult } from './exchange.ts'
 export type { HeartbeatReply, HeartbeatRequest, RulesReport, StatusReport } from './heartbeat.ts'
 export {

@@ -40,7 +40,10 @@ export interface Decide {
    * request that changed it of each node and lane (`laneOf`), and knows by it whether it has done one that is asked `again`. Default: 0.
    */
   readonly lane?: number
-  /** It was asked before, without an answer: what was done of it then must not be done again. */
+  /**
+   * It was asked before, without an answer: what was done of it then must not be done again. The first copy may arrive after this one; it
+   * changes nothing then (`isDone`).
+   */
   readonly again?: true
   /** Of a `'give-back'`: of a request without an answer; nothing comes back unless that one counted. */
   readonly of?: number
@@ -70,4 +73,15 @@ export interface Decider {
 /** What a store remembers a key's last request by: its node, and its lane where that is not 0. */
 export function laneOf(node: string, { lane = 0 }: Decide): string {
   return lane === 0 ? node : `${node} ${lane}`
+}
+
+/**
+ * Whether a store has done what a request of takes asks for, so that it changes nothing more and counts as allowed: each of its keys has
+ * seen it. The first copy, which may arrive after it was asked again for each key by itself, is stale as soon as one of them has.
+ *
+ * @param last of each key, the number of the last request of this node and lane that changed it
+ */
+export function isDone({ sequence, again, questions }: Decide, last: readonly number[]): boolean {
+  const seen = (number: number): boolean => number >= sequence
+  return again === true ? last.every(seen) : last.some(seen) && questions.some(({ units }) => units > 0)
 }

@@ -27,7 +27,7 @@ export type {
   TotalAnnouncement,
   Verdict,
 } from '../store/contract.ts'
-export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, laneOf, lastCellOf, RESET_CELLS, shapeOf } from '../store/contract.ts'
+export { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS, isDone, laneOf, lastCellOf, RESET_CELLS, shapeOf } from '../store/contract.ts'
 export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store/leases/ask.ts'
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'

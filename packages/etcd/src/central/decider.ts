@@ -1,5 +1,5 @@
 import { WeirError } from '@weir/core'
-import { type Decide, type Decider, laneOf, type Question, type Verdict } from '@weir/core/sync'
+import { type Decide, type Decider, isDone, laneOf, type Question, type Verdict } from '@weir/core/sync'
 import type { Layout } from '../keys/layout.ts'
 import type { Records, Write } from '../records/records.ts'
 import { type DecidedState, newState, readState, textOf } from './state.ts'
@@ -139,7 +139,12 @@ export class EtcdDecider implements Decider {
     const [question] = questions
     if (question !== undefined && question.kind !== 'take') return [this.#tell(question, request, states, changed, now)]
     const held = questions.map((one) => states.get(this.#nameOf(one)) as DecidedState)
-    if (request.again === true && held.every((state) => this.#lastOf(state, request) >= request.sequence)) {
+    if (
+      isDone(
+        request,
+        held.map((state) => this.#lastOf(state, request)),
+      )
+    ) {
       return questions.map((one, i) => ({
         ...take([...(held[i] as DecidedState).numbers], { ...one, units: 0 }, request, now),
         allowed: true,
@@ -158,7 +163,7 @@ export class EtcdDecider implements Decider {
     const name = this.#nameOf(question)
     const state = states.get(name) as DecidedState
     const last = this.#lastOf(state, request)
-    if (request.again === true && last >= request.sequence) return DONE
+    if (last >= request.sequence) return DONE
     if (request.of !== undefined && last < request.of) return DONE
     if (question.kind === 'reset') {
       states.set(name, newState())

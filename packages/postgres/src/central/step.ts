@@ -1,4 +1,4 @@
-import type { Decide, Question, Verdict } from '@weir/core/sync'
+import { type Decide, isDone, type Question, type Verdict } from '@weir/core/sync'
 import type { KnownState } from './known-states.ts'
 
 const DONE: Verdict = Object.freeze({ allowed: true, remaining: 0, resetAfter: 0, retryAfter: 0, delay: 0 })
@@ -24,11 +24,16 @@ export interface Outcome {
  * @param clock the store's time
  */
 export function outcomeOf(request: Decide, known: readonly KnownState[], clock: number): Outcome {
-  const { questions, sequence, lane = 0, again } = request
+  const { questions, lane = 0 } = request
   const [question] = questions as [Question]
   if (question.kind !== 'take') return changed(question, request, known[0] as KnownState, clock)
   const nothing = questions.map(() => undefined)
-  if (again === true && known.every((one) => lastOf(one, lane) >= sequence)) {
+  if (
+    isDone(
+      request,
+      known.map((one) => lastOf(one, lane)),
+    )
+  ) {
     const look = (one: Question, i: number): Verdict => take([...(known[i] as KnownState).state], { ...one, units: 0 }, request, clock)
     return { verdicts: questions.map((one, i) => ({ ...look(one, i), allowed: true, retryAfter: 0 })), changes: nothing }
   }
@@ -47,7 +52,7 @@ function changed(question: Question, request: Decide, known: KnownState, clock: 
   const { kind, policy, units, limit, at } = question
   const unchanged = { verdicts: [DONE], changes: [undefined] }
   const last = lastOf(known, request.lane ?? 0)
-  if (request.again === true && last >= request.sequence) return unchanged
+  if (last >= request.sequence) return unchanged
   if (request.of !== undefined && last < request.of) return unchanged
   if (kind === 'reset') return { verdicts: [DONE], changes: [{ state: [], lifetime: 0, sequences: undefined }] }
   const next = [...known.state]

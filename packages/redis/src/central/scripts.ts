@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Question } from '@weir/core/sync'
 import type { Script } from '../scripts/script.ts'
-import type { Place, ServerAlgorithm } from './algorithms/server-algorithm.ts'
+import { asked, markAsked, type Place, type ServerAlgorithm } from './algorithms/server-algorithm.ts'
 
 /*
  * A call has in ARGV first the field of its node and lane, and the request's sequence number. Then:
@@ -27,9 +27,9 @@ function place(firstKey: number, firstArg: number): Place {
   return { key: (index = 0) => `KEYS[${firstKey + index}]`, arg: (index) => `ARGV[${firstArg + index}]` }
 }
 
-/** Whether the key has seen this request of the node, or a later one. */
+/** Whether the key has seen this request of the node and lane, or a later one: then it changes nothing more. */
 function seen(key: string, sequence: string): string {
-  return `tonumber(redis.call('HGET', ${key}, ARGV[1]) or 0) >= tonumber(${sequence})`
+  return `math.max(tonumber(redis.call('HGET', ${key}, ARGV[1]) or 0), ${asked(key)}) >= tonumber(${sequence})`
 }
 
 /** A take or a look of one key: as a rule one call with one reply. */
@@ -95,10 +95,12 @@ export function changeScript(id: string, kind: Exclude<Question['kind'], 'take'>
   const at = place(1, 7)
   return kept(`${kind} ${id}`, () => {
     const change = kind === 'add' ? add(at) : kind === 'give-back' ? back(at) : `for i = 1, #KEYS do redis.call('DEL', KEYS[i]) end`
-    return `if ARGV[3] == 'a' and ${seen('KEYS[1]', 'ARGV[2]')} then return 0 end
+    // A reset repairs a key whose value can't be read, so the first one reads nothing.
+    return `if ${kind === 'reset' ? "ARGV[3] == 'a' and " : ''}${seen('KEYS[1]', 'ARGV[2]')} then return 0 end
 if ARGV[4] ~= '' and not (${seen('KEYS[1]', 'ARGV[4]')}) then return 0 end
 local units, limit = tonumber(ARGV[5]), tonumber(ARGV[6])
 ${change}
+${kind === 'add' ? markAsked('KEYS[1]') : ''}
 return 1`
   })
 }

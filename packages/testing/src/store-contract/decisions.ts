@@ -91,8 +91,9 @@ export const decisionCases: readonly ContractCase[] = [
     needs: ['decisions'],
     async run(context) {
       await each(context, async (policy, a, b, name) => {
-        const verdicts = await Promise.all(Array.from({ length: 15 }, (_, i) => (i % 2 === 0 ? a : b).take(policy, 'k', 1)))
-        const warm = verdicts.filter(({ allowed }) => allowed).length
+        const ask = (one: Asking, lane: number) => one.send(one.request([one.question(policy, 'k', 1)], { lane }))
+        const verdicts = await Promise.all(Array.from({ length: 15 }, (_, i) => ask(i % 2 === 0 ? a : b, i)))
+        const warm = verdicts.filter(([verdict]) => verdict?.allowed === true).length
         assert.ok(name === 'tokenBucket()' ? warm >= 1 && warm <= LIMIT : warm === LIMIT, `${name} admits ${warm}`)
         const refused = await b.take(policy, 'k', LIMIT)
         assert.equal(refused.allowed, false)
@@ -147,6 +148,42 @@ export const decisionCases: readonly ContractCase[] = [
         await a.send(heard)
         await back(heard.sequence)
         assert.ok(Math.abs((await b.take(policy, 'k', 0)).remaining - 5) < 0.1, name)
+      })
+    },
+  },
+  {
+    title: 'a request that arrives after it was asked again counts nothing more',
+    needs: ['decisions'],
+    async run(context) {
+      const policies: DecidedPolicy[] = []
+      await each(context, async (policy, a, b, name) => {
+        if (name === 'tokenBucket()' && policy.parameters.length === 4) return
+        const left = async (of: DecidedPolicy, key: string) => (await b.take(of, key, 0)).remaining
+        const question = a.question(policy, 'k', 2)
+        for (const kind of ['take', 'add'] as const) {
+          const late = a.request([{ ...question, kind }])
+          await a.send({ ...late, questions: [{ ...question, kind: 'add' }], again: true })
+          const before = await left(policy, 'k')
+          const [answer] = await a.send(late)
+          assert.equal(answer?.allowed, true)
+          assert.ok(Math.abs((await left(policy, 'k')) - before) < 0.1, `${name}: ${kind} counted twice`)
+        }
+        const back = a.request([{ ...question, kind: 'give-back', at: takenAt(question) }])
+        await a.send({ ...back, again: true })
+        const before = await left(policy, 'k')
+        await a.send(back)
+        assert.ok(Math.abs((await left(policy, 'k')) - before) < 0.1, `${name}: given back twice`)
+        // Of a request for several keys each is asked again by itself, and the others may still be on their way.
+        policies.push(policy)
+        if (policies.length < 2) return
+        const all = policies.slice(-2).map((one) => a.question(one, 'together', 2))
+        const [first, second] = all as [Question, Question]
+        const late = a.request(all)
+        await a.send({ ...late, questions: [{ ...first, kind: 'add' }], again: true })
+        await a.send(late)
+        await a.send({ ...late, questions: [{ ...second, kind: 'add' }], again: true })
+        for (const { policy: one } of all) assert.ok(Math.abs((await left(one, 'together')) - (LIMIT - 2)) < 0.1, `${name}: together`)
+        for (const { policy: one } of all) await b.tell('reset', one, 'together', 0)
       })
     },
   },

@@ -1,5 +1,5 @@
 import type { Question } from '@weir/core/sync'
-import { clock, num, numberOf, type Place, room, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
+import { added, clock, num, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
 /** As the steps of buckets have it: quotients are rounded, and a request that comes when it was told to must fit. */
 const ROUNDING = 1e-10
@@ -25,13 +25,13 @@ end`
 }
 
 /** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */
-function write({ key }: Place): string {
+function write({ key }: Place, undo = ''): string {
   return `local needs = limit > 0 and limit < math.huge and after * interval / limit or interval
 local extend = now + needs > lives
 if extend then lives = now + 2 * needs + 1000 end
 local added = redis.call('HSET', ${key()}, 's', struct.pack('<ddd', after, now, lives), ARGV[1], ARGV[2])
 if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
-if added > 0 then ${room(key())} end`
+if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
@@ -49,7 +49,7 @@ else
   -- A clock that has gone back must not close the bucket until it is where it was.
   if at > now then redis.call('HSET', ${place.key()}, 's', struct.pack('<ddd', level, now, lives)) end
 end`,
-  keep: write,
+  keep: (place) => write(place, `redis.call('HSET', ${place.key()}, 's', before)`),
   add: (place) => `${state(place)}
 local after = math.min(level + units, 9007199254740991)
 ${write(place)}`,

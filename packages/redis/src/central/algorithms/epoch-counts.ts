@@ -1,5 +1,5 @@
 import type { Question } from '@weir/core/sync'
-import { type Place, room } from './server-algorithm.ts'
+import { added, type Place } from './server-algorithm.ts'
 
 // Counts by intervals of the epoch: a key for each, a hash that holds `u`, the units taken in it.
 
@@ -14,10 +14,15 @@ export function used({ key }: Place): string {
 }
 
 /** Writes `after`; a key that was not `used` before lives as long as the first argument says. */
-export function write({ key, arg }: Place): string {
+function write({ key, arg }: Place, undo = ''): string {
   return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
 if not used then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${room(key())} end`
+elseif added > 0 then ${added(key(), undo)} end`
+}
+
+/** As `write`, for a request that fits. */
+export function keep(place: Place): string {
+  return write(place, `redis.call('HSET', ${place.key()}, 'u', used)`)
 }
 
 /** What counts whether or not it fits, and what gives back. */

@@ -1,14 +1,14 @@
-import { num, type Place, pair, pairOf, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { added, num, type Place, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 function used({ key }: Place): string {
   return `local used = tonumber(redis.call('HGET', ${key()}, 'u') or 0)`
 }
 
 /** Writes `after`; a window begins where nothing was `used` before. */
-function write({ key, arg }: Place): string {
+function write({ key, arg }: Place, undo = ''): string {
   return `local added = redis.call('HSET', ${key()}, 'u', after, ARGV[1], ARGV[2])
 if used == 0 then redis.call('PEXPIRE', ${key()}, ${arg(0)})
-elseif added > 0 then ${room(key())} end`
+elseif added > 0 then ${added(key(), undo)} end`
 }
 
 /** Windows that begin with a key's first request: `u` holds the units taken, and the key lives as long as its window. */
@@ -22,7 +22,7 @@ else
   local told = -1 - used
   reply = { ${num('told')}, left }
 end`,
-  keep: write,
+  keep: (place) => write(place, `redis.call('HSET', ${place.key()}, 'u', used)`),
   add: (place) => `${used(place)}
 local after = used + units
 ${write(place)}`,

@@ -1,4 +1,4 @@
-import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
+import { ADD_AND_BACK, keep, ordinalOf, used } from './epoch-counts.ts'
 import { num, numberOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /** By when a node says that a window ends it is over; its key waits for clocks that differ, in milliseconds. */
@@ -14,7 +14,7 @@ else
   local told = -1 - (used or 0)
   reply = ${num('told')}
 end`,
-  keep: write,
+  keep,
   ...ADD_AND_BACK,
   keys(question, name, list) {
     list.push(`${name}:${ordinalOf(question)}`)

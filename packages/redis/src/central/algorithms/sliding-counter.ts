@@ -1,4 +1,4 @@
-import { ADD_AND_BACK, ordinalOf, used, write } from './epoch-counts.ts'
+import { ADD_AND_BACK, keep, ordinalOf, used } from './epoch-counts.ts'
 import { num, pair, pairOf, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /** As the step has it: sums of fractions are rounded. Part of a limit up to 1e6. */
@@ -17,7 +17,7 @@ else
   local told = -1 - (used or 0)
   reply = { ${num('told')}, ${num('previous')} }
 end`,
-  keep: write,
+  keep,
   ...ADD_AND_BACK,
   keys(question, name, list) {
     const ordinal = ordinalOf(question)

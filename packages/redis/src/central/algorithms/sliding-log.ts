@@ -1,5 +1,5 @@
 import type { Verdict } from '@weir/core/sync'
-import { listOf, num, numberOf, type Place, room, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
+import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, timeIn } from './server-algorithm.ts'
 
 /** Times that a key keeps whatever its limit is: for costs of less than one unit. */
 const FEW_TIMES = 64
@@ -38,13 +38,15 @@ end`
 }
 
 /** Writes the sum `after` and a time with `units`; the newest takes them in, with `merge`, where the log is long. */
-function write({ key, arg }: Place, merge: string): string {
-  return `if ${merge} and redis.call('ZCARD', ${key(1)}) >= tonumber(${arg(1)}) then
-  local newest = redis.call('ZREVRANGE', ${key(1)}, 0, 0)[1]
-  units = units + string.match(newest, '[^:]*$')
-  redis.call('ZREM', ${key(1)}, newest)
+function write({ key, arg }: Place, merge: string, undo = ''): string {
+  return `local merged
+if ${merge} and redis.call('ZCARD', ${key(1)}) >= tonumber(${arg(1)}) then
+  merged = redis.call('ZREVRANGE', ${key(1)}, 0, 0, 'WITHSCORES')
+  units = units + string.match(merged[1], '[^:]*$')
+  redis.call('ZREM', ${key(1)}, merged[1])
 end
-redis.call('ZADD', ${key(1)}, now, ARGV[2] .. ':' .. ARGV[1] .. ':' .. ${num('units')})
+local member = ARGV[2] .. ':' .. ARGV[1] .. ':' .. ${num('units')}
+redis.call('ZADD', ${key(1)}, now, member)
 if sum == 0 then oldest = now end
 local extend = now + interval > lives
 if extend then lives = now + 2 * interval + 1000000 end
@@ -54,7 +56,7 @@ if extend then
   redis.call('PEXPIRE', ${key()}, life)
   redis.call('PEXPIRE', ${key(1)}, life)
 end
-if added > 0 then ${room(key())} end`
+if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
@@ -89,7 +91,14 @@ else
   local newest = redis.call('ZREVRANGE', ${place.key(1)}, 0, 0, 'WITHSCORES')
   reply = { 0, ${num('sum')}, newest[2] and newest[2] + interval - now or 0, wait }
 end`,
-  keep: (place) => write(place, '(units < 1 or limit == math.huge)'),
+  keep: (place) =>
+    write(
+      place,
+      '(units < 1 or limit == math.huge)',
+      `redis.call('ZREM', ${place.key(1)}, member)
+if merged then redis.call('ZADD', ${place.key(1)}, merged[2], merged[1]) end
+redis.call('HSET', ${place.key()}, 's', before)`,
+    ),
   add: (place) => `${state(place)}
 local after = sum + units
 ${write(place, 'true')}`,

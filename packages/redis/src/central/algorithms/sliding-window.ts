@@ -1,4 +1,4 @@
-import { listOf, num, numberOf, type Place, room, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
+import { added, listOf, num, numberOf, type Place, type ServerAlgorithm, verdictBy } from './server-algorithm.ts'
 
 /** As the step has them: sums of fractions are rounded (part of a limit up to 1e6), and so are the beginnings of buckets (milliseconds). */
 const ROUNDING = 1e-10
@@ -37,17 +37,17 @@ else
 end`
 }
 
-function write({ key, arg }: Place, bucket: string, after: string): string {
+function write({ key, arg }: Place, bucket: string, after: string, undo = ''): string {
   return `if gone and #gone > 0 then redis.call('HDEL', ${key()}, unpack(gone)) end
 local added = redis.call('HSET', ${key()}, 'o', ordinal, 'u', sum, 'n', newest, 'b' .. ${bucket}, ${after}, ARGV[1], ARGV[2])
 if gone then redis.call('PEXPIRE', ${key()}, ${arg(3)}) end
-if added > 0 then ${room(key())} end`
+if added > 0 then ${added(key(), undo)} end`
 }
 
 /** Counts the units in the running bucket. */
-function count(place: Place): string {
+function count(place: Place, undo?: string): string {
   return `newest, sum, running = ordinal, sum + units, running + units
-${write(place, 'ordinal', 'running')}`
+${write(place, 'ordinal', 'running', undo)}`
 }
 
 /**
@@ -63,7 +63,7 @@ local after = sum + units
 if after - math.min(0.02 * limit, leaving * over) <= limit + math.min(limit, 1e6) * ${ROUNDING} and limit > 0 then
   ok, reply = true, { 1, ${num('after')}, units > 0 and ordinal or newest, ${num('leaving')}, ordinal }
 else reply = { 0, redis.call('HGETALL', ${place.key()}), ordinal } end`,
-  keep: count,
+  keep: (place) => count(place, `redis.call('HSET', ${place.key()}, 'u', sum - units, 'b' .. ordinal, running - units)`),
   add: (place) => `${state(place)}
 ${count(place)}`,
   back: (place) => `${state(place)}

@@ -1,5 +1,5 @@
 import { capacityOf } from './bucket.ts'
-import { clock, listOf, numberOf, type Place, room, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
+import { added, clock, listOf, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
 function state({ key, arg }: Place): string {
   return `${clock(arg(4))}
@@ -29,13 +29,13 @@ owed = math.max(0, math.min(9007199254740991, owed + time * interval / limit))
 warmth = math.min(1, math.max(0, warmth + change / most))`
 }
 
-function write({ key, arg }: Place): string {
+function write({ key, arg }: Place, undo = ''): string {
   return `local needs = owed + warmth * ${arg(2)}
 local extend = now + needs > lives
 if extend then lives = now + 2 * needs + 1000 end
 local added = redis.call('HSET', ${key()}, 's', struct.pack('<dddd', owed, now, warmth, lives), ARGV[1], ARGV[2])
 if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
-if added > 0 then ${room(key())} end`
+if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
@@ -57,7 +57,7 @@ else
   reply = { ok and 1 or 0, string.format('%.17g', owed), string.format('%.17g', warmth) }
 end`,
   keep: (place) => `if limit ~= math.huge then
-  ${write(place)}
+  ${write(place, `redis.call('HSET', ${place.key()}, 's', before)`)}
 end`,
   add: (place) => `if limit ~= math.huge and limit > 0 then
   ${state(place)}
