@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { type BuildOptions, build } from 'esbuild'
 
 const SOURCES = fileURLToPath(new URL('..', import.meta.url))
 /** Inside the package, so that the programs find its dependencies. */
@@ -35,9 +35,10 @@ const NAMES = [
   'waiting/pace',
   'stores/cost',
   'stores/node',
-  'soak',
 ] as const
-export type ProgramName = (typeof NAMES)[number]
+/** What looks at the sources and takes long: compiled with them, which is faster than a loader that compiles each of their modules. */
+const WITH_SOURCES = ['soak'] as const
+export type ProgramName = (typeof NAMES)[number] | (typeof WITH_SOURCES)[number]
 
 let built: Promise<unknown> | undefined
 
@@ -45,17 +46,21 @@ let built: Promise<unknown> | undefined
 function buildPrograms(): Promise<unknown> {
   mkdirSync(PROGRAMS, { recursive: true })
   for (const other of readdirSync(PLACE)) if (!isRunning(Number(other))) rmSync(`${PLACE}/${other}`, { recursive: true, force: true })
+  return Promise.all([compile(NAMES, { packages: 'external' }), compile(WITH_SOURCES, { conditions: ['@weir/source'] })])
+}
+
+function compile(names: readonly ProgramName[], options: BuildOptions): Promise<unknown> {
   return build({
-    entryPoints: NAMES.map((name) => ({ in: `${SOURCES}/${name.includes('/') ? name : `${name}/program`}.ts`, out: name })),
+    entryPoints: names.map((name) => ({ in: `${SOURCES}/${name.includes('/') ? name : `${name}/program`}.ts`, out: name })),
     outdir: PROGRAMS,
     outExtension: { '.js': '.mjs' },
     bundle: true,
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    packages: 'external',
     splitting: true,
     logLevel: 'error',
+    ...options,
   })
 }
 

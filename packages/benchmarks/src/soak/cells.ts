@@ -38,9 +38,12 @@ const CELLS = {
   'leakyBucket central': central(leakyBucket({ burst: 2 })),
   'slidingLog central': central(slidingLog()),
   'fixedWindow local': { coordination: 'local', cooldown: growing({ base: '1s', max: '8s' }) },
+  'fixedWindow first-request local': { algorithm: fixedWindow({ start: 'first-request' }), coordination: 'local' },
   'slidingWindow local': { algorithm: slidingWindow(), coordination: 'local' },
+  'slidingCounter local': { algorithm: slidingCounter(), coordination: 'local' },
   'slidingLog local': { algorithm: slidingLog(), coordination: 'local' },
   'tokenBucket local': { algorithm: tokenBucket(), coordination: 'local', cooldown: '1s' },
+  'leakyBucket local': { algorithm: leakyBucket({ burst: 2 }), coordination: 'local' },
   'concurrency local': { algorithm: concurrency({ lease: '2s' }), coordination: 'local' },
 } as const satisfies Readonly<Record<string, Cell>>
 

@@ -16,6 +16,8 @@ export class SoakLoad {
   readonly #waits: boolean
   readonly #busy: readonly string[]
   readonly #fetch: typeof fetch
+  /** What is done at a later moment of virtual time. */
+  readonly #planned = new Map<number, (() => void)[]>()
   #made = 0
 
   constructor(throttler: Throttler, clock: NodeClock, waits: boolean, keys: number) {
@@ -23,10 +25,9 @@ export class SoakLoad {
     this.#clock = clock
     this.#waits = waits
     this.#busy = Array.from({ length: keys }, (_, i) => `busy client number ${i}`)
-    this.#fetch = limitedFetch(throttler as never, {
-      timeout: 200,
-      fetch: async () => new Response(null, { status: 429, headers: { 'retry-after': '1' } }),
-    })
+    // One for all, because to make one takes longer than to limit a fetch. It has no body that could be used up.
+    const answer = Promise.resolve(new Response(null, { status: 429, headers: { 'retry-after': '1' } }))
+    this.#fetch = limitedFetch(throttler as never, { timeout: 200, fetch: () => answer })
   }
 
   /** One interval's requests; `advance` lets virtual time pass. */
@@ -61,9 +62,24 @@ export class SoakLoad {
     if (!decision.allowed) return
     if (i % FEW === 1) this.#throttler.refund(decision)
     if (i % FEW === 2) this.#throttler.charge(decision, 2)
-    if (i % FEW === 3) this.#clock.setTimeout(() => this.#throttler.refund(decision), 2 * INTERVAL)
-    if (i % FEW === 4) this.#clock.setTimeout(() => this.#throttler.charge(decision, 1), 2 * INTERVAL)
-    if (i % FEW !== 5) this.#clock.setTimeout(() => this.#throttler.release(decision), INTERVAL / 2)
+    if (i % FEW === 3) this.#later(2 * INTERVAL, () => this.#throttler.refund(decision))
+    if (i % FEW === 4) this.#later(2 * INTERVAL, () => this.#throttler.charge(decision, 1))
+    if (i % FEW !== 5) this.#later(INTERVAL / 2, () => this.#throttler.release(decision))
+  }
+
+  /** One timer for everything of the same moment: a turn of the event loop for each would take longer than the actions themselves. */
+  #later(milliseconds: number, action: () => void): void {
+    const at = this.#clock.monotonic() + milliseconds
+    const planned = this.#planned.get(at)
+    if (planned !== undefined) planned.push(action)
+    else {
+      const actions = [action]
+      this.#planned.set(at, actions)
+      this.#clock.setTimeout(() => {
+        this.#planned.delete(at)
+        for (const run of actions) run()
+      }, milliseconds)
+    }
   }
 
   #newKeys(): void {

@@ -42,6 +42,8 @@ export async function soak({ cell, fault, intervals, keys }: SoakRun): Promise<S
   throttler.on('warning', () => {})
   throttler.on('degraded', () => {})
   throttler.start()
+  // Thousands of requests are rejected in each interval, and writing the stacks of their errors takes longer than the rest of it.
+  Error.stackTraceLimit = 0
   await inspectable(throttler)
   const load = new SoakLoad(throttler as never, clock, waits(cell), keys)
   const before = await bytesInUse()

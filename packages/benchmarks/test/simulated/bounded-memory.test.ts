@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FROM_SOURCE, printed } from '../../src/harness/programs.ts'
+import { printed } from '../../src/harness/programs.ts'
 import { CELL_NAMES, shares } from '../../src/soak/cells.ts'
 import { FAULTS } from '../../src/soak/faulty-store.ts'
 import { slopeOf } from '../../src/soak/heap.ts'
@@ -13,7 +13,7 @@ describe('memory while the store fails', () => {
     async (fault) => {
       const cells = CELL_NAMES.filter((cell) => fault === 'down' || shares(cell))
       const runs = cells.map((cell): SoakRun => ({ cell, fault, intervals: 300, keys: 200 }))
-      const text = await printed('soak', runs, { execArgv: FROM_SOURCE, patience: PATIENCE })
+      const text = await printed('soak', runs, { patience: PATIENCE })
       const results = text
         .trimEnd()
         .split('\n')
