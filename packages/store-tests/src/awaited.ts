@@ -11,7 +11,7 @@ export interface Place {
 
 /** What becomes of a throttler before something of it is awaited. */
 type Ready = (throttler?: Throttler) => Promise<void>
-type Case = (place: Place, ready: Ready) => Promise<unknown>
+export type Case = (place: Place, ready: Ready) => Promise<unknown>
 
 const [name = '', address = '', patience, goOn] = process.argv.slice(2)
 /** Milliseconds that each of them waits for the store. */
@@ -23,6 +23,7 @@ const POLICIES = {
   central: { coordination: 'central', degraded: 'closed', deadline: PATIENCE },
   leases: { coordination: 'leases', degraded: 'closed', deadline: PATIENCE },
   held: { algorithm: leakyBucket(), coordination: 'central', degraded: 'closed', deadline: PATIENCE },
+  waiting: { coordination: 'local', limit: 1, interval: '1s', delay: '5s' },
 } as const
 
 const RULE = { limit: 10, interval: '1h' } as const
@@ -34,6 +35,9 @@ function throttlerOf({ store }: Place, kind: Kind): Throttler {
 
 const told = (decision: { readonly allowed: boolean } | null | undefined): string =>
   decision === undefined || decision === null ? 'passed' : decision.allowed ? 'allowed' : 'refused'
+
+/** Milliseconds. */
+const PAUSE = 2_000
 
 type Kind = keyof typeof POLICIES
 const BACKGROUND_AND_ASKING: readonly Kind[] = ['background', 'central', 'leases']
@@ -73,6 +77,15 @@ const WHOLE = JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all',
 /** All that a process may await, each of it alone. */
 export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ...each('checkAsync', [...BACKGROUND_AND_ASKING, 'held'], async (throttler) => told(await throttler.checkAsync('a'))),
+  ...each('decideAsync', ['central'], async (throttler) => told(await throttler.decideAsync(['a'], [1]))),
+  ...each('checkAsync', ['waiting'], async (throttler) => {
+    await throttler.checkAsync('a')
+    return told(await throttler.checkAsync('a'))
+  }),
+  ...each('acquire', ['waiting'], async (throttler) => {
+    await throttler.acquire('a')
+    return told(await throttler.acquire('a', { timeout: '5s' }))
+  }),
   ...each('acquire', BACKGROUND_AND_ASKING, async (throttler) => told(await throttler.acquire('a', { timeout: PATIENCE }))),
   ...each('schedule', ['central'], (throttler) => throttler.schedule('a', () => 'ran', { timeout: PATIENCE })),
   ...each('wrap', ['central'], (throttler) => throttler.wrap(() => 'ran', { key: 'a', timeout: PATIENCE })()),
@@ -85,6 +98,12 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
   ...each('close', BACKGROUND_AND_ASKING, async (throttler) => {
     await throttler.start().close()
     return throttler.state
+  }),
+  // Longer than a store may take to answer: then questions to one that hangs follow each other without a pause.
+  ...each('a pause', ['background'], async (throttler) => {
+    throttler.check('a')
+    await new Promise((resolve) => setTimeout(resolve, PAUSE))
+    return 'over'
   }),
   ...each('guard', ['central'], async (throttler) => {
     const guard = createGuard<object, readonly [], string>(throttler as never, READER)
@@ -111,16 +130,34 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
       return (await guard.refuse({}, guard.throttler.check('a'))).status
     },
   ],
+  [
+    'a handler that never answers',
+    async ({ store }, ready) => {
+      await ready()
+      const guard = createGuard<object, readonly [], string>(
+        { ...RULE, key: 'all', handler: never, store, callbackTimeout: PATIENCE } as never,
+        READER,
+      )
+      guard.throttler.on('warning', () => {})
+      const refusal = await guard.refuse({}, guard.throttler.check('a'))
+      return guard.handle(refusal, [], { headersSent: false, on() {} } as never)
+    },
+  ],
   ofRules('rules: read', async (rules) => (await rules.read(new AbortController().signal)) ?? 'nothing'),
   ofRules('rules: history', async (rules) => (await rules.history(5)).length),
   ofRules('rules: replace', (rules) => rules.replace('what it never held', WHOLE)),
   ofRules('followed rules: ready', async (rules) => {
-    const followed = followedOf(rules)
+    const followed = followedBy(throttlerAlone(), rules)
     await followed.ready
     return followed.status.away === undefined ? 'read' : 'away'
   }),
+  ofRules('followed rules: versions', async (rules) => {
+    const throttler = throttlerAlone()
+    followedBy(throttler, rules)
+    return (await throttler.inspected.followed?.versions())?.length
+  }),
   ofRules('followed rules: close', async (rules) => {
-    await followedOf(rules).close()
+    await followedBy(throttlerAlone(), rules).close()
     return 'closed'
   }),
   [
@@ -153,10 +190,13 @@ const READER = {
   header: () => undefined,
 }
 
-function followedOf(rules: RulesSource) {
-  const throttler = createThrottler({ policies: [{ ...RULE }] })
+function throttlerAlone(): Throttler {
+  return createThrottler({ policies: [{ ...RULE }] }) as unknown as Throttler
+}
+
+function followedBy(throttler: Throttler, rules: RulesSource) {
   throttler.on('warning', () => {})
-  return follow(throttler as never, rules, { timeout: PATIENCE })
+  return follow(throttler, rules, { timeout: PATIENCE })
 }
 
 /** Milliseconds between two looks at whether the store has answered. */
@@ -166,7 +206,7 @@ const SOON = 5
  * Awaits one of them, in a process that does nothing else, and prints what came of it. Where a file is named, the store answers first, and the parent
  * makes that file once it has done to the store what it likes.
  */
-export async function awaitOne(placeAt: (address: string) => Place): Promise<void> {
+export async function awaitOne(placeAt: (address: string) => Place, cases: ReadonlyMap<string, Case> = AWAITED): Promise<void> {
   const place = placeAt(address)
   const ready: Ready = async (throttler) => {
     if (goOn === undefined) return
@@ -180,7 +220,7 @@ export async function awaitOne(placeAt: (address: string) => Place): Promise<voi
   const begun = performance.now()
   let outcome: unknown
   try {
-    outcome = await AWAITED.get(name)?.(place, ready)
+    outcome = await cases.get(name)?.(place, ready)
   } catch (error) {
     const { reason, code } = error as { readonly reason?: string; readonly code?: string }
     outcome = reason ?? code ?? String(error)

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
@@ -29,18 +29,23 @@ export interface SettlingStore {
   urlAt(port: number): string
   /** Leaves cases out in which the store has no part of its own. */
   readonly only?: (name: string) => boolean
+  /** Starts the program, its output as pipes; default: a process that shares nothing else with this one. */
+  readonly run?: (args: readonly string[], state: State) => ChildProcess
 }
 
-type State = 'up' | 'down' | 'hung'
+export type State = 'up' | 'down' | 'hung'
 
 /** What a promise comes to; of a failure its code or its reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
-  [/^(checkAsync|acquire), background|^a function/, 'allowed', 'allowed'],
-  [/^(checkAsync|hold|guard),/, 'allowed', 'refused'],
+  [/^(checkAsync|acquire), (background|waiting)|^a function/, 'allowed', 'allowed'],
+  [/^(checkAsync|decideAsync|hold|guard),/, 'allowed', 'refused'],
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],
   [/^usage,/, 'store', 'node'],
   [/^a refusal/, 429, 429],
+  [/^a pause/, 'over', 'over'],
+  [/^a handler/, 'failed', 'failed'],
+  [/^followed rules: versions/, 0, 0],
   [/^rules: read/, 'nothing', /^WEIR_STORE_/],
   [/^rules: history/, 0, /^WEIR_STORE_/],
   [/^rules: replace/, 'false', /^WEIR_STORE_/],
@@ -57,7 +62,7 @@ const BOUND = 10_000
 const AT_ONCE = Math.max(2, availableParallelism())
 
 /** Each promise is awaited in a process that does nothing else, which has to live until it settles, and ends then. */
-export function promisesSettle({ directory, program, external, start, urlAt, only = () => true }: SettlingStore): void {
+export function promisesSettle({ directory, program, external, start, urlAt, only = () => true, run = alone }: SettlingStore): void {
   const names = [...AWAITED.keys()].filter(only)
   const hanging = new Set<Socket>()
   let folder: string
@@ -92,10 +97,10 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
     state === 'up' ? up.url : urlAt(state === 'down' ? down : (hung.address() as AddressInfo).port)
 
   /** Runs them some at a time. */
-  async function each(run: (name: string) => Promise<void>): Promise<void> {
+  async function each(go: (name: string) => Promise<void>): Promise<void> {
     const left = [...names]
     const next = async (): Promise<void> => {
-      for (let name = left.shift(); name !== undefined; name = left.shift()) await run(name)
+      for (let name = left.shift(); name !== undefined; name = left.shift()) await go(name)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, next))
   }
@@ -104,9 +109,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
     it('as documented, and the process ends then', { timeout: 120_000 }, async () => {
       const problems: unknown[] = []
       await each(async (name) => {
-        const found = await endOf(
-          spawn(process.execPath, [file, name, addressIn(state), String(PATIENCE[state])], { stdio: ['ignore', 'pipe', 'pipe'] }),
-        )
+        const found = await endOf(run([file, name, addressIn(state), String(PATIENCE[state])], state))
         problems.push(...problemsOf(name, state, found))
       })
       expect(problems).toEqual([])
@@ -115,11 +118,11 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
 
   it('a promise that is awaited alone settles after a store that answered hangs', { timeout: 120_000 }, async () => {
     const goOn = join(signals, 'go-on')
-    const asked = names.filter((name) => /^(checkAsync|acquire|usage|close),/.test(name))
+    const asked = names.filter((name) => /^(checkAsync|acquire|usage|close|a pause), (?!waiting)/.test(name))
     const children = asked.map((name) => {
-      const child = spawn(process.execPath, [file, name, up.url, String(PATIENCE.hung), goOn], { stdio: ['ignore', 'pipe', 'pipe'] })
+      const child = run([file, name, up.url, String(PATIENCE.hung), goOn], 'up')
       const one = { name, ready: false, end: endOf(child) }
-      child.stdout.once('data', () => {
+      child.stdout?.once('data', () => {
         one.ready = true
       })
       return one
@@ -134,7 +137,12 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
 
 /** Those in which each store has a part of its own; the others have been tried with one of them. */
 export const OF_STORES = (name: string): boolean =>
-  /^(checkAsync, (central|leases)|usage, (background|central)|close, background|rules|followed|an exchange|what asks)/.test(name)
+  /^(checkAsync, (central|leases)|usage, (background|central)|close, background|a pause|rules|followed|an exchange|what asks)/.test(name)
+
+/** Runs a program in a process that shares nothing with this one but two pipes. */
+export function alone(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+}
 
 interface End {
   readonly code: number | null
@@ -142,7 +150,7 @@ interface End {
   readonly err: string
 }
 
-async function endOf(child: ReturnType<typeof spawn>): Promise<End> {
+export async function endOf(child: ChildProcess): Promise<End> {
   const said = { out: '', err: '' }
   child.stdout?.on('data', (piece) => {
     said.out += String(piece)
@@ -157,7 +165,8 @@ async function endOf(child: ReturnType<typeof spawn>): Promise<End> {
   return { code, ...said }
 }
 
-function problemsOf(name: string, state: State, { code, out, err }: End): unknown[] {
+/** What is wrong with how a process ended that awaited a promise of a store in that state; empty if nothing is. */
+export function problemsOf(name: string, state: State, { code, out, err }: End): unknown[] {
   const [, whenUp, whenAway] = OUTCOMES.find(([names]) => names.test(name)) as (typeof OUTCOMES)[number]
   const expected = state === 'up' ? whenUp : whenAway
   try {

@@ -57,6 +57,8 @@ const STEPS: readonly string[] = [
 
 interface Question {
   readonly timer: TimerHandle
+  /** Whether it keeps the process alive. */
+  readonly held: boolean
   resolve(reply: never): void
   reject(error: WeirError): void
 }
@@ -69,6 +71,8 @@ class IpcConnection implements StoreConnection, ChannelUser {
   /** In the process that serves the others there is nothing to send. */
   #direct: StoreConnection | undefined
   #asked = 0
+  /** Whether the last question that is over had no answer. Until one has, a question keeps no process alive: the next one begins before it ends. */
+  #failing = false
   #closed = false
 
   constructor(node: StoreNode, timeout: number) {
@@ -124,6 +128,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
 
   replied(id: number, reply: unknown): void {
     const question = this.#settle(id)
+    this.#failing = false
     if (reply instanceof Error) {
       question?.reject(new WeirError('WEIR_STORE_REPLY', `The parent process has no answer: ${reply.message}`, { cause: reply }))
     } else {
@@ -150,10 +155,12 @@ class IpcConnection implements StoreConnection, ChannelUser {
   #ask(message: (id: number) => IpcMessage, { resolve, reject }: Pick<Question, 'resolve' | 'reject'>): void {
     const id = ++this.#asked
     const timer = this.#node.clock.setTimeout(() => {
+      this.#failing = true
       this.#settle(id)?.reject(this.#alone(`The parent process did not answer within ${this.#timeout} ms`, 'WEIR_STORE_TIMEOUT'))
     }, this.#timeout)
-    this.#questions.set(id, { timer, resolve, reject })
-    parentChannel.hold()
+    const held = !this.#failing
+    this.#questions.set(id, { timer, held, resolve, reject })
+    if (held) parentChannel.hold()
     parentChannel.send(message(id), () => {
       this.#settle(id)?.reject(this.#alone('The channel to the parent process is closed'))
     })
@@ -164,7 +171,7 @@ class IpcConnection implements StoreConnection, ChannelUser {
     if (question === undefined) return undefined
     this.#questions.delete(id)
     this.#node.clock.clearTimeout(question.timer)
-    parentChannel.release()
+    if (question.held) parentChannel.release()
     return question
   }
 
