@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Ended, rules } from './weir.ts'
+import { type Ended, file, line, rules } from './weir.ts'
 
 const document = rules('rules.json', {})
 
@@ -25,6 +25,12 @@ const AT_SOURCE: readonly (readonly [args: readonly string[], out: RegExp])[] = 
   [['push', document], /^It holds version 1 now\.\n$/],
   [['diff', document], /^version 1 → version 1\n/],
   [['log'], /^version 1\n$/],
+  [['rollback', '1'], /version 1/],
+]
+/** Commands that go nowhere. */
+const LOCAL: readonly (readonly [args: readonly string[], out: RegExp])[] = [
+  [['check', document], /./],
+  [['plan', file('access.log', `${line(0, '192.0.2.1')}\n`), '--rules', document], /./],
 ]
 const WRONG: readonly (readonly [args: readonly string[], why: RegExp])[] = [
   [[], /Usage: weir/],
@@ -84,6 +90,13 @@ it('each command ends by itself when its store answers, and does what it is aske
     expect(await weir(...args, '--store', redis.url), args[0]).toEqual({ code: 0, err: '', out: expect.stringMatching(out) })
   for (const [args, out] of AT_SOURCE)
     expect(await weir(...args, '--source', redis.url), args[0]).toEqual({ code: 0, err: '', out: expect.stringMatching(out) })
+})
+
+it('each command that goes nowhere ends by itself, and all commands are tried here', { timeout: 120_000 }, async () => {
+  for (const [args, out] of LOCAL) expect(await weir(...args), args[0]).toEqual({ code: 0, err: '', out: expect.stringMatching(out) })
+  const listed = [...(await weir('--help')).out.matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name)
+  const tried = [...AT_STORE, ...AT_SOURCE, ...LOCAL].map(([[name]]) => name)
+  expect(listed.filter((name) => name !== 'help').toSorted()).toEqual(tried.toSorted())
 })
 
 it.each([

@@ -1,0 +1,235 @@
+import 'reflect-metadata'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, IncomingMessage, ServerResponse } from 'node:http'
+import { type AddressInfo, Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type ExecutionContext, type HttpException, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { createThrottler, memoryStore, type Store, type Throttler } from '@weir/core'
+import { ipcStore, serveIpc } from '@weir/core/ipc'
+import { fileRules, follow, httpRules, type RulesSource } from '@weir/core/rules'
+import { backgroundStore, loadCode } from '@weir/core/sync'
+import { dashboard } from '@weir/dashboard/fastify'
+import { weir } from '@weir/fastify'
+import { throttle } from '@weir/hono'
+import { ThrottleGuard, ThrottleModule } from '@weir/nestjs'
+import { AWAITED, awaitOne, type Case } from '@weir/store-tests/awaited'
+import {
+  expectSimulation,
+  faultProxy,
+  manualClock,
+  poisson,
+  shorten,
+  simulate,
+  simulatedStore,
+  trySpellings,
+  VirtualTime,
+} from '@weir/testing'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+
+const never = (): Promise<never> => new Promise(() => {})
+/** A store that answers nothing, and has nothing by which a process lives. */
+const HUNG: Store = backgroundStore({
+  kind: 'hung',
+  decides: () => true,
+  open: () => ({ sync: never, decider: async () => ({ partOf: () => 0, decide: never }), close: async () => {} }),
+})
+const HELD = { limit: 1, interval: '1h', key: 'all', coordination: 'central', degraded: 'closed', deadline: 300 } as const
+const SCENARIO = { policy: { limit: 10, interval: '1s' }, nodes: 2, intervals: 2, load: poisson(1.5), seed: 1 } as const
+
+/** A folder that is gone when this is done. */
+async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-awaits-'))
+  try {
+    return await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function followed(source: RulesSource, lastGood?: string) {
+  const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h', coordination: 'local' }] })
+  throttler.on('warning', () => {})
+  return follow(throttler as unknown as Throttler, source, { timeout: 300, ...(lastGood !== undefined && { lastGood }) })
+}
+
+const document = (limit: number): string =>
+  JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all', limit, interval: '1h', coordination: 'local' }] })
+
+/** As a framework has it where nothing listens. */
+function contextOf(handler: () => void): ExecutionContext {
+  const request = new IncomingMessage(new Socket())
+  const response = Object.assign(new ServerResponse(request), { header: () => {} })
+  const http = { getRequest: () => request, getResponse: () => response }
+  return {
+    getType: () => 'http',
+    getHandler: () => handler,
+    getClass: () => Object,
+    switchToHttp: () => http,
+  } as unknown as ExecutionContext
+}
+
+/** What needs no server, or brings one that does not keep the process alive. */
+const ALONE: readonly [string, Case][] = [
+  [
+    'hono',
+    async () => {
+      const app = new Hono().use(throttle({ ...HELD, store: HUNG }))
+      return (await app.request('/')).status
+    },
+  ],
+  [
+    'fastify',
+    async () => {
+      const app = fastify()
+      await app.register(weir, { ...HELD, store: HUNG, closeTimeout: 300 })
+      app.get('/', () => 'hello')
+      await app.ready()
+      const { statusCode } = await app.inject('/')
+      await app.close()
+      return statusCode
+    },
+  ],
+  [
+    'the dashboard in fastify',
+    async () => {
+      const app = fastify()
+      const throttler = createThrottler({ policies: [HELD], store: HUNG, closeTimeout: 300 })
+      await app.register(dashboard, { prefix: '/weir', throttler: throttler as never, authorize: async () => true })
+      await app.ready()
+      await app.close()
+      await throttler.close()
+      return 'closed'
+    },
+  ],
+  [
+    'nestjs',
+    async () => {
+      class AppModule {}
+      Module({ imports: [ThrottleModule.forRootAsync({ useFactory: async () => ({ ...HELD, store: HUNG, closeTimeout: 300 }) })] })(
+        AppModule,
+      )
+      const app = await NestFactory.createApplicationContext(AppModule, { logger: false })
+      const guard = app.get(ThrottleGuard)
+      const outcome = await (async () => guard.canActivate(contextOf(() => {})))().catch((error: HttpException) => error.getStatus())
+      await app.close()
+      return outcome
+    },
+  ],
+  ['loadCode', async () => (await loadCode(() => import('node:path'))).posix.sep],
+  [
+    'file rules: read and replace',
+    () =>
+      inFolder(async (folder) => {
+        const source = fileRules(join(folder, 'rules.json'))
+        await source.replace?.(undefined, document(5))
+        return (await source.read(new AbortController().signal)) === document(5)
+      }),
+  ],
+  [
+    'file rules: ready and close',
+    () =>
+      inFolder(async (folder) => {
+        writeFileSync(join(folder, 'rules.json'), document(5))
+        const rules = followed(fileRules(join(folder, 'rules.json')), join(folder, 'last-good.json'))
+        await rules.ready
+        await rules.close()
+        return rules.status.version
+      }),
+  ],
+  [
+    'http rules that never come: ready and close',
+    async () => {
+      const server = createServer(() => {}).unref()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const rules = followed(httpRules(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))
+      await rules.ready
+      await rules.close()
+      return rules.status.away === undefined ? 'read' : 'away'
+    },
+  ],
+  [
+    'http rules: read',
+    async () => {
+      const server = createServer((_request, response) => response.end(document(5))).unref()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const source = httpRules(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+      return (await source.read(new AbortController().signal)) === document(5)
+    },
+  ],
+  [
+    'faultProxy',
+    async () => {
+      const proxy = await faultProxy({ port: 9 })
+      await proxy.close()
+      return proxy.port > 0
+    },
+  ],
+  [
+    'trySpellings',
+    async () => {
+      const server = createServer((_request, response) => response.writeHead(404).end()).unref()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      return (await trySpellings({ port, routes: [{ match: '/a', path: '/a' }] as never, count: 20 })).reached
+    },
+  ],
+  ['simulate', async () => (await simulate(SCENARIO)).intervals],
+  ['expectSimulation', async () => (await expectSimulation(SCENARIO, () => {})).intervals],
+  [
+    'shorten',
+    async () => {
+      const fails = () => {
+        throw new Error('always')
+      }
+      return (await shorten(SCENARIO, fails)).intervals
+    },
+  ],
+  [
+    'virtual time',
+    async () => {
+      const time = new VirtualTime()
+      await time.settled()
+      await time.drained()
+      await time.runUntil(1_000)
+      return time.now
+    },
+  ],
+  [
+    'a clock of its own and a simulated store',
+    async () => {
+      const clock = manualClock()
+      const store = simulatedStore({ time: clock.time })
+      const policy = { limit: 10, interval: '1s', coordination: 'central' } as const
+      const throttler = createThrottler({ policies: [policy], store, clock }).start()
+      await clock.advance(1_500)
+      const checked = throttler.checkAsync('a')
+      await store.opened()
+      await clock.advance(1_500)
+      const { allowed } = await checked
+      const closed = throttler.close()
+      await clock.advance(1_500)
+      await closed
+      return allowed
+    },
+  ],
+]
+
+/** Cases of a store that is in this very process. */
+function within(name: string, store: () => Store): readonly [string, Case][] {
+  return [...AWAITED]
+    .filter(([one]) => !/rules/.test(one))
+    .map(([one, run]) => [`${name}: ${one}`, (_place, ready) => run({ store: store() }, ready)])
+}
+
+const cases = new Map([
+  ...ALONE,
+  ...within('in memory', memoryStore),
+  ...within('in the parent', () => {
+    serveIpc()
+    return ipcStore()
+  }),
+])
+await awaitOne(() => ({ store: HUNG }), cases)

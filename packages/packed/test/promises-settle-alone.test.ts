@@ -1,0 +1,63 @@
+import { rmSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { AWAITED } from '@weir/store-tests/awaited'
+import { alone, endOf, OF_STORES, problemsOf } from '@weir/store-tests/promises-settle'
+import { bundlePrograms } from '@weir/tooling/bundle'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+
+/** What comes of promises that need no server. */
+const OUTCOMES: Readonly<Record<string, unknown>> = {
+  hono: 429,
+  fastify: 429,
+  'the dashboard in fastify': 'closed',
+  nestjs: 429,
+  loadCode: '/',
+  'file rules: read and replace': true,
+  'file rules: ready and close': 1,
+  'http rules that never come: ready and close': 'away',
+  'http rules: read': true,
+  faultProxy: true,
+  trySpellings: 0,
+  simulate: 2,
+  expectSimulation: 2,
+  shorten: 1,
+  'virtual time': 1_000,
+  'a clock of its own and a simulated store': true,
+}
+
+let folder: string
+let file: string
+beforeAll(async () => {
+  const external = ['@nestjs/common', '@nestjs/core', '@nestjs/websockets', 'reflect-metadata', 'rxjs', 'fastify', 'hono']
+  folder = await bundlePrograms(fileURLToPath(new URL('..', import.meta.url)), ['test/programs/awaits-alone.ts'], external)
+  file = join(folder, 'awaits-alone.mjs')
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Runs cases some at a time; returns what is wrong with them. */
+async function problems(names: readonly string[], of: (name: string) => Promise<readonly unknown[]>): Promise<unknown[]> {
+  const found: unknown[] = []
+  const left = [...names]
+  const next = async (): Promise<void> => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) found.push(...(await of(name)))
+  }
+  await Promise.all(Array.from({ length: Math.max(2, availableParallelism()) }, next))
+  return found
+}
+
+it('a promise that needs no server settles in a process that awaits nothing else, and the process ends', async () => {
+  const wrong = await problems(Object.keys(OUTCOMES), async (name) => {
+    const { code, out, err } = await endOf(alone([file, name, '', '1000']))
+    const right = code === 0 && out.startsWith(JSON.stringify({ outcome: OUTCOMES[name] }).slice(0, -1))
+    return right ? [] : [{ name, code, out, err }]
+  })
+  expect(wrong).toEqual([])
+})
+
+it.each(['in memory', 'in the parent'])('a promise settles where the store is in the same process: %s', async (where) => {
+  const names = [...AWAITED.keys()].filter((name) => !/rules/.test(name) && (where === 'in memory' || OF_STORES(name)))
+  const wrong = await problems(names, async (name) => problemsOf(name, 'up', await endOf(alone([file, `${where}: ${name}`, '', '1000']))))
+  expect(wrong).toEqual([])
+})

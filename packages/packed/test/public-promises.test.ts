@@ -1,0 +1,168 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { publicPackages, ROOT } from '@weir/tooling/workspace'
+import { API, type Checker, type Symbol as Known, SignatureKind, SymbolFlags, type Type, TypeFlags } from 'typescript/unstable/sync'
+import { afterAll, expect, it } from 'vitest'
+
+/**
+ * Each promise that a public package returns, and the cases in which it is awaited in a process that does nothing else: of `AWAITED` and of
+ * `programs/awaits-alone.ts`, or the test file.
+ */
+const AWAITED_IN: Readonly<Record<string, string>> = {
+  'run of @weir/cli': 'packages/cli/test/ends-by-itself.test.ts',
+  'limitedFetch of @weir/core': 'limitedFetch',
+  'Throttler.checkAsync of @weir/core': 'checkAsync',
+  'Throttler.decideAsync of @weir/core': 'decideAsync',
+  'Throttler.acquire of @weir/core': 'acquire',
+  'Throttler.hold of @weir/core': 'hold',
+  'Throttler.schedule of @weir/core': 'schedule',
+  'Throttler.wrap of @weir/core': 'wrap',
+  'Throttler.usage of @weir/core': 'usage',
+  'Throttler.close of @weir/core': 'close',
+  'FollowedRules.versions of @weir/core': 'followed rules: versions',
+  'StoreConnection.sync of @weir/core': 'an exchange',
+  'StoreConnection.decider of @weir/core': 'what asks for decisions, and the end of a connection',
+  'StoreConnection.close of @weir/core': 'what asks for decisions, and the end of a connection',
+  'Guard.check of @weir/core/http': 'guard',
+  'Guard.refuse of @weir/core/http': 'a refusal that never gets its text',
+  'Guard.handle of @weir/core/http': 'a handler that never answers',
+  'loadCode of @weir/core/sync': 'loadCode',
+  'RulesFollower.ready of @weir/core/rules': 'followed rules: ready',
+  'RulesFollower.close of @weir/core/rules': 'followed rules: close',
+  'RulesSource.read of @weir/core/rules': 'file rules: read and replace',
+  'RulesSource.replace of @weir/core/rules': 'file rules: read and replace',
+  'RulesSource.history of @weir/core/rules': 'rules: history',
+  'dashboard of @weir/dashboard/fastify': 'the dashboard in fastify',
+  'EtcdRules.read of @weir/etcd': 'rules: read',
+  'EtcdRules.replace of @weir/etcd': 'rules: replace',
+  'EtcdRules.history of @weir/etcd': 'rules: history',
+  'weir of @weir/fastify': 'fastify',
+  'throttle of @weir/hono': 'hono',
+  'ThrottleGuard.canActivate of @weir/nestjs': 'nestjs',
+  'RedisRules.read of @weir/redis': 'rules: read',
+  'RedisRules.replace of @weir/redis': 'rules: replace',
+  'RedisRules.history of @weir/redis': 'rules: history',
+  'trySpellings of @weir/testing': 'trySpellings',
+  'faultProxy of @weir/testing': 'faultProxy',
+  'FaultProxy.close of @weir/testing': 'faultProxy',
+  'expectSimulation of @weir/testing': 'expectSimulation',
+  'shorten of @weir/testing': 'shorten',
+  'simulate of @weir/testing': 'simulate',
+  'SimulatedStore.opened of @weir/testing': 'a clock of its own and a simulated store',
+  'ManualClock.advance of @weir/testing': 'a clock of its own and a simulated store',
+  'VirtualTime.settled of @weir/testing': 'virtual time',
+  'VirtualTime.drained of @weir/testing': 'virtual time',
+  'VirtualTime.runUntil of @weir/testing': 'virtual time',
+}
+
+/** What is for adapters and for the code of a policy, or of the user: nobody awaits it. */
+const NOBODY_AWAITS: readonly RegExp[] = [
+  // Parts that are loaded later: `import()` keeps a process alive.
+  /\.(background|spans|leases|central) of @weir\/core$/,
+  // Behind `throttler.names` and `throttler.inspected`, whose callers keep the process alive.
+  /^(Names|Asking|Grouping|Exchanging|Coordinator|StoreExchange)\./,
+  // It may stay pending, as its contract says.
+  /^Decider\.decide /,
+  // Functions of the user, read from what was given.
+  /^(AdapterOptions|PolicyOptions|SimulatedNode)\./,
+]
+
+const project = fileURLToPath(new URL('../node_modules/.weir-promises/tsconfig.json', import.meta.url))
+const api = new API({ cwd: ROOT })
+afterAll(() => {
+  api.close()
+  rmSync(join(project, '..'), { recursive: true, force: true })
+})
+
+/** Entries of the public packages, by the name to import. */
+function entries(): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  for (const { directory, manifest } of publicPackages()) {
+    for (const [path, target] of Object.entries(manifest.exports as Readonly<Record<string, string | Record<string, string>>>)) {
+      const source = typeof target === 'object' ? target['@weir/source'] : undefined
+      if (source !== undefined) found.set(`${manifest.name}${path.slice(1)}`, join(directory, source))
+    }
+  }
+  return found
+}
+
+/** Finds what returns a promise, or is one, among what users can reach from an export. */
+class Search {
+  readonly found = new Set<string>()
+  readonly #checker: Checker
+  readonly #seen = new Set<unknown>()
+
+  constructor(checker: Checker) {
+    this.#checker = checker
+  }
+
+  /** @param of the package's entry */
+  walk(type: Type | undefined, name: string, of: string, depth = 0): void {
+    // Deeper than any that there is: types may contain themselves.
+    if (type === undefined || depth > 15) return
+    if ((type.flags & TypeFlags.UnionOrIntersection) !== 0) {
+      for (const part of (type as Type & { getTypes(): readonly Type[] }).getTypes()) this.walk(part, name, of, depth + 1)
+      return
+    }
+    const symbol = type.getSymbol()
+    if (symbol?.name === 'Promise' || symbol?.name === 'PromiseLike') {
+      this.found.add(`${name} of ${of}`)
+      for (const awaited of this.#checker.getTypeArguments(type as never)) this.walk(awaited, name, of, depth + 1)
+      return
+    }
+    const calls = this.#checker.getSignaturesOfType(type, SignatureKind.Call)
+    for (const signature of [...calls, ...this.#checker.getSignaturesOfType(type, SignatureKind.Construct)])
+      this.walk(this.#checker.getReturnTypeOfSignature(signature), name, of, depth + 1)
+    if (symbol === undefined || !isOurs(symbol)) return
+    const own = calls.length === 0 && /^\w+$/.test(symbol.name) && !symbol.name.startsWith('__') ? symbol.name : undefined
+    if (own !== undefined && this.#seen.has(symbol.id)) return
+    if (own !== undefined) this.#seen.add(symbol.id)
+    for (const member of this.#checker.getPropertiesOfType(type)) {
+      const isInternal = this.#checker.getJsDocTagsOfSymbol(member).some((tag) => tag.name === 'internal')
+      if (isInternal || !isOurs(member) || !/^\w+$/.test(member.name) || member.name === 'prototype') continue
+      this.walk(this.#checker.getTypeOfSymbol(member), `${own ?? name}.${member.name}`, of, depth + 1)
+    }
+  }
+}
+
+function isOurs(symbol: Known): boolean {
+  return symbol.declarations.some(({ path }) => /\/packages\/\w+\/src\//.test(path) && !path.includes('node_modules'))
+}
+
+it('each promise that a public package returns is awaited in a process of its own', () => {
+  const files = entries()
+  mkdirSync(join(project, '..'), { recursive: true })
+  writeFileSync(project, JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), files: [...files.values()] }))
+  const loaded = api.updateSnapshot({ openProjects: [project] }).getProject(project)
+  if (loaded === undefined) throw new Error('The project could not be opened')
+  const { checker, program } = loaded
+  const search = new Search(checker)
+  for (const [name, file] of files) {
+    const source = program.getSourceFile(file)
+    const module = source && checker.getSymbolAtLocation(source)
+    expect(module, name).toBeDefined()
+    for (const exported of checker.getExportsOfModule(module as Known)) {
+      const symbol = (exported.flags & SymbolFlags.Alias) !== 0 ? checker.getAliasedSymbol(exported) : exported
+      // What others export as well is theirs.
+      if ((symbol.flags & SymbolFlags.Value) !== 0 && isOurs(symbol) && belongs(symbol, file))
+        search.walk(checker.getTypeOfSymbol(symbol), exported.name === 'default' ? symbol.name : exported.name, name)
+    }
+  }
+  const asked = [...search.found].filter((name) => !NOBODY_AWAITS.some((one) => one.test(name)))
+  expect(asked.toSorted()).toEqual(Object.keys(AWAITED_IN).toSorted())
+})
+
+/** Whether something is declared in the package of an entry. */
+function belongs(symbol: Known, entry: string): boolean {
+  const folder = (path: string) => /\/packages\/(\w+)\//.exec(path)?.[1]
+  return symbol.declarations.some(({ path }) => folder(path) === folder(entry))
+}
+
+it('the cases in which promises are awaited are there', () => {
+  const texts = ['store-tests/src/awaited.ts', 'packed/test/programs/awaits-alone.ts'].map((file) =>
+    readFileSync(join(ROOT, 'packages', file), 'utf8'),
+  )
+  for (const name of Object.values(AWAITED_IN))
+    expect(name.endsWith('.ts') ? existsSync(join(ROOT, name)) : texts.some((text) => text.includes(`'${name}'`)), name).toBe(true)
+})

@@ -1,0 +1,12 @@
+import { fileURLToPath } from 'node:url'
+import { OF_STORES, promisesSettle } from '@weir/store-tests/promises-settle'
+import { RedisServer } from '@weir/tooling/redis-servers'
+
+promisesSettle({
+  directory: fileURLToPath(new URL('..', import.meta.url)),
+  program: 'test/programs/awaits-node-redis.ts',
+  external: ['redis'],
+  start: () => RedisServer.start(),
+  urlAt: (port) => `redis://127.0.0.1:${port}`,
+  only: OF_STORES,
+})
