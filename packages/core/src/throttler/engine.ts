@@ -14,7 +14,7 @@ import { logEvents } from '../report/logger.ts'
 import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
 import type { FollowedRules } from '../report/rules-status.ts'
-import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked } from '../time/clock.ts'
+import { type Clock, keptAlive, systemClock, timersAreFake, whenHalfFaked, whenTimersAreFaked } from '../time/clock.ts'
 import { checkDecides } from './check-decides.ts'
 import type { Coordinated, Coordinator, Store, ThrottlerState } from './coordinator.ts'
 import { type KeyLimit, type KeyLimits, keyLimits } from './key-limits.ts'
@@ -67,6 +67,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   #limits: KeyLimits | undefined
   #life: 'idle' | 'running' | 'closed' = 'idle'
   #closing: Promise<void> | undefined
+  #unwatchTimers: (() => void) | undefined
 
   constructor(options: ThrottlerOptions<never>) {
     const settings = throttlerSettings(options)
@@ -176,7 +177,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       this.#ticker.wake()
     } else {
       // One without an address is in this process.
-      if (this.#store?.address !== undefined && this.clock === systemClock && timersAreFake()) warnOfFakeTimers(this.#store.kind)
+      if (this.#store?.address !== undefined && this.clock === systemClock) this.#watchTimers(this.#store.kind)
       this.coordinator.join(this)
       this.emitter.node = this.nodeId
     }
@@ -249,9 +250,17 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     } finally {
       this.#life = 'closed'
       this.coordinator?.names.release(this)
+      this.#unwatchTimers?.()
       for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY
       this.#ticker.stop()
     }
+  }
+
+  /** No store answers in time that a test has faked. */
+  #watchTimers(kind: string): void {
+    const warn = (): void => warnOfFakeTimers(kind)
+    if (timersAreFake()) warn()
+    this.#unwatchTimers = whenTimersAreFaked(warn)
   }
 
   #wake(): void {

@@ -91,8 +91,10 @@ function follow(): number {
   const { by: before, behind } = followed ?? { by: realHrtime, behind: 0 }
   const by = process.hrtime
   if (by === realHrtime && !isRealDate()) noticeHalf('Date', 'process.hrtime')
-  if (by !== before || followed === undefined)
+  if (by !== before || followed === undefined) {
     followed = { by, behind: by === before ? behind : behind + millisecondsOf(before()) - millisecondsOf(by()) }
+    if (by !== realHrtime && timersAreFake()) for (const notice of watching) notice()
+  }
   return millisecondsOf(by()) + followed.behind
 }
 
@@ -124,6 +126,15 @@ function isFake(handle: NodeJS.Timeout): boolean {
 
 /** One that is over, to compare others with. */
 let realHandle: NodeJS.Timeout | undefined
+
+/** Who hears of timers that are faked from now on. */
+const watching = new Set<() => void>()
+
+/** Calls a function when `systemClock` is first read after a test has faked the timers, until what it returns is called. */
+export function whenTimersAreFaked(notice: () => void): () => void {
+  watching.add(notice)
+  return () => watching.delete(notice)
+}
 
 /** Of what `systemClock` goes by, what is faked and what is not. */
 type HalfFaked = (faked: string, real: string) => void

@@ -91,6 +91,26 @@ test('a store that is reached over sockets is warned of where timers are faked',
   expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
 })
 
+test('a store that is reached over sockets is warned of once timers are faked, if they are so later', async () => {
+  const { backgroundStore } = await import('../../src/sync/coordinator.ts')
+  const storeOf = (kind: string) =>
+    backgroundStore({ kind, address: `${kind}:1`, open: () => ({ sync: () => new Promise(() => {}), close: async () => {} }) })
+  const [throttler, closed] = ['far', 'closed'].map((kind) =>
+    throttlerThat({ policies: [{ limit: 2, interval: '1m' }], store: storeOf(kind), closeTimeout: 0 }),
+  ) as [ReturnType<typeof throttlerThat>, ReturnType<typeof throttlerThat>]
+  for (const one of [throttler, closed]) one.check('a')
+  await closed.close()
+  vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
+  throttler.check('a')
+  vi.useRealTimers()
+  throttler.check('a')
+  expect(told).toEqual([])
+  vi.useFakeTimers()
+  throttler.check('a')
+  throttler.check('a')
+  expect(told).toEqual([expect.stringMatching(/^WEIR_FAKE_TIME: .*"far".*toFake: \['Date', 'hrtime'\]/)])
+})
+
 test('a function around the real setTimeout, as an instrumentation or a spy puts there, fakes nothing', async () => {
   const { backgroundStore } = await import('../../src/sync/coordinator.ts')
   const real = setTimeout
