@@ -29,6 +29,13 @@ export class Asked implements Awaited, Flying {
   of = 0
   /** What is told in its place, as its answer is lost. */
   retries: readonly Asked[] | undefined = undefined
+  /** The requests that it asks for together, and how many of them may still be put right with it. */
+  members: readonly Asked[] | undefined = undefined
+  left = 0
+  /** What asks for it, together with others. */
+  joined: Asked | undefined = undefined
+  /** What is told after it, in its lane. */
+  next: Asked | undefined = undefined
   /** What it is told with that the store may not have heard. */
   slice: Slice | undefined = undefined
   endsAt = 0
@@ -40,6 +47,11 @@ export class Asked implements Awaited, Flying {
     this.questions = questions
     this.deadline = deadline
     this.done = done
+  }
+
+  /** Nobody waits for it any more, and it was never sent. */
+  get gone(): boolean {
+    return this.settled && this.deadline < Number.POSITIVE_INFINITY
   }
 
   /** It changes nothing. */

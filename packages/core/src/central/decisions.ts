@@ -180,6 +180,8 @@ export class CentralDecisions implements Asking {
   /** Those whose keys lie together are asked about together: all of them count, or none. */
   #grouped(parts: readonly Part[]): readonly Group[] {
     if (parts.length === 1) return [{ parts, asked: undefined }]
+    // At a crowded key each waits for a place together with those that ask for this key alone: of several keys few ask for the same ones.
+    if (parts.some(({ question }) => this.#link.isCrowded(question))) return parts.map((part) => ({ parts: [part], asked: undefined }))
     const byPart = new Map<number, Part[]>()
     for (const part of parts) {
       const place = this.#link.partOf(part.question.key)

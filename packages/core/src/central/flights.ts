@@ -1,12 +1,18 @@
 import type { Question } from '../store/contract.ts'
+import { alike, equal, joins } from './joined.ts'
 
-/** Requests of one key that are under way at the same time at most; others wait until one of them is answered. */
+/** Requests of one key that are under way at the same time at most; others wait until one of them is answered, and go together. */
 const LANES = 30
 const ALL: number = 2 ** LANES - 1
+const NONE: readonly never[] = Object.freeze([])
 
 /** A request to the store, as far as its keys are concerned. */
 export interface Flying {
   readonly questions: readonly Question[]
+  /** Infinity of what nobody waits for. */
+  readonly deadline: number
+  /** Need not be sent any more. */
+  readonly gone: boolean
   /** The lane that it uses at each of its keys; -1 until it has one. */
   lane: number
   /** Its units were allowed without the store: until the store has counted them, it is asked for no more of the key. */
@@ -17,23 +23,34 @@ export interface Flying {
 interface Flight<T> {
   /** A bit for each lane in use. */
   lanes: number
+  /** The lane that was taken last, if it is still in use; else -1. */
+  newest: number
+  /** The lane that must be free before what waits goes: its answer says more about the room that is left. */
+  fence: number
   /** Requests whose units the store has to count first. */
   owed: number
-  /** Requests that wait for a lane, the first one first: those whose units the store has to count first, and all others. */
+  /**
+   * What waits for a lane, the first first: requests whose units the store has to count before any other, those that somebody waits for, and
+   * what else the store is told.
+   */
   owing: Set<T> | undefined
   waiting: Set<T> | undefined
+  telling: Set<T> | undefined
 }
 
 /**
  * The requests of each key that are under way. A store remembers the last request of each lane of a process. A lane carries one request
  * until it is known what the store did with it, so a later one never covers the traces of a request whose answer was lost.
+ *
+ * Requests that have waited go together. Each lane that becomes free takes half of those that wait, and the next one half of the rest: whatever
+ * room the store has left, some of these halves fill it, so all that ask for the same are decided in one round trip.
  */
 export class Flights<T extends Flying> {
   readonly #policies = new Map<string, Map<string, Flight<T>>>()
-  readonly #send: (item: T) => void
+  readonly #send: (item: T, others: readonly T[]) => void
 
-  /** @param send sends a request that has waited */
-  constructor(send: (item: T) => void) {
+  /** @param send sends a request that has waited, which has a lane now, and others together with it */
+  constructor(send: (item: T, others: readonly T[]) => void) {
     this.#send = send
   }
 
@@ -55,14 +72,44 @@ export class Flights<T extends Flying> {
       return wait(this.#of(busy as Question), item)
     }
     item.lane = 31 - Math.clz32(bit)
-    for (const question of questions) this.#of(question).lanes |= bit
+    for (const question of questions) {
+      const flight = this.#of(question)
+      flight.lanes |= bit
+      flight.newest = item.lane
+    }
     return true
+  }
+
+  /** Whether all lanes of a key are in use. */
+  full({ policy, key }: Question): boolean {
+    return this.#policies.get(policy.id)?.get(key)?.lanes === ALL
   }
 
   /** The store has to count the units of a request. */
   owe(item: T): void {
+    if (item.owed) return
     item.owed = true
     for (const question of item.questions) this.#of(question).owed++
+  }
+
+  /** Those that wait and ask for the same as a request that the store has just refused, so that it has refused them too. They wait no more. */
+  sameAs(item: T): readonly T[] {
+    const [question] = item.questions
+    const waiting = question && this.#policies.get(question.policy.id)?.get(question.key)?.waiting
+    if (waiting === undefined) return NONE
+    const same: T[] = []
+    for (const one of waiting) if (!one.gone && equal(one, item)) same.push(one)
+    for (const one of same) waiting.delete(one)
+    return same
+  }
+
+  /** Requests that went together, of which the store may have room for some, wait once more: until those that were sent after them are answered. */
+  again(items: readonly T[], lane: number): void {
+    const [question] = items[0]?.questions ?? []
+    if (question === undefined) return
+    const flight = this.#of(question)
+    flight.waiting = new Set([...items, ...(flight.waiting ?? [])])
+    if (flight.newest !== lane) flight.fence = flight.newest
   }
 
   /** It is known what the store did with a request, or nobody will know it. */
@@ -73,28 +120,30 @@ export class Flights<T extends Flying> {
     item.owed = false
     for (const question of questions) {
       const flight = this.#of(question)
-      if (lane >= 0) flight.lanes &= ~(1 << lane)
+      if (lane >= 0) {
+        flight.lanes &= ~(1 << lane)
+        if (flight.newest === lane) flight.newest = -1
+        if (flight.fence === lane) flight.fence = -1
+      }
       if (owed) flight.owed--
       this.#serve(flight)
-      if (flight.lanes === 0 && flight.owed === 0 && flight.waiting === undefined) this.#forget(question)
+      if (flight.lanes === 0 && flight.owed === 0 && !flight.waiting?.size && !flight.telling?.size) this.#forget(question)
     }
   }
 
   #serve(flight: Flight<T>): void {
-    this.#serveSome(flight, 'owing')
-    if (flight.owed === 0) this.#serveSome(flight, 'waiting')
+    this.#serveSome(flight, flight.owing, () => true)
+    this.#serveSome(flight, flight.waiting, () => flight.owed === 0 && flight.fence < 0)
+    this.#serveSome(flight, flight.telling, () => flight.owed === 0)
   }
 
-  #serveSome(flight: Flight<T>, which: 'owing' | 'waiting'): void {
-    const items = flight[which]
+  #serveSome(flight: Flight<T>, items: Set<T> | undefined, may: () => boolean): void {
     let left = items?.size ?? 0
     if (items === undefined || left === 0) return
     for (const item of items) {
-      if (flight.lanes === ALL || left-- === 0) return
+      if (flight.lanes === ALL || left-- <= 0 || !may()) return
       items.delete(item)
-      if (items.size === 0) flight[which] = undefined
-      this.#send(item)
-      if (which === 'waiting' && flight.owed > 0) return
+      if (!item.gone && this.begin(item)) this.#send(item, items === flight.waiting ? half(items, item) : NONE)
     }
   }
 
@@ -102,7 +151,10 @@ export class Flights<T extends Flying> {
     let keys = this.#policies.get(id)
     if (keys === undefined) this.#policies.set(id, (keys = new Map()))
     let flight = keys.get(key)
-    if (flight === undefined) keys.set(key, (flight = { lanes: 0, owed: 0, owing: undefined, waiting: undefined }))
+    if (flight === undefined) {
+      flight = { lanes: 0, newest: -1, fence: -1, owed: 0, owing: undefined, waiting: undefined, telling: undefined }
+      keys.set(key, flight)
+    }
     return flight
   }
 
@@ -114,8 +166,25 @@ export class Flights<T extends Flying> {
 }
 
 function wait<T extends Flying>(flight: Flight<T>, item: T): false {
-  const which = item.owed ? 'owing' : 'waiting'
+  const which = item.owed ? 'owing' : item.deadline < Number.POSITIVE_INFINITY ? 'waiting' : 'telling'
   flight[which] ??= new Set()
   flight[which].add(item)
   return false
+}
+
+/**
+ * Takes those that go with a request out of the ones that wait: half of all, as far as they are alike. Never more than are left: then, if the store
+ * refuses any, the last that it refuses is a single one, and what it says of that is its answer to all others.
+ */
+function half<T extends Flying>(items: Set<T>, first: T): readonly T[] {
+  let more = Math.floor((items.size + 1) / 2) - 1
+  if (more <= 0 || !joins(first)) return NONE
+  const others: T[] = []
+  for (const item of items) {
+    if (more-- === 0) break
+    if (!item.gone && (!joins(item) || !alike(item, first))) break
+    items.delete(item)
+    if (!item.gone) others.push(item)
+  }
+  return others
 }

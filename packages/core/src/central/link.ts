@@ -6,17 +6,14 @@ import { Backlog, PATIENCE, type Slice } from './backlog.ts'
 import { checkVerdicts } from './check-verdicts.ts'
 import { Deadlines } from './deadlines.ts'
 import { Flights } from './flights.ts'
+import { questionsOf, unitsOf, verdictsOf } from './joined.ts'
+import { UsualTime } from './usual-time.ts'
 import { worthUntil } from './worth.ts'
 
 /** While the store owes an overdue answer it is asked this often whether it is back, in milliseconds. */
 const PROBE = 200
 /** Requests that wait for the store's first answer at most; the oldest goes. */
 const MOST_EARLY = 10_000
-/** Weight of the last round trip in the usual one, and round trips after which that is known. */
-const WEIGHT = 0.05
-const ENOUGH = 20
-/** A usual round trip that takes a larger part of the deadline leaves too little for those that are not. */
-const PART = 5
 
 export interface LinkOptions {
   readonly clock: Clock
@@ -52,14 +49,13 @@ export class CentralLink {
   /** Whether meters may have counted units without the store: also before this was loaded. */
   #wasAlone = true
   #probeAt = 0
-  #usual = 0
-  #answers = 0
-  #warned = false
+  readonly #usual: UsualTime
 
   constructor({ clock, exchange, warn, returned }: LinkOptions) {
     this.clock = clock
     this.#exchange = exchange
     this.#warn = warn
+    this.#usual = new UsualTime((message) => warn('WEIR_STORE_SLOW', message))
     const link = this
     this.#backlog = new Backlog(clock, {
       get open() {
@@ -84,7 +80,7 @@ export class CentralLink {
       },
     })
     this.#deadlines = new Deadlines(clock, (asked) => this.#expire(asked))
-    this.#flights = new Flights((asked) => this.#send(asked, clock.monotonic()))
+    this.#flights = new Flights((asked, others) => this.#send(asked, clock.monotonic(), others))
   }
 
   /** The way to the store is open. */
@@ -116,6 +112,11 @@ export class CentralLink {
 
   partOf(key: string): number {
     return this.#decider?.partOf(key) ?? 0
+  }
+
+  /** Whether so many requests of a key are under way that others wait, and go together with those that ask for the same keys. */
+  isCrowded(question: Question): boolean {
+    return this.#flights.full(question)
   }
 
   /**
@@ -199,10 +200,11 @@ export class CentralLink {
     return this.#decider !== undefined && this.#exchange.time.measured
   }
 
-  #send(asked: Asked, now: number): void {
+  #send(asked: Asked, now: number, others: readonly Asked[] = []): void {
     // It was decided without the store while it waited to be sent.
-    if (asked.settled && asked.deadline < Number.POSITIVE_INFINITY) return
-    if (!this.#open) {
+    if (asked.gone) return
+    if (others.length > 0) this.#ask(this.#decider as Decider, this.#join([asked, ...others]), now)
+    else if (!this.#open) {
       this.#early.push(asked)
       if (this.#early.length > MOST_EARLY) this.#flights.end(this.#early.shift() as Asked)
     } else if (asked.lane >= 0 || asked.looks || this.#flights.begin(asked)) this.#ask(this.#decider as Decider, asked, now)
@@ -222,8 +224,13 @@ export class CentralLink {
         questions: asked.questions,
       }
     }
+    for (const one of asked.members ?? []) {
+      one.request = asked.request
+      one.sent = now
+    }
     // Whoever waits has a deadline of its own.
     if (asked.settled) this.#deadlines.add(asked, PATIENCE, now)
+    else if (asked.members !== undefined) this.#deadlines.add(asked, asked.deadline, now)
     let answer: Promise<readonly Verdict[] | undefined>
     try {
       answer = decider.decide(asked.request)
@@ -242,6 +249,18 @@ export class CentralLink {
     )
   }
 
+  /** One request for all units of several, in the lane of the first. Once each of them has waited long enough, its answer is waited for as long as that of any. */
+  #join(members: readonly Asked[]): Asked {
+    const [first] = members as [Asked]
+    const joined = new Asked(questionsOf(members), Math.max(...members.map(({ deadline }) => deadline)) + PATIENCE, () => {})
+    joined.members = members
+    joined.left = members.length
+    joined.lane = first.lane
+    first.lane = -1
+    for (const one of members) one.joined = joined
+    return joined
+  }
+
   #answered(asked: Asked, given: unknown): void {
     const verdicts = checkVerdicts(given, asked.questions)
     const allowed = verdicts?.every((verdict) => verdict.allowed)
@@ -255,42 +274,76 @@ export class CentralLink {
     if (verdicts === undefined) {
       // It is there, so others may ask; about this key it can't say anything, and nothing is to be gained by telling it.
       this.#warn('WEIR_STORE_REPLY', 'The store answered something that can not be used when it was asked about a request.')
-      const waits = !asked.settled
-      asked.unreadable = true
+      for (const one of asked.members ?? [asked]) {
+        if (one.over && one !== asked) continue
+        const waits = !one.settled
+        one.unreadable = true
+        this.#end(one)
+        if (waits) this.#settle(one)
+      }
       this.#end(asked)
-      if (waits) this.#settle(asked)
       return
     }
     if (asked.over) return
-    this.#measure(asked)
+    this.#usual.took(asked.members?.[0] ?? asked, this.clock.monotonic())
+    if (asked.members !== undefined) this.#share(asked, asked.members, verdicts)
+    else {
+      // What the store refuses it refuses those that wait for the same, too.
+      const same = allowed === false ? this.#flights.sameAs(asked) : undefined
+      this.#told(asked, verdicts)
+      if (same !== undefined) for (const one of same) this.#told(one, verdicts)
+    }
+  }
+
+  /** The store has answered a request. */
+  #told(asked: Asked, verdicts: readonly Verdict[]): void {
     if (!asked.settled) {
       asked.settled = true
       this.#end(asked)
       asked.done(verdicts)
       return
     }
-    asked.late = allowed
+    asked.late = verdicts.every(({ allowed }) => allowed)
     if (asked.again || asked.deadline === Number.POSITIVE_INFINITY) this.#end(asked)
     else if (asked.admitted !== undefined) this.#putRight(asked)
   }
 
+  /** The store has answered a request for several others: all of them count, or as many as it has room for are to be found. */
+  #share(joined: Asked, members: readonly Asked[], verdicts: readonly Verdict[]): void {
+    if (verdicts.every(({ allowed }) => allowed)) {
+      for (const [i, each] of verdictsOf(members, verdicts).entries()) this.#told(members[i] as Asked, each)
+    } else {
+      const waiting = members.filter(({ settled }) => !settled)
+      for (const one of members) if (one.settled) this.#told(one, verdicts)
+      for (const one of waiting) one.joined = one.request = undefined
+      this.#flights.again(waiting, joined.lane)
+    }
+    this.#end(joined)
+  }
+
   #failed(asked: Asked): void {
     if (asked.over) return
-    asked.late = null
     this.#owes()
-    if (!asked.settled) this.#settle(asked)
-    else if (asked.admitted !== undefined) this.#putRight(asked)
+    if (asked.members !== undefined) {
+      asked.over = true
+      this.#deadlines.remove(asked)
+    }
+    for (const one of asked.members ?? [asked]) {
+      one.late = null
+      if (!one.settled) this.#settle(one)
+      else if (one.admitted !== undefined) this.#putRight(one)
+    }
   }
 
   #expire(asked: Asked): void {
-    if (asked.settled) {
+    if (asked.settled || asked.members !== undefined) {
       this.#failed(asked)
       return
     }
     if (!this.#waitedForLane(asked)) this.#owes()
     this.#settle(asked)
     // It may still be answered, and then what the store did is known.
-    if (!asked.over && !this.#closed) this.#deadlines.add(asked, PATIENCE, this.clock.monotonic())
+    if (!asked.over && !this.#closed && asked.joined === undefined) this.#deadlines.add(asked, PATIENCE, this.clock.monotonic())
   }
 
   /** Whether it spent its time waiting for a lane of its key. Then those before it tell whether the store owes an answer, and others may ask. */
@@ -315,15 +368,23 @@ export class CentralLink {
 
   /** Nothing more is to be done about it. */
   #end(asked: Asked): void {
+    const { next } = asked
     asked.over = true
     this.#backlog.delete(asked)
     this.#deadlines.remove(asked)
+    if (next !== undefined) {
+      asked.next = undefined
+      next.lane = asked.lane
+      asked.lane = -1
+      this.#backlog.keep(next)
+      this.#backlog.tell(this.clock.monotonic())
+    }
     this.#flights.end(asked)
   }
 
   /** What was decided without the store and what it did, or may have done, must come to the same. */
   #putRight(asked: Asked): void {
-    const { request, questions, admitted, late, lane } = asked
+    const { request, questions, admitted, late, lane, joined } = asked
     this.#deadlines.remove(asked)
     if (request !== undefined && (late === null || late === undefined)) {
       // Whether it was done is not known.
@@ -334,9 +395,14 @@ export class CentralLink {
         this.#backlog.keep(asked)
         return
       }
-      asked.over = true
-      asked.lane = -1
-      asked.retries = questions.flatMap((question) => this.#retry(question, asked, lane))
+      if (joined === undefined) this.#retryAll(asked, [asked], lane)
+      // The answer may still come, which is one for all of them.
+      else if (late === undefined) {
+        if (admitted === true) this.#flights.owe(asked)
+      } else {
+        asked.over = true
+        if (--joined.left === 0) this.#retryAll(joined, joined.members as readonly Asked[], joined.lane)
+      }
       return
     }
     // Before its lane is another one's, or more would be asked for.
@@ -346,36 +412,48 @@ export class CentralLink {
     this.#end(asked)
   }
 
-  /** Keeps what is told again of one question of a request without an answer; it goes on in its lane. */
-  #retry(question: Question, { request, admitted }: Asked, lane: number): Asked[] {
-    const counts = question.kind === 'take' && question.units > 0
-    const kind = admitted === true ? 'add' : 'give-back'
-    const retry = this.#toldOf(counts ? { ...question, kind } : question)
-    retry.lane = lane
-    if (!counts) {
-      this.#end(retry)
-      return []
-    }
-    const { sequence } = request as Decide
-    if (kind === 'give-back') retry.of = sequence
-    else {
-      // Counts whether or not it fits, and once.
-      retry.request = { ...(request as Decide), questions: retry.questions, again: true }
-      retry.again = true
-      this.#flights.owe(retry)
-    }
-    this.#backlog.keep(retry)
-    return [retry]
+  /** Nobody knows what the store did with a request: it is told again what was admitted of it, and what was not. */
+  #retryAll(asked: Asked, members: readonly Asked[], lane: number): void {
+    asked.over = true
+    asked.lane = -1
+    const admitted = members.filter((one) => one.admitted === true)
+    const others = members.filter((one) => one.admitted !== true)
+    asked.retries = asked.questions.flatMap((question, i) => {
+      return this.#retry(question, asked, lane, unitsOf(admitted, i), unitsOf(others, i))
+    })
+    // What is told again is owed now.
+    for (const one of members) this.#flights.end(one)
   }
 
-  #measure({ sent, deadline }: Asked): void {
-    const took = this.clock.monotonic() - sent
-    this.#answers++
-    this.#usual += (took - this.#usual) * Math.max(WEIGHT, 1 / this.#answers)
-    if (this.#warned || this.#answers < ENOUGH || !(this.#usual > deadline / PART)) return
-    this.#warned = true
-    const what = `The store usually takes ${Math.ceil(this.#usual)} ms to decide about a request, more than a fifth of the deadline of ${deadline} ms`
-    const then = 'requests that take longer are decided about by "degraded". Give a longer "deadline", or move the store nearer'
-    this.#warn('WEIR_STORE_SLOW', `${what}: ${then}.`)
+  /**
+   * Keeps what is told again of one question of a request without an answer; it goes on in its lane. What was not admitted comes back first: as long as
+   * nothing else was counted in the lane, the store knows whether the request was.
+   */
+  #retry(question: Question, { request }: Asked, lane: number, units: number, others: number): Asked[] {
+    const { sequence } = request as Decide
+    const counts = question.kind === 'take' && question.units > 0
+    let first: Asked | undefined
+    if (counts && units > 0) {
+      first = this.#toldOf({ ...question, kind: 'add', units })
+      // Counts whether or not it fits, and once.
+      first.request = { ...(request as Decide), questions: first.questions, again: true }
+      first.again = true
+      this.#flights.owe(first)
+    }
+    if (counts && others > 0) {
+      const back = this.#toldOf({ ...question, kind: 'give-back', units: others })
+      back.of = sequence
+      back.next = first
+      first = back
+    }
+    if (first === undefined) {
+      const nothing = this.#toldOf(question)
+      nothing.lane = lane
+      this.#end(nothing)
+      return []
+    }
+    first.lane = lane
+    this.#backlog.keep(first)
+    return [first]
   }
 }

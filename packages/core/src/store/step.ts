@@ -27,6 +27,8 @@ export interface AtomicStep {
   width?(parameters: readonly number[]): number
   /** Whether `giveBack` asks if the units were taken since something began: then `at` is no earlier than they were, else no later. */
   readonly sinceStart?: true
+  /** Whether several requests take more than one request for all of their units: then each of them is asked for by itself. */
+  readonly oneByOne?: true
   /** Decides about `cost` units and counts them if they fit. A cost of 0 only looks. */
   take(state: number[], now: number, cost: number, limit: number, parameters: readonly number[]): Verdict
   /** Counts units whether or not they fit: a charge. */

@@ -58,6 +58,7 @@ export function warmed(warmth: number, units: number, most: number): number {
  */
 export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
   id: 'bucket-warm-up',
+  oneByOne: true,
 
   take(state: number[], now: number, cost: number, limit: number, parameters: readonly number[]): Verdict {
     const [interval = 0, size = DEFAULT] = parameters
