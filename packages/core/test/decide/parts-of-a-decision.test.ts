@@ -117,8 +117,6 @@ describe.each([
   ['whole units', 1],
   ['fractions', 0.1],
 ])('agree with a naive model, %s', (_, unit) => {
-  const refused = [0, 0, 0]
-
   test.each(seeds(3))('seed %i', (seed) => {
     const { node } = scene()
     const limits = [15, 6, 4].map((limit) => limit * 4 * unit)
@@ -128,7 +126,8 @@ describe.each([
     const refusals = [0, 0, 0]
     for (let i = 0; i < 500; i++) {
       const keys = [0, 1, 2].map((level) => `${level}:${Math.floor(random() * (level === 0 ? 1 : 4 * level))}`)
-      const costs = [0, 1, 2].map(() => Math.ceil(random() * (random() < 0.3 ? 9 : 1)) * unit)
+      // What never fits makes each level refuse.
+      const costs = [0, 1, 2].map(() => (random() < 0.1 ? 65 : Math.ceil(random() * (random() < 0.3 ? 9 : 1))) * unit)
       const units = keys.map((key) => used.get(key) ?? 0)
       const fits = units.map((before, level) => before + (costs[level] as number) <= (limits[level] as number))
       const allowed = fits.every(Boolean)
@@ -150,10 +149,6 @@ describe.each([
       expect(decision.retryAfter).toBe(Math.max(...waits))
     }
     expect(snapshot(throttler).policies.map(({ refused }) => refused)).toEqual(refusals)
-    for (const [level, count] of refusals.entries()) refused[level] = (refused[level] as number) + count
-  })
-
-  test('where each level refuses now and then', () => {
-    expect(Math.min(...refused)).toBeGreaterThan(10)
+    expect(Math.min(...refusals)).toBeGreaterThan(10)
   })
 })
