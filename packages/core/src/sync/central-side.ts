@@ -1,6 +1,6 @@
 import type { CentralAlgorithm, Exchange, Exchanging, MakeShared, SharedForm } from '../algorithms/shared/site.ts'
 import type { CentralLink } from '../central/link.ts'
-import type { CentralMeter, CentralStore } from '../central/meter.ts'
+import type { CentralStore } from '../central/meter.ts'
 import type { Asking, AskingHost } from '../decide/asking.ts'
 import { WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
@@ -22,12 +22,14 @@ export class CentralSide implements CentralStore {
   link: CentralLink | undefined
   #connection: StoreConnection | undefined
   #opening: Retried<object> | undefined
-  #meters: readonly CentralMeter[] = []
+  readonly #meters: () => readonly Exchanging[]
 
-  constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void) {
+  /** @param meters those of all policies of the throttlers that have started */
+  constructor(clock: Clock, exchange: () => Exchange, warn: (error: WeirError) => void, meters: () => readonly Exchanging[]) {
     this.#clock = clock
     this.#exchange = exchange
     this.#warn = warn
+    this.#meters = meters
   }
 
   /** As `StoreExchange.central`. */
@@ -35,7 +37,6 @@ export class CentralSide implements CentralStore {
     const make: MakeShared = (site, _exchange, before) => {
       const { CentralMeter } = this.#code as typeof import('../central/index.ts')
       const made = new CentralMeter(algorithm, site, this.#exchange(), this, before)
-      this.#meters = [...this.#meters, made]
       this.#makeLink()
       return made
     }
@@ -72,10 +73,6 @@ export class CentralSide implements CentralStore {
     this.link?.answered()
   }
 
-  retire(meters: readonly Exchanging[]): void {
-    if (this.#meters.length > 0) this.#meters = this.#meters.filter((meter) => !meters.includes(meter))
-  }
-
   close(): void {
     this.#opening?.stop()
     this.#opening = undefined
@@ -99,11 +96,13 @@ export class CentralSide implements CentralStore {
   /** Undefined until it is loaded. */
   #makeLink(): CentralLink | undefined {
     if (this.link !== undefined || this.#code === undefined) return this.link
-    this.link = new this.#code.CentralLink({
+    const { CentralLink, CentralMeter } = this.#code
+    this.link = new CentralLink({
       clock: this.#clock,
       exchange: this.#exchange(),
       warn: (code, message) => this.#warn(new WeirError(code, message)),
-      returned: (now, most) => this.#meters.reduce((told, meter) => told + meter.tellUntold(now, most - told), 0),
+      returned: (now, most) =>
+        this.#meters().reduce((told, meter) => told + (meter instanceof CentralMeter ? meter.tellUntold(now, most - told) : 0), 0),
     })
     if (this.#connection !== undefined) this.#open(this.link, this.#connection)
     return this.link

@@ -4,6 +4,7 @@ import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { WeirError } from '../report/errors.ts'
 import type { MeetingPoint, StatusReport, SyncResult } from '../store/contract.ts'
 import type { Coordinated, Coordinator, CoordinatorOptions, Store, StoreStatus, ThrottlerState } from '../throttler/coordinator.ts'
+import { KEPT_INTERVALS } from '../throttler/limiter-set.ts'
 import { type Names, namesAt } from '../throttler/names.ts'
 import { newNodeId } from '../throttler/node-id.ts'
 import type { Clock } from '../time/clock.ts'
@@ -67,13 +68,13 @@ class BackgroundCoordinator implements Coordinator {
   readonly #loop: SyncLoop
   readonly #all: Set<BackgroundCoordinator>
   readonly #random: () => number
-  /** Which throttlers' policies it keeps, those included that have not started. */
-  readonly #policies = new Map<Coordinated, readonly string[]>()
+  /** Whose policies it keeps. Throttlers that have not started are held by nobody here, so one that is dropped is collected. */
+  #served: readonly Served[] = []
   /**
-   * The policies of throttlers that were closed. The store has counts of this node for them, which only grow: another meter
-   * would begin below them, and what it counts would not be told.
+   * The policies of throttlers that were closed, and until when, on the monotonic clock, the store may have counts of this node for
+   * them, which only grow: another meter would begin below them, and what it counts would not be told.
    */
-  readonly #used = new Set<string>()
+  readonly #used = new Map<string, number>()
   readonly startedAt: number
   throttlers: readonly Coordinated[] = []
 
@@ -89,15 +90,15 @@ class BackgroundCoordinator implements Coordinator {
     this.#localTime = new StoreTime(clock.now(), clock.monotonic())
     const exchange = () => this.exchange
     const warn = (error: WeirError) => this.#warn(error)
-    this.#central = new CentralSide(clock, exchange, warn)
-    this.#later = new LaterMeters(clock, exchange, warn, () => this.welcome())
-    const central = this.#central
     const self = this
     // Asked several times for each exchange; as a rule there is one throttler.
     const meters = () => {
       const { throttlers } = this
       return throttlers.length === 1 ? (throttlers[0] as Coordinated).meters() : throttlers.flatMap((throttler) => throttler.meters())
     }
+    this.#central = new CentralSide(clock, exchange, warn, meters)
+    this.#later = new LaterMeters(clock, exchange, warn, () => this.welcome())
+    const central = this.#central
     this.#link = new StoreState({
       clock,
       get meters() {
@@ -187,14 +188,20 @@ class BackgroundCoordinator implements Coordinator {
 
   /** Whether a throttler with these options can share it. */
   fits({ clock, heartbeat }: CoordinatorOptions): boolean {
-    return clock === this.#clock && heartbeat === this.#heartbeat && this.state !== 'closed'
+    return clock === this.#clock && heartbeat === this.#heartbeat && this.state !== 'closed' && this.#used.size < MOST_USED
   }
 
   /** Whether none of these policies is another throttler's. */
   isFree(throttler: Coordinated, policyIds: readonly string[]): boolean {
-    if (policyIds.some((id) => this.#used.has(id))) return false
-    for (const [other, ids] of this.#policies) if (other !== throttler && ids.some((id) => policyIds.includes(id))) return false
-    return true
+    const now = this.#clock.monotonic()
+    if (policyIds.some((id) => (this.#used.get(id) ?? now) > now)) return false
+    return !this.#alive().some(({ whose, policies }) => whose.deref() !== throttler && policies.some(({ id }) => policyIds.includes(id)))
+  }
+
+  /** Without those that were dropped before they started. */
+  #alive(): readonly Served[] {
+    this.#served = this.#served.filter(({ whose }) => whose.deref() !== undefined)
+    return this.#served
   }
 
   serve(throttler: Coordinated, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
@@ -206,8 +213,12 @@ class BackgroundCoordinator implements Coordinator {
       )
     }
     this.names.claim(throttler, rules, policies)
-    this.#policies.set(throttler, ids)
+    this.#served = [...this.#others(throttler), { whose: new WeakRef(throttler), policies }]
     this.#all.add(this)
+  }
+
+  #others(throttler: Coordinated): readonly Served[] {
+    return this.#alive().filter(({ whose }) => whose.deref() !== throttler)
   }
 
   get loading(): Promise<unknown> | undefined {
@@ -239,7 +250,6 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   retire(meters: readonly Exchanging[]): void {
-    this.#central.retire(meters)
     this.#loop.retire(meters)
   }
 
@@ -275,8 +285,8 @@ class BackgroundCoordinator implements Coordinator {
   async leave(throttler: Coordinated, deadline: number): Promise<void> {
     const begun = this.#clock.monotonic()
     if (this.throttlers.includes(throttler)) await this.#loop.flush(deadline)
-    for (const id of this.#policies.get(throttler) ?? []) this.#used.add(id)
-    this.#policies.delete(throttler)
+    this.#leaveBehind(this.#served.find(({ whose }) => whose.deref() === throttler)?.policies ?? [])
+    this.#served = this.#others(throttler)
     this.#loop.forget(throttler.meters())
     this.throttlers = this.throttlers.filter((one) => one !== throttler)
     if (this.throttlers.length > 0) return
@@ -284,6 +294,12 @@ class BackgroundCoordinator implements Coordinator {
     this.#central.close()
     this.#all.delete(this)
     await this.#loop.stop(Math.max(LEAVE, deadline - (this.#clock.monotonic() - begun)))
+  }
+
+  #leaveBehind(policies: readonly Policy[]): void {
+    const now = this.#clock.monotonic()
+    for (const [id, until] of this.#used) if (until <= now) this.#used.delete(id)
+    for (const { id, interval } of policies) this.#used.set(id, now + KEPT_INTERVALS * interval)
   }
 
   /** What words it is loaded when there is something to tell of. */
@@ -315,12 +331,20 @@ class BackgroundCoordinator implements Coordinator {
 
   /** Tells the throttlers that have a listener, those included that have not started. If none has one, one throttler warns the process. */
   #warn(error: WeirError, subject?: string): void {
-    const all = [...this.#policies.keys()]
+    const all = this.#alive().flatMap(({ whose }) => whose.deref() ?? [])
     const listening = all.filter(({ emitter }) => emitter.has('warning'))
     for (const throttler of listening.length > 0 ? listening : all.slice(0, 1)) throttler.warn(error, subject)
   }
 }
 
+/** A throttler and its policies. */
+interface Served {
+  readonly whose: WeakRef<Coordinated>
+  readonly policies: readonly Policy[]
+}
+
+/** With so many policies of closed throttlers it takes no further throttler: that one gets a node of its own. */
+const MOST_USED = 1_000
 /** A node has at least this time to leave the store, in milliseconds, however little is left of its deadline. */
 const LEAVE = 100
 const TOO_MANY_BLOCKS =

@@ -1,17 +1,29 @@
 import type { Meter } from '../algorithms/meter.ts'
-import type { Exchange, LoadShared, MakeShared, SharedSite, StandingIn, StoreExchange, Successor } from '../algorithms/shared/site.ts'
+import type {
+  Exchange,
+  Exchanging,
+  LoadShared,
+  MakeShared,
+  SharedSite,
+  StandingIn,
+  StoreExchange,
+  Successor,
+} from '../algorithms/shared/site.ts'
 import { WeirError } from '../report/errors.ts'
 import { reasonOf, show } from '../report/show.ts'
 import type { Clock } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
+import { BlockChanges } from './exchange/block-changes.ts'
 
-/** What a meter that stands in was told to tell the other nodes. Times are of the monotonic clock. */
+/** What a meter that stands in was told to tell the other nodes. */
 interface Untold {
-  /** Blocks by key as the store gets it, the last of each. */
-  readonly blocks: Map<string, { readonly kind: 'exceeded' | 'set' | 'lift'; readonly until: number }>
-  /** When keys were reset. */
+  readonly blocks: BlockChanges
+  /** When keys were reset, on the monotonic clock: the newest last. */
   readonly resets: Map<string, number>
 }
+
+/** So many resets are kept at most while code can't be loaded; the oldest goes. */
+export const MOST_RESETS = 10_000
 
 /** The meters of one node that are being loaded, and what counts in their place: the algorithms' own local meters. */
 export class LaterMeters {
@@ -43,12 +55,19 @@ export class LaterMeters {
   /** As `StoreExchange.meanwhile`. */
   meanwhile(algorithm: StandingIn, site: SharedSite, load: LoadShared, goesOn: boolean, successor: Successor): Meter {
     const { time } = this.#exchange()
-    const untold: Untold = { blocks: new Map(), resets: new Map() }
+    const untold: Untold = { blocks: new BlockChanges(), resets: new Map() }
+    const { blocks, resets } = untold
     site.table.restride(algorithm.fields)
     const before = algorithm.local(site, Object.create(this.#exchange(), { localTime: { value: time } }) as Exchange)
-    before.tellBlock = (id, kind, _remaining, until) => untold.blocks.set(id, { kind, until })
+    before.tellBlock = (key, kind, remaining, until) => {
+      const change = { policy: site.policy as never, key, kind, remaining }
+      blocks.add({ change, meter: before as never, until })
+      blocks.limit(this.#clock.monotonic())
+    }
     before.tellReset = (id, known, now) => {
-      untold.resets.set(id, now)
+      resets.delete(id)
+      resets.set(id, now)
+      if (resets.size > MOST_RESETS) resets.delete(resets.keys().next().value as string)
       return Math.max(known + 1, Math.floor(time.at(now)))
     }
     let stands = false
@@ -104,19 +123,29 @@ export class LaterMeters {
 
   #replace(before: Meter, make: MakeShared, site: SharedSite, { blocks, resets }: Untold, goesOn: boolean, { become }: Successor): void {
     const now = this.#clock.monotonic()
+    const stood = Object.hasOwn(before, 'refuse')
+    const { fields, stride } = site.table
     site.divideLimits(undefined)
     for (const own of ['explain', 'refuse']) Reflect.deleteProperty(before, own)
     const counts = takeOut(before, site, now)
-    if (!goesOn) site.table.restride()
-    const made = make(site, this.#exchange(), before)
+    let made: Exchanging
+    try {
+      if (!goesOn) site.table.restride()
+      made = make(site, this.#exchange(), before)
+    } catch (error) {
+      // It stands in on, with what it has counted.
+      Object.assign(site.table, { fields, stride })
+      if (stood) this.#standIn(before, site)
+      throw error
+    }
     become(made)
     // Nothing has happened before the throttler's start, or anything more after its end.
     if (before.rollAt === Number.NEGATIVE_INFINITY) return
     if (this.#exchange().time.measured) made.adoptTime(now)
     else made.roll(now)
     for (const [id, at] of resets) site.reset(id, made.tellReset?.(id, site.resetAt(id) - 1, at) ?? 0, now, 'remote')
-    for (const [id, { kind, until }] of blocks) {
-      if (until > now || kind === 'lift') made.tellBlock?.(id, kind, Math.max(0, until - now), until)
+    for (const { change, until } of blocks.take(now, Number.POSITIVE_INFINITY)) {
+      made.tellBlock?.(change.key, change.kind as TellableKind, until - now, until)
     }
     for (const [slot, units] of counts) {
       if (goesOn) {
@@ -130,6 +159,9 @@ export class LaterMeters {
     this.#welcome()
   }
 }
+
+/** Kinds of changes that meters are told of by `tellBlock`. */
+type TellableKind = 'exceeded' | 'set' | 'lift'
 
 /** Units that each key has used, those beyond its limit included. */
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {

@@ -16,7 +16,9 @@ import { moveBlocks } from './move-blocks.ts'
 import type { ThrottlerSettings } from './options.ts'
 
 /** So long, in intervals, the store may have counts of a policy that was taken out. */
-const KEPT_INTERVALS = 3
+export const KEPT_INTERVALS = 3
+/** So many are kept at most, the newest, however long their intervals are. */
+const MOST_RETIRED = 1_000
 
 /** What meters see of other nodes: those that count in this process, and those whose counts travel. */
 export interface Exchanges {
@@ -105,7 +107,7 @@ export class LimiterSet {
       const next = all.find(({ policy }) => policy.name === limiter.policy.name)
       if (next !== undefined && limiter.blocks.size > 0) moveBlocks(limiter, next, now)
     }
-    this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone]
+    this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone].slice(-MOST_RETIRED)
     this.all = all
     this.#sort()
   }

@@ -136,8 +136,10 @@ export class WaitingRoom {
     const { clock } = this.#host
     const release = clock.hold?.()
     return new Promise((resolve) => {
+      let forget: (() => void) | undefined
       const end = (why: AcquireFailure | undefined): void => {
         clock.clearTimeout(timer)
+        forget?.()
         signal?.removeEventListener('abort', leave)
         this.#waiting.delete(end)
         release?.()
@@ -147,7 +149,7 @@ export class WaitingRoom {
       const timer = clock.setTimeout(() => end(undefined), milliseconds)
       signal?.addEventListener('abort', leave)
       this.#waiting.add(end)
-      if (loading) void this.#queues.within(milliseconds).then(() => end(undefined))
+      if (loading) forget = this.#queues.whenLoaded(() => end(undefined))
     })
   }
 

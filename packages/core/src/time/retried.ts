@@ -48,16 +48,27 @@ export class Retried<T extends object> {
   /** As `load`, but waits for later attempts too, so many milliseconds at most. Those that wait continue in the order in which they came. */
   within(milliseconds: number): Promise<T | undefined> {
     if (this.value !== undefined) return Promise.resolve(this.value)
-    void this.load()
     return new Promise((resolve) => {
       const done = (): void => {
         this.#clock.clearTimeout(timer)
-        this.#waiting.delete(done)
+        leave()
         resolve(this.value)
       }
       const timer = this.#clock.setTimeout(done, milliseconds)
-      this.#waiting.add(done)
+      const leave = this.whenLoaded(done)
     })
+  }
+
+  /**
+   * Starts an attempt as `load` does, and calls a function as soon as one succeeds, or once none will follow.
+   *
+   * @returns takes the function back
+   */
+  whenLoaded(done: () => void): () => void {
+    this.#waiting.add(done)
+    if (this.value === undefined) void this.load()
+    else done()
+    return () => this.#waiting.delete(done)
   }
 
   /** Makes no further attempt until `load` is called again. */

@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
 import { leakyBucket, limitedFetch } from '../../src/index.ts'
+// Compiled before the tests: on a busy machine that takes longer than they wait.
+import '../../src/throttler/delays.ts'
 import { type Node, scene } from '../support/nodes.ts'
 import { outOfFiles } from '../support/out-of-files.ts'
 import type { World } from '../support/world.ts'
@@ -68,6 +70,24 @@ test('acquire: who waits for the code goes on when it is there, in order', async
   await it.world.run(3_000)
   await all
   expect(order).toEqual([1, 2, 3])
+  await it.close()
+})
+
+test('acquire: who leaves while the code is missing leaves no timer behind', async () => {
+  const it = crowded()
+  const { node } = it
+  const clock = node.clock as unknown as { readonly outstanding: number }
+  await after(it, 0, Promise.all([node.acquire('k'), node.acquire('k')]))
+  await it.world.run(10)
+  const before = clock.outstanding
+  const leaving = new AbortController()
+  const all = Array.from({ length: 100 }, () => node.acquire('k', { timeout: '5s', signal: leaving.signal }).catch(({ reason }) => reason))
+  await it.world.run(10)
+  expect(clock.outstanding).toBe(before + 100)
+  leaving.abort()
+  await it.world.run(0)
+  expect(new Set(await Promise.all(all))).toEqual(new Set(['aborted']))
+  expect(clock.outstanding).toBe(before)
   await it.close()
 })
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { Algorithm } from '../../src/algorithms/algorithm.ts'
 import { FIXED_WINDOW } from '../../src/algorithms/fixed-window/epoch.ts'
@@ -7,6 +9,9 @@ import { leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
 import { scene } from '../support/nodes.ts'
 import type { World } from '../support/world.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
 
 /** An algorithm whose shared meter is loaded when `load` says so. */
 function loadedLater(given: Algorithm = FIXED_WINDOW): { algorithm: Algorithm; load: () => void; fail: () => void } {
@@ -163,4 +168,55 @@ test('a request waits for what is loaded where its policy may make it wait', asy
   load()
   await here.world.run(500)
   expect((await Promise.all(all)).map(({ allowed }) => allowed)).toEqual([true, true, true, false, false])
+})
+
+test('what is to be told of ever new keys is bounded while the code can not be loaded, and blocks by hand are told', async () => {
+  const here = scene()
+  const { algorithm, load } = loadedLater()
+  const node = here.node({ limit: 10, interval: 10_000, cooldown: '1h', algorithm }, { maxKeys: 1_000 }).start()
+  const other = here.node({ limit: 10, interval: 10_000, cooldown: '1h' }).start()
+  await here.world.runTo(12_000)
+  const heap = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const many = async (from: number): Promise<void> => {
+    for (let i = from; i < from + 20_000; i++) {
+      node.reset(`reset ${i}`)
+      node.unblock(`unblock ${i}`)
+    }
+    // The limiter's own list of resets is swept meanwhile.
+    await here.world.run(60_000)
+  }
+  node.block('by hand', '1h')
+  await many(0)
+  const before = heap()
+  for (let round = 1; round <= 4; round++) await many(round * 20_000)
+  expect(heap() - before).toBeLessThan(4_000_000)
+  load()
+  await here.world.run(5_000)
+  expect(other.check('by hand').reason).toBe('blocked')
+})
+
+test('a meter that can not be made leaves the one that stands in as it was', async () => {
+  const here = scene()
+  let fails = true
+  const make: MakeShared = (site, exchange) => {
+    if (fails) throw new Error('not yet')
+    return FIXED_WINDOW.background?.(site, exchange) as Exchanging
+  }
+  const algorithm: Algorithm = { ...slidingWindow(), background: later(async () => () => make)() }
+  const node = here.node({ limit: 10, interval: 10_000, algorithm })
+  const warnings: string[] = []
+  node.on('warning', ({ error }) => warnings.push(error.code))
+  await here.world.runTo(12_000)
+  for (let i = 0; i < 20; i++) expect(offer(node, `key ${i}`, 6)).toBe(6)
+  await here.world.run(1_000)
+  expect(warnings).toEqual(['WEIR_NOT_LOADED'])
+  for (let i = 0; i < 20; i++) expect(offer(node, `key ${i}`, 6)).toBe(4)
+  expect(node.peek('key 3')).toMatchObject({ reason: 'degraded' })
+  fails = false
+  await here.world.run(5_000)
+  for (let i = 0; i < 20; i++) expect(offer(node, `key ${i}`, 1)).toBe(0)
+  expect(offer(node, 'another', 12)).toBe(10)
 })

@@ -77,3 +77,16 @@ test('no attempt begins while the process has too few file descriptors for all f
   await world.run(100)
   expect(retried.value).toEqual({ number: 1 })
 })
+
+test('a caller that leaves leaves nothing behind', async () => {
+  const { world, clock, retried } = failing(3)
+  let calls = 0
+  const leave = retried.whenLoaded(() => calls++)
+  retried.whenLoaded(() => (calls += 10))
+  leave()
+  await world.run(1_000)
+  expect(calls).toBe(10)
+  expect(clock.outstanding).toBe(0)
+  retried.whenLoaded(() => (calls += 100))
+  expect(calls).toBe(110)
+})
