@@ -51,6 +51,11 @@ export interface AnyAlgorithm {
    * @param limit of the policy, or of the key. Default: the limit
    */
   readonly most?: (limit: number) => number
+  /**
+   * Its options by name, as they are for a limit, where another value still counts the same: nodes report to each other how these differ.
+   * Those that are left out of the options may be left out here.
+   */
+  readonly settings?: (limit: number) => Readonly<Record<string, number>>
   /** What clients are told as `weir-burst`: units that may come at once beside the limit's pace. */
   readonly burst?: (limit: number) => number
   /**

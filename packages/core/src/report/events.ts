@@ -41,7 +41,8 @@ export interface ThrottlerEvents {
   /** The number of live nodes changed. */
   nodes: { nodes: number; before: number }
   /**
-   * Another node has the same rule with another limit, cooldown or spans: a rolling change, if it lasts no longer than that.
+   * Another node has the same rule with another limit, cooldown, spans or option of its algorithm: a rolling change, if it lasts no longer than
+   * that.
    * `changes` tells what is what here and there, for people; once for each.
    */
   'rule-changed': { policy: string; node: string; changes: string }

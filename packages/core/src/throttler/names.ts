@@ -181,6 +181,8 @@ function differenceOf(one: Claim, two: Claim): string | undefined {
   const [first, second] = [one.policy, two.policy].map(({ interval, calendar }) => calendar?.id ?? interval)
   if (first !== second) return of('"interval"', first, second)
   if (one.policy.algorithm.id !== two.policy.algorithm.id) return of('"algorithm"', one.policy.algorithm.id, two.policy.algorithm.id)
+  const [ours, theirs] = [one, two].map(({ policy }) => show(policy.algorithm.settings?.(policy.limit) ?? {}))
+  if (ours !== theirs && one.policy.limit === two.policy.limit) return `options of "algorithm" are ${ours} and ${theirs}`
   if (one.policy.coordination !== two.policy.coordination) return of('"coordination"', one.policy.coordination, two.policy.coordination)
   if (one.policy.limit !== two.policy.limit) return of('"limit"', one.policy.limit, two.policy.limit)
   if (!alike(one.rule.limit, two.rule.limit)) return of('"limit"', one.rule.limit, two.rule.limit)

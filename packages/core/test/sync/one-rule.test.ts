@@ -5,7 +5,17 @@ import type { AnyPolicyOptions, PolicyOptions } from '../../src/decide/policy.ts
 import { header } from '../../src/decide/request-rule.ts'
 import { paths } from '../../src/http/request/paths.ts'
 import { memoryStore } from '../../src/hub/index.ts'
-import { calendar, createThrottler, fixedWindow, growing, slidingWindow, type Throttler, tokenBucket } from '../../src/index.ts'
+import {
+  type Algorithm,
+  calendar,
+  createThrottler,
+  fixedWindow,
+  growing,
+  leakyBucket,
+  slidingWindow,
+  type Throttler,
+  tokenBucket,
+} from '../../src/index.ts'
 import { textOf, toldRules } from '../../src/sync/link/told-rule.ts'
 import { scene } from '../support/nodes.ts'
 
@@ -60,7 +70,8 @@ const SPELLINGS: Readonly<Record<string, readonly (readonly unknown[])[]>> = {
     [paths('/a{/:id}'), paths('/A{/:key}')],
     [other],
   ],
-  cost: [[undefined, 1]],
+  // What a request costs is no part of the rule: one service may charge more than another.
+  cost: [[undefined, 1, 5]],
   degraded: [[undefined, 'share']],
   dryRun: [[undefined, false]],
 }
@@ -159,6 +170,29 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
   ],
 ])('%s: one rule', (_, one, two) => {
   expect(made(two)).toEqual(made(one))
+})
+
+test.each<[string, Algorithm, Algorithm]>([
+  ['burst', tokenBucket({ burst: 5 }), tokenBucket({ burst: 50 })],
+  ['maxDebt', tokenBucket(), tokenBucket({ maxDebt: 5 })],
+  ['soft', tokenBucket(), tokenBucket({ soft: true })],
+  ['immediate', leakyBucket(), leakyBucket({ immediate: 2 })],
+  ['reopen', slidingWindow(), slidingWindow({ reopen: 0.5 })],
+])('throttlers of one process have to agree on an option of the algorithm: %s', (_, one, two) => {
+  const store = memoryStore()
+  const policy = { name: 'api', limit: 10, interval: '1m' } as const
+  createThrottler({ policies: [{ ...policy, algorithm: one }], store })
+  createThrottler({ policies: [{ ...policy, algorithm: one }], store })
+  expect(() => createThrottler({ policies: [{ ...policy, algorithm: two }], store })).toThrow(
+    /different rules named "api": options of "algorithm" are/,
+  )
+})
+
+test('throttlers of one process may let a request cost more at one of them', () => {
+  const store = memoryStore()
+  const policy = { name: 'api', limit: 10, interval: '1m' } as const
+  createThrottler({ policies: [policy], store })
+  expect(() => createThrottler({ policies: [{ ...policy, cost: 5 }], store })).not.toThrow()
 })
 
 test('of plans that allow the same all nodes take the same one for the smallest', () => {

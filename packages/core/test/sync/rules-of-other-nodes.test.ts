@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
-import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { header, paths } from '../../src/http/index.ts'
+import { type Algorithm, growing, leakyBucket, slidingWindow, tokenBucket } from '../../src/index.ts'
 import type { WeirError } from '../../src/report/errors.ts'
 import { Once } from '../../src/report/once.ts'
 import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
@@ -58,6 +58,11 @@ describe('another rule of the same name at another node', () => {
     ['limit', { limit: 20 }, '"limit" is 10 here and 20 there'],
     ['cooldown', { cooldown: '5m' }, '"cooldown" is 0 here and 300000 there'],
     ['spans', { spans: 12 }, '"spans" is 6 here and 12 there'],
+    [
+      'how a cooldown grows',
+      { cooldown: growing({ base: '5m', max: '1h' }) },
+      '"cooldown" is 0 here and 300000 there; "cooldown.factor" is left out here and 2 there; "cooldown.max" is left out here and 3600000 there; "cooldown.memory" is left out here and 3600000 there',
+    ],
   ])('is a rolling change, which is no warning, where only numbers differ: %s', async (_, other, changes) => {
     const { nodes, heard, close } = await meet(rule, { ...rule, ...other })
     expect(heard.map(({ warnings }) => warnings)).toEqual([[], []])
@@ -66,7 +71,24 @@ describe('another rule of the same name at another node', () => {
     await close()
   })
 
+  test.each<[string, readonly Algorithm[], string]>([
+    ['burst', [tokenBucket(), tokenBucket({ burst: 20 })], '"burst" is 10 here and 20 there'],
+    ['maxDebt', [tokenBucket(), tokenBucket({ maxDebt: 5 })], '"maxDebt" is left out here and 5 there'],
+    ['soft', [tokenBucket({ soft: true }), tokenBucket()], '"soft" is 1 here and left out there'],
+    ['what waits', [leakyBucket(), leakyBucket({ burst: 3 })], '"burst" is 9 here and 3 there'],
+    ['immediate', [leakyBucket({ immediate: 2 }), leakyBucket()], '"immediate" is 2 here and 0 there'],
+    ['reopen', [slidingWindow(), slidingWindow({ reopen: 0.5 })], '"reopen" is 0.1 here and 0.5 there'],
+  ])('is a rolling change where only an option of the algorithm differs: %s', async (_, [one, two], changes) => {
+    const { nodes, heard, close } = await meet({ ...rule, algorithm: one as Algorithm }, { ...rule, algorithm: two as Algorithm })
+    expect(heard.map(({ warnings }) => warnings)).toEqual([[], []])
+    expect(heard[0]?.changes).toEqual([{ policy: 'api', node: nodes[1].nodeId, changes }])
+    expect(heard[1]?.changes).toHaveLength(1)
+    await close()
+  })
+
   test.each<[string, PolicyOptions<never>, PolicyOptions<never>]>([
+    ['what a request costs, as a service may charge more than another', rule, { ...rule, cost: 5 }],
+    ['a burst by default, and the same number', { ...rule, algorithm: tokenBucket() }, { ...rule, algorithm: tokenBucket({ burst: 10 }) }],
     ['the same', rule, { ...rule, match: paths('/api/*rest'), key: ['ip', header('X-User')] }],
     ['functions, which can not be compared', { ...rule, key: () => 'a' }, { ...rule, key: () => 'b' }],
     ['the default key, and the same by name', { limit: 10, interval: '1m' }, { limit: 10, interval: '1m', key: 'route' }],
@@ -127,8 +149,8 @@ test('rules are told within bounds, however many there are', async () => {
 })
 
 describe('what the store hands out as another node’s rules', () => {
-  const own: ToldRule[] = [['api', 60_000, 'fixed-window', 'background', 'a', 'b', 10, 0, 6]]
-  const good: ToldRule = ['api', 1_000, 'x', 'y', 'k', 'm', 20, 5, 7]
+  const own: ToldRule[] = [['api', 60_000, 'fixed-window', 'background', 'a', 'b', 10, 0, 6, {}]]
+  const good: ToldRule = ['api', 1_000, 'x', 'y', 'k', 'm', 20, 5, 7, { burst: 5 }]
   function told(rules: string, node = 'n'): WeirError[] {
     const warnings: WeirError[] = []
     const host = { nodeId: 'self', emitter: { has: () => true, emit: () => {} }, warn: (error: WeirError) => warnings.push(error) }
@@ -152,6 +174,10 @@ describe('what the store hands out as another node’s rules', () => {
       [2, 'x'.repeat(200)],
       [4, null],
       [6, {}],
+      [9, null],
+      [9, { burst: null }],
+      [9, { burst: 'x' }],
+      [9, Object.fromEntries(Array.from({ length: 100 }, (_, i) => [i, i]))],
     ] as const) {
       const bad = good.map((own, i) => (i === at ? part : own))
       expect(told(JSON.stringify([bad]))).toEqual([])
@@ -159,8 +185,16 @@ describe('what the store hands out as another node’s rules', () => {
     }
   })
 
+  test('is a difference too where it has the name of what every object has', () => {
+    const changes: string[] = []
+    const emitter = { has: () => true, emit: (_: string, event: { changes: string }) => changes.push(event.changes) }
+    const rules = `[["api",60000,"fixed-window","background","a","b",10,0,6,{"__proto__":1,"constructor":2}]]`
+    tellDifferences(own, { node: 'n', rules }, { nodeId: 'self', emitter, warn: () => {} } as never, new Once())
+    expect(changes).toEqual(['"__proto__" is left out here and 1 there; "constructor" is left out here and 2 there'])
+  })
+
   test('is safe to print', () => {
-    const rules = JSON.stringify([['api', 1_000, '\u001b[31m\nforged', 'y', 'k', 'm', 20, 5, 7]])
+    const rules = JSON.stringify([['api', 1_000, '\u001b[31m\nforged', 'y', 'k', 'm', 20, 5, 7, { burst: 5 }]])
     const [warning] = told(rules, `\u001b]0;\u0007${'n'.repeat(10_000)}`)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what must not be there
     expect(warning?.message).not.toMatch(/[\u0000-\u001f]/)

@@ -38,6 +38,7 @@ export function concurrency({ lease }: ConcurrencyOptions = {}): SlotAlgorithm {
     name: 'concurrency()',
     id: 'concurrency',
     fields: 3,
+    settings: () => ({ lease: longest }),
     slots: Object.freeze({
       lease: longest,
       unit: 'concurrent-requests',

@@ -48,16 +48,19 @@ export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): 
     background: BACKGROUND_BUCKET({}),
   } satisfies AnyAlgorithm
   const step = Object.freeze({ ...BUCKET_STEP, parameters: ({ interval }: MeterPolicy) => [interval, size, atOnce] })
-  if (atOnce === DEFAULT) return Object.freeze({ ...shape, most, step } satisfies Algorithm)
+  const settings = (limit: number) => ({ burst: shape.burst(limit), immediate: Math.min(immediate, shape.burst(limit)) })
+  if (atOnce === DEFAULT) return Object.freeze({ ...shape, most, settings, step } satisfies Algorithm)
   const passing = (limit: number) => Math.min(most(limit), capacityOf(atOnce, limit))
   return Object.freeze({
     ...shape,
     most,
+    settings,
     step,
     delay: (remaining, limit, interval) => drainTime(most(limit) - remaining - atOnce, limit, interval),
     together: Object.freeze({
       ...shape,
       most: passing,
+      settings,
       // Times to wait are told in whole milliseconds.
       holds: (limit, interval) =>
         limit === Number.POSITIVE_INFINITY ? 0 : Math.ceil(drainTime(most(limit) - passing(limit), limit, interval)),

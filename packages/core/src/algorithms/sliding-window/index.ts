@@ -41,6 +41,7 @@ export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptio
     id: `sliding-window${buckets}`,
     buckets,
     reopen,
+    settings: () => ({ reopen }),
     fields: LocalSlidingWindow.fieldsFor(buckets),
     local: (site, { localTime }) => new LocalSlidingWindow(site, localTime, buckets),
     background: BACKGROUND(shape),

@@ -68,7 +68,8 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
   }
   const size = burst ?? DEFAULT
   const most = (limit: number) => capacityOf(size, limit)
-  const shape = { name: 'tokenBucket()', most, burst: most }
+  const settings = (limit: number) => ({ burst: most(limit), ...(maxDebt !== undefined && { maxDebt }), ...(soft && { soft: 1 }) })
+  const shape = { name: 'tokenBucket()', most, burst: most, settings }
   if (warmUp === undefined) {
     return Object.freeze({
       ...shape,

@@ -18,7 +18,7 @@ const LONGEST_NODE = 64
 
 /**
  * Compares a node's rules with those that another node has told. Another rule under the same name is a warning, once for each name;
- * the same rule with another limit, cooldown or spans is a rolling change, and an event.
+ * the same rule with other numbers, such as its limit, is a rolling change, and an event.
  *
  * @param report what the store handed out: anything at all
  */
@@ -34,7 +34,7 @@ export function tellDifferences(own: readonly ToldRule[], report: RulesReport, {
         warn(new WeirError('WEIR_RULES_DIFFER', message), name)
         continue
       }
-      const changes = differencesOf(ours, theirs, 1 + RULE.length, ROLLING)
+      const changes = [...differencesOf(ours, theirs, 1 + RULE.length, ROLLING), ...furtherDifferences(ours[9], theirs[9])]
       if (changes.length === 0 || !emitter.has('rule-changed') || !said.first(`${name} ${changes.join()}`)) continue
       emitter.emit('rule-changed', { policy: name, node, changes: changes.join('; ') })
     }
@@ -54,6 +54,14 @@ function differencesOf(ours: ToldRule, theirs: ToldRule, from: number, options: 
   })
 }
 
+function furtherDifferences(ours: ToldRule[9], theirs: ToldRule[9]): string[] {
+  // Names come from elsewhere: what every object has is none of them.
+  const words = (rule: ToldRule[9], name: string): string => (Object.hasOwn(rule, name) ? show(rule[name]) : 'left out')
+  return [...new Set([...Object.keys(ours), ...Object.keys(theirs)])]
+    .filter((name) => words(ours, name) !== words(theirs, name))
+    .map((name) => `"${printable(name, LONGEST_NODE)}" is ${words(ours, name)} here and ${words(theirs, name)} there`)
+}
+
 /** The rules that a text holds; what is none of them is left out. */
 function parseRules(text: string): ToldRule[] {
   let value: unknown
@@ -66,11 +74,18 @@ function parseRules(text: string): ToldRule[] {
 }
 
 const LONGEST_PART = 128
+/** More than any algorithm has. */
+const MOST_FURTHER = 20
 
 function isRule(value: unknown): value is ToldRule {
-  if (!Array.isArray(value) || value.length !== 9) return false
-  const [name, interval, algorithm, coordination, key, match, ...rest]: unknown[] = value
+  if (!Array.isArray(value) || value.length !== 10) return false
+  const [name, interval, algorithm, coordination, key, match, limit, cooldown, spans, further]: unknown[] = value
   const isText = (part: unknown) => typeof part === 'string' && part.length <= LONGEST_PART
   const isAmount = (part: unknown) => typeof part === 'number' && part >= 0 && Number.isFinite(part)
-  return [name, algorithm, coordination, key, match].every(isText) && (isText(interval) || isAmount(interval)) && rest.every(isAmount)
+  if (typeof further !== 'object' || further === null || Object.keys(further).length > MOST_FURTHER) return false
+  return (
+    [name, algorithm, coordination, key, match].every(isText) &&
+    (isText(interval) || isAmount(interval)) &&
+    [limit, cooldown, spans, ...Object.values(further)].every(isAmount)
+  )
 }

@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../decide/policy.ts'
+import type { Policy, PolicyOptions } from '../../decide/policy.ts'
 import { isPathMatch } from '../../decide/request-options.ts'
 import type { Coordinated } from '../../throttler/coordinator.ts'
 
@@ -7,7 +7,7 @@ export const LONGEST_RULES = 8_192
 
 /**
  * One rule as it travels: name, interval, algorithm, coordination, digests of key and match; and what a rolling change may change:
- * limit, cooldown, spans. Times in milliseconds, but for intervals of a calendar, which is named.
+ * limit, cooldown, spans, and further numbers by name. What a request costs is no part of the rule. Times in milliseconds, but for intervals of a calendar, which is named.
  */
 export type ToldRule = readonly [
   name: string,
@@ -19,6 +19,7 @@ export type ToldRule = readonly [
   limit: number,
   cooldown: number,
   spans: number,
+  further: Readonly<Record<string, number>>,
 ]
 
 /** The digest of a function: those of two processes can't be compared. */
@@ -41,9 +42,17 @@ export function toldRules({ limiters, rules }: Coordinated): ToldRule[] {
         limit,
         cooldown,
         spans,
+        furtherOf(policy),
       ],
     ]
   })
+}
+
+/** What no option of its own is told of. JSON has no other numbers; an infinite one is as good as none. */
+function furtherOf({ algorithm, limit, cooldownGrowth }: Policy): Readonly<Record<string, number>> {
+  const { factor, max, memory } = cooldownGrowth ?? {}
+  const all = { ...algorithm.settings?.(limit), 'cooldown.factor': factor, 'cooldown.max': max, 'cooldown.memory': memory }
+  return Object.fromEntries(Object.entries(all).filter((one): one is [string, number] => Number.isFinite(one[1])))
 }
 
 /** Rules as they travel. */
