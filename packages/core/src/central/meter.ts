@@ -412,7 +412,7 @@ export class CentralMeter extends GatedMeter {
 
   override adoptTime(now: number): void {
     // What it has counted by this node's own clock may be of a time that is still to come.
-    this.table.fields.fill(0)
+    this.table.restride(this.table.stride)
     this.#inner = this.#make()
     this.roll(now)
   }

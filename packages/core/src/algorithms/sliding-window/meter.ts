@@ -246,6 +246,7 @@ export class SlidingWindowMeter extends GatedMeter {
     for (let slot = from; slot < end; slot++) {
       if (batch.full) return slot
       if (table.keys[slot] === undefined) continue
+      if (((table.flags[slot] as number) & BLOCKED) !== 0) this.blockOf(slot, now)
       const flags = table.flags[slot] as number
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
         if (this.records.isIdle(slot)) this.site.forget(slot)
@@ -258,7 +259,7 @@ export class SlidingWindowMeter extends GatedMeter {
           this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
           this.#send(slot, key, now, batch)
         }
-      } else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
+      }
     }
     return end >= table.end ? -1 : end
   }
