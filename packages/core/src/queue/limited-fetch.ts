@@ -74,8 +74,13 @@ export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptio
       throttler.release(decision)
     }
     const pause = Math.min(longest, pauseOf(response.status, response.headers, throttler.clock.now()))
-    // A block replaces the one that is there, which may last longer.
-    if (pause > 0 && pause > throttler.peek(counted, 0).retryAfter) throttler.block(counted, Math.ceil(pause))
+    try {
+      // A block replaces the one that is there, which may last longer.
+      if (pause > 0 && pause > throttler.peek(counted, 0).retryAfter) throttler.block(counted, Math.ceil(pause))
+    } catch (error) {
+      // An answer that has arrived is returned, although the throttler was closed meanwhile.
+      if ((error as { code?: unknown }).code !== 'WEIR_CLOSED') throw error
+    }
     return response
   }
 }

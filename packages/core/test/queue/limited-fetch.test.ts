@@ -113,3 +113,14 @@ test.each([
 ])('bad options are refused: %j', (options, message) => {
   expect(() => limitedFetch(throttler(), options as never)).toThrow(message)
 })
+
+test('an answer that arrives after the throttler was closed is returned as it is', async () => {
+  const node = throttler()
+  const url = await listening(async (_, res) => {
+    await node.close()
+    res.writeHead(429, { 'Retry-After': '30' }).end('x')
+  })
+  node.start()
+  const response = await limitedFetch(node, { key: 'api' })(url)
+  expect([response.status, await response.text()]).toEqual([429, 'x'])
+})

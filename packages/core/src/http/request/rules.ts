@@ -3,15 +3,15 @@ import type { PolicyOptions } from '../../decide/policy.ts'
 import { isPathMatch, type PathPolicies } from '../../decide/request-options.ts'
 import { keySources, matchOf } from '../../decide/request-rule.ts'
 import { bounded } from '../../keys/key-text.ts'
-import { WeirError } from '../../report/errors.ts'
-import { ask, CALLBACK_TIMEOUT, hush, isThenable, type Patience } from '../../report/user-function.ts'
+import type { WeirError } from '../../report/errors.ts'
+import { ask, CALLBACK_TIMEOUT, isThenable, type Patience } from '../../report/user-function.ts'
 import { systemClock } from '../../time/clock.ts'
-import { Retried } from '../../time/retried.ts'
 import { addressKeys } from './address.ts'
 import { part } from './key-source.ts'
 import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import { LaterLimits } from './later-limits.ts'
 import { ProxyWatch } from './proxy-watch.ts'
+import { readLater } from './read-later.ts'
 import type { RequestReader } from './reader.ts'
 import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
@@ -52,8 +52,6 @@ export class Rules<Req> {
   #request = 0
   readonly #answers: RuleAnswers<Req>
   readonly #patience: Patience
-  /** Loads what waits for functions. */
-  #loading: Retried<typeof import('./read-later.ts')> | undefined
   /** Whether some rule counts by route. */
   readonly #byRoute: boolean
 
@@ -74,8 +72,6 @@ export class Rules<Req> {
     this.#facts = new RequestFacts(reader, addressKeys(options.ipv6Subnet), watch, index, everywhere, options.caseSensitive === true)
     this.#answers = new RuleAnswers(options.report)
     this.#patience = options.patience ?? { clock: systemClock, timeout: CALLBACK_TIMEOUT }
-    // Before there is a crowd of clients that takes all file descriptors.
-    if (readLater === undefined && this.#rules.some(asks)) void this.#laterCode().load()
     this.#byRoute = this.#rules.some(({ sources }) => sources.includes('route'))
     this.keys = rules.map(() => undefined)
     this.applying = rules.map(() => 0)
@@ -169,11 +165,6 @@ export class Rules<Req> {
     return state.current
   }
 
-  #laterCode(): Retried<typeof import('./read-later.ts')> {
-    this.#loading ??= new Retried(loadReadLater, this.#patience.clock)
-    return this.#loading
-  }
-
   /**
    * Goes on with a request that has to wait. What is known of it is copied, since other requests are read meanwhile.
    *
@@ -194,30 +185,8 @@ export class Rules<Req> {
     const plans = new Map<PlanState, string>()
     for (const { plans: state } of this.#rules) if (state?.request === this.#request) plans.set(state, state.current)
     const context: LaterContext<Req> = { rules: this.#rules, answers: this.#answers, request, facts, plans, patience: this.#patience }
-    if (readLater !== undefined) return readLater(context, reading, candidates, stage, waiting)
-    // Nobody listens to it until then.
-    hush(stage === KEY ? (waiting as PartOfKey).answer : waiting)
-    return this.#laterCode()
-      .within(this.#patience.timeout)
-      .then((loaded) => {
-        if (loaded === undefined) throw new WeirError('WEIR_NOT_LOADED', 'The code that waits for functions could not be loaded yet.')
-        return loaded.readLater(context, reading, candidates, stage, waiting)
-      })
+    return readLater(context, reading, candidates, stage, waiting)
   }
-}
-
-/** Loaded with the first function that does not answer at once. */
-let readLater: typeof import('./read-later.ts').readLater | undefined
-
-/** Whether some function of the user's may have to be waited for. */
-function asks<Req>({ plans, when, sources, cost, limit }: Rule<Req>): boolean {
-  return [when, cost, limit, ...sources].some((one) => typeof one === 'function') || plans !== undefined
-}
-
-async function loadReadLater(): Promise<typeof import('./read-later.ts')> {
-  const loaded = await import('./read-later.ts')
-  readLater = loaded.readLater
-  return loaded
 }
 
 function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>): Rule<Req> {
