@@ -61,15 +61,18 @@ export class Queues<D extends Answer> {
 
   /** As the throttler's. */
   acquire(key: string, options: AcquireOptions | undefined): Promise<D> {
-    return new Promise((resolve, reject) => {
-      const now = this.#gate.clock.monotonic()
-      const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject, this.#gate)
-      if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
-      else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
-      else if (this.#gate.waits || this.#lines.has(key)) this.#join(request, now)
-      else this.#takeOrJoin(request, now)
-      this.#arm()
-    })
+    return new Promise((resolve, reject) => this.enter(key, options, resolve, reject))
+  }
+
+  /** As `acquire`, of a promise that was handed out before: one around another would settle after those that came later. */
+  enter(key: string, options: AcquireOptions | undefined, resolve: (decision: D) => void, reject: (error: unknown) => void): void {
+    const now = this.#gate.clock.monotonic()
+    const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject, this.#gate)
+    if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
+    else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
+    else if (this.#gate.waits || this.#lines.has(key)) this.#join(request, now)
+    else this.#takeOrJoin(request, now)
+    this.#arm()
   }
 
   /** Who waits now, for snapshots. */

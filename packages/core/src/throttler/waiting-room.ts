@@ -59,10 +59,15 @@ export class WaitingRoom {
     return queues.acquire(countedKey(key), options)
   }
 
-  async #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision> {
-    const counted = countedKey(key)
-    const queues = await this.#queues.load()
-    return await (queues === undefined ? this.#acquireAlone(counted, options) : queues.acquire(counted, options))
+  #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      const counted = countedKey(key)
+      const enter = (queues: Queues<Decision> | undefined): void => {
+        if (queues === undefined) resolve(this.#acquireAlone(counted, options))
+        else queues.enter(counted, options, resolve, reject)
+      }
+      this.#queues.load().then(enter).catch(reject)
+    })
   }
 
   /** Without queues a request goes at once if it may. Otherwise it waits for the code that would make it wait. */

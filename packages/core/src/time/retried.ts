@@ -12,7 +12,7 @@ const LONGEST_PAUSE = 10_000
  * Only what was loaded is kept, never a rejected promise.
  */
 export class Retried<T extends object> {
-  /** What was loaded; undefined until then. */
+  /** What was loaded; undefined until those that waited for it have continued, so that who comes just then does not overtake them. */
   value: T | undefined = undefined
   /** Whether an attempt has failed and none has succeeded since. */
   failing = false
@@ -41,7 +41,11 @@ export class Retried<T extends object> {
   load(): Promise<T | undefined> {
     if (this.value !== undefined || this.#timer !== undefined) return Promise.resolve(this.value)
     this.#stopped = false
-    this.attempt ??= this.#try()
+    if (this.attempt === undefined) {
+      this.attempt = this.#try()
+      // Those that wait continue between the first step and the second one.
+      void this.attempt.then((loaded) => queueMicrotask(() => this.#loaded(loaded)))
+    }
     return this.attempt
   }
 
@@ -81,9 +85,7 @@ export class Retried<T extends object> {
 
   async #try(): Promise<T | undefined> {
     try {
-      this.value = await loadCode(this.#load)
-      this.failing = false
-      for (const done of [...this.#waiting]) done()
+      return await loadCode(this.#load)
     } catch (cause) {
       const first = !this.failing
       this.failing = true
@@ -95,9 +97,15 @@ export class Retried<T extends object> {
       }
       this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE)
       this.#failed(cause, first)
-    } finally {
-      this.attempt = undefined
+      return undefined
     }
-    return this.value
+  }
+
+  #loaded(loaded: T | undefined): void {
+    this.attempt = undefined
+    if (loaded === undefined) return
+    this.value = loaded
+    this.failing = false
+    for (const done of [...this.#waiting]) done()
   }
 }
