@@ -87,6 +87,9 @@ const channels: Readonly<Record<EventName, Channel>> = {
   warning: channel('weir:warning'),
 }
 
+/** The names of all events. */
+export const EVENTS: readonly string[] = Object.keys(channels)
+
 /** A typed emitter whose listeners can't break the emitter: that one has failed is handed to `onError`, once for each event. */
 export class Emitter {
   readonly #listeners = new Map<EventName, Set<Listener<never>>>()

@@ -8,8 +8,8 @@ import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.t
 import { RequestPath, type RequestPathHost } from '../decide/request-path.ts'
 import { ownRule } from '../decide/request-rule.ts'
 import type { WhoWaits } from '../queue/waits.ts'
-import { closedError, type WeirError, warnProcess } from '../report/errors.ts'
-import { Emitter, type EventName, type Listener } from '../report/events.ts'
+import { closedError, invalidOption, type WeirError, warnProcess } from '../report/errors.ts'
+import { Emitter, EVENTS, type EventName, type Listener } from '../report/events.ts'
 import { logEvents } from '../report/logger.ts'
 import { Once } from '../report/once.ts'
 import { Requests } from '../report/requests.ts'
@@ -140,6 +140,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   /** As the throttler's. */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
+    if (!EVENTS.includes(name)) throw invalidOption('event', name, `one of ${EVENTS.join(', ')}`)
+    if (typeof listener !== 'function') throw invalidOption('listener', listener, 'a function')
     const off = this.emitter.on(name, listener)
     if (name === 'throttled' && this.#life === 'running') this.#wake()
     return off

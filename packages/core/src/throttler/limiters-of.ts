@@ -1,6 +1,7 @@
 import type { Limiter } from '../decide/limiter.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
-import { show, WeirError } from '../report/errors.ts'
+import { checkNames } from '../options/names.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 
 /** Which policies something is of. */
 export interface PolicyChoice {
@@ -8,8 +9,21 @@ export interface PolicyChoice {
   readonly policy?: string
 }
 
-/** @throws WeirError `WEIR_UNKNOWN_POLICY` */
-export function limitersOf(limiters: readonly Limiter[], { policy: name }: PolicyChoice): readonly Limiter[] {
+/**
+ * @param call what was called, for messages
+ * @param known names of options
+ * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
+ */
+export function limitersOf(
+  limiters: readonly Limiter[],
+  options: PolicyChoice,
+  call: string,
+  known: readonly string[] = ['policy'],
+): readonly Limiter[] {
+  // A name in place of the options would mean all policies.
+  if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object, such as { policy: "login" }')
+  checkNames(call, options, known)
+  const { policy: name } = options
   if (name === undefined) return limiters
   const limiter = limiters.find(({ policy }) => policy.name === name)
   if (limiter === undefined) {

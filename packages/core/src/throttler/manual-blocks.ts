@@ -18,7 +18,7 @@ export interface LimitersNow {
 export function block(given: string, duration: Duration, options: BlockOptions, at: LimitersNow): void {
   const ms = parseDuration(duration, 'duration', 1)
   const key = countedKey(given)
-  const limiters = limitersOf(at.limiters, options)
+  const limiters = limitersOf(at.limiters, options, 'block')
   const now = at.now()
   for (const limiter of limiters) {
     const slot = limiter.locateAlways(key)
@@ -32,7 +32,7 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
 /** Lifts any block of a key: as the throttler's. */
 export function unblock(given: string, options: BlockOptions, at: LimitersNow): void {
   const key = countedKey(given)
-  const limiters = limitersOf(at.limiters, options)
+  const limiters = limitersOf(at.limiters, options, 'unblock')
   const now = at.now()
   for (const limiter of limiters) {
     const slot = limiter.table.find(key)

@@ -5,7 +5,7 @@ import type { LimitersNow } from './manual-blocks.ts'
 /** As the throttler's. */
 export function reset(given: string, options: PolicyChoice, at: LimitersNow): void {
   const id = idOfKey(countedKey(given))
-  const limiters = limitersOf(at.limiters, options)
+  const limiters = limitersOf(at.limiters, options, 'reset')
   const now = at.now()
   for (const limiter of limiters) {
     const known = limiter.resets.epochOf(id)

@@ -303,7 +303,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Blocks a key at all nodes, whatever its counts are, for `duration` from now; replaces a block that is there.
    *
-   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
   block(key: string, duration: Duration, options: BlockOptions = {}): void {
     block(key, duration, options, this.#engine)
@@ -313,7 +313,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Lifts the block of a key at all nodes, also one that exceeding the limit started. The key's counts stay.
    *
-   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */
   unblock(key: string, options: BlockOptions = {}): void {
     unblock(key, options, this.#engine)
@@ -326,7 +326,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * change nothing. A block by hand stays. While the store is away it holds here, and is told when the store is back.
    *
    * @param key what is counted; policies with `key: 'all'` count by `'all'`
-   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_CLOSED`
+   * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
    * if (await passwordMatches(user, password)) throttler.reset(user, { policy: 'login' })
@@ -343,7 +343,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * node knows, and `source` says so. For support and account pages, not for each request.
    *
    * @param key as for `check`: for policies with `key: 'all'` it is the counter that all share
-   * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_CLOSED`
+   * @throws (rejects) WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED`
    *
    * @example
    * const [{ used, limit }] = await throttler.usage(userId, { policy: 'user' })
@@ -375,7 +375,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
     this.#told()
   }
 
-  /** Adds a listener; returns a function that removes it. What a listener throws becomes a process warning. */
+  /**
+   * Adds a listener; returns a function that removes it. What a listener throws becomes a process warning.
+   *
+   * @throws WeirError `WEIR_INVALID_OPTION` for an event that does not exist, and for a listener that is no function
+   */
   on<E extends EventName>(name: E, listener: Listener<E>): () => void {
     return this.#engine.on(name, listener)
   }

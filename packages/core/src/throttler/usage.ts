@@ -48,9 +48,9 @@ const LONGEST_WAIT = 60_000
 /** As the throttler's. */
 export async function usage(given: string, options: UsageOptions, parts: UsageParts): Promise<readonly Usage[]> {
   const counted = countedKey(given)
-  const timeout = options.timeout === undefined ? 1_000 : parseDuration(options.timeout, 'timeout', 1, LONGEST_WAIT)
   const { limiters, rules } = parts
-  const chosen = limitersOf(limiters, options)
+  const chosen = limitersOf(limiters, options, 'usage', ['policy', 'timeout'])
+  const timeout = options.timeout === undefined ? 1_000 : parseDuration(options.timeout, 'timeout', 1, LONGEST_WAIT)
   parts.now()
   return await Promise.all(
     chosen.map((limiter) => {

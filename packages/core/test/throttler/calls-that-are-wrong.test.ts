@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { createThrottler, type Throttler } from '../../src/index.ts'
+
+function made(): Throttler {
+  const policies = ['login', 'api'].map((name) => ({ name, limit: 2, interval: '1h', coordination: 'local' }) as const)
+  return createThrottler({ policies })
+}
+
+/** What is left of a key, which of two units has used one. */
+const left = (throttler: Throttler): readonly number[] => throttler.peek('ann').parts.map(({ remaining }) => remaining)
+
+const CALLS = {
+  reset: (throttler: Throttler, options: never) => throttler.reset('ann', options),
+  block: (throttler: Throttler, options: never) => throttler.block('ann', '1m', options),
+  unblock: (throttler: Throttler, options: never) => throttler.unblock('ann', options),
+  usage: (throttler: Throttler, options: never) => throttler.usage('ann', options),
+}
+const WRONG: readonly (readonly [options: unknown, code: string, message: RegExp])[] = [
+  ['login', 'WEIR_INVALID_OPTION', /^Option "options" is "login"; it must be an object, such as \{ policy: "login" \}/],
+  [5, 'WEIR_INVALID_OPTION', /^Option "options" is 5/],
+  [null, 'WEIR_INVALID_OPTION', /^Option "options" is null/],
+  [['login'], 'WEIR_UNKNOWN_OPTION', /^Unknown option "0"/],
+  [{ policies: ['login'] }, 'WEIR_UNKNOWN_OPTION', /^Unknown option "policies"\. \w+ has: policy/],
+  [{ policy: 'logon' }, 'WEIR_UNKNOWN_POLICY', /^There is no policy "logon"; there is "login", "api"\./],
+]
+
+for (const [name, call] of Object.entries(CALLS)) {
+  test.each(WRONG)(`${name} with wrong options throws and changes nothing: %j`, async (options, code, message) => {
+    const throttler = made()
+    throttler.check('ann')
+    await expect((async () => call(throttler, options as never))()).rejects.toMatchObject({ code, message: expect.stringMatching(message) })
+    expect(left(throttler)).toEqual([1, 1])
+    await throttler.close()
+  })
+}
+
+test('reset of one policy, of all, and with options that are undefined', async () => {
+  const throttler = made()
+  throttler.check('ann')
+  throttler.reset('ann', { policy: 'login' })
+  expect(left(throttler)).toEqual([2, 1])
+  throttler.reset('ann', undefined)
+  expect(left(throttler)).toEqual([2, 2])
+  await throttler.close()
+})
+
+test.each(['throtled', 'toString', '__proto__', '', undefined, 5])('an event that does not exist has no listeners: %s', (name) => {
+  const throttler = made()
+  expect(() => throttler.on(name as never, () => {})).toThrow(
+    expect.objectContaining({
+      code: 'WEIR_INVALID_OPTION',
+      message: expect.stringMatching(/must be one of blocked, unblocked, throttled, .*, warning/),
+    }),
+  )
+})
+
+test.each([undefined, null, {}, 'log'])('what listens is a function: %j', (listener) => {
+  expect(() => made().on('throttled', listener as never)).toThrow(
+    expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(/^Option "listener"/) }),
+  )
+})
