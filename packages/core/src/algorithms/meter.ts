@@ -46,6 +46,8 @@ export interface Refusal {
 export interface Reservation {
   readonly slot: number
   readonly cost: number
+  /** The limit of its key that this request came with, or the policy's: other requests may give the key other limits meanwhile. */
+  readonly limit: number
   /** Told once: whether its units were counted, undefined when the store did not say; and in which interval. */
   answer(granted: boolean | undefined, ordinal?: Ordinal): void
   /** The request was decided meanwhile; nothing waits for the answer. */

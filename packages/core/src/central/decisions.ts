@@ -15,6 +15,8 @@ interface Part {
   /** The key's place when the request came; it may be another one by now. */
   readonly slot: number
   readonly cost: number
+  /** The limit that the request came with: others may have come while it waited. */
+  readonly given: number | undefined
   readonly question: Question
   /** What it is counted in. */
   readonly cell: RunningCell
@@ -237,8 +239,9 @@ export class CentralDecisions implements Asking {
 
   /** Whether a request fits whose answer is there, or overdue. */
   #findFit(part: Part, now: number): void {
-    const { limiter, meter, cost, verdict } = part
+    const { limiter, meter, key, cost, given, verdict } = part
     if (now >= meter.rollAt) this.#host.roll(limiter, now)
+    this.#host.giveAgain(limiter, key, given)
     if (verdict !== undefined) part.fits = verdict.allowed
     else {
       const slot = slotOf(part)
@@ -291,7 +294,7 @@ export class CentralDecisions implements Asking {
 function ofRequest(limiter: Limiter, meter: CentralMeter, slot: number, key: string, cost: number, now: number): Part {
   const question = meter.ask('take', limiter.idOf(slot), slot, cost, meter.exchange.time.at(now))
   meter.begin(now)
-  return { limiter, meter, key, slot, cost, question, cell: limiter.cell, verdict: undefined, fits: true }
+  return { limiter, meter, key, slot, cost, given: limiter.givenTo(key), question, cell: limiter.cell, verdict: undefined, fits: true }
 }
 
 /** The place of a request's key now, mostly without a look-up. */

@@ -16,6 +16,10 @@ export interface AskingHost {
   /** Brings a limiter to the running interval; throws once the throttler is closed. */
   roll(limiter: Limiter, now: number): void
   costOf(cost: number | undefined, index: number): number
+  /** Notes the limits that keys have in a request that is to wait; the function that is returned gives them again. */
+  noteLimits(keys: Keys): () => void
+  /** Gives a key the limit again that a request came with, as `Limiter.givenTo` told it. */
+  giveAgain(limiter: Limiter, key: string, limit: number | undefined): void
   // What decisions are made of. Handed over, since whoever asks is loaded later: what it imports would be in a file of its own.
   readonly make: {
     refuse(limiter: Limiter, slot: number, key: string, cost: number, now: number): PolicyDecision

@@ -133,7 +133,9 @@ export function refuse(limiter: Limiter, slot: number, key: string, cost: number
 export function reservedPart(limiter: Limiter, slot: number, key: string, cost: number, ordinal: Ordinal, now: number): PolicyDecision {
   const end = Math.ceil(slot < 0 ? limiter.meter.rollAt - now : limiter.meter.resetAfter(slot, now))
   const left = slot < 0 ? 0 : limiter.meter.remaining(slot, now)
-  return new PolicyDecision(new RunningCell(limiter.policy, ordinal).passed, key, left, end, cost)
+  const outcome = new RunningCell(limiter.policy, ordinal).passed
+  const limit = slot < 0 ? outcome.limit : limiter.wholeLimitOf(slot)
+  return new PolicyDecision(limit === outcome.limit ? outcome : { ...outcome, limit }, key, left, end, cost)
 }
 
 function overflowed(limiter: Limiter, key: string, cost: number, now: number, count: boolean): PolicyDecision {

@@ -1,3 +1,4 @@
+import { boundedOnce } from '../keys/key-text.ts'
 import { isLimit } from '../keys/units.ts'
 import { show, WeirError } from '../report/errors.ts'
 import type { Keys, Limits } from './asking.ts'
@@ -37,11 +38,36 @@ export class GivenLimits {
     this.any = true
     const limit = this.checked(given)
     for (const [place, limiter] of this.#limiters.entries()) {
-      const name = this.#shared[place] === true ? ALL_KEY : key
-      const slot = limit !== undefined ? limiter.locate(name) : limiter.table.find(name)
-      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
+      this.#give(limiter, this.#shared[place] === true ? ALL_KEY : key, limit)
     }
     return true
+  }
+
+  /** Gives a key of one policy the limit again that a request came with: another one may have come while it waited. */
+  giveAgain(limiter: Limiter, key: string, limit: number | undefined): boolean {
+    if (limit === undefined && !this.any) return false
+    this.any = true
+    this.#give(limiter, key, limit)
+    return true
+  }
+
+  /** Notes the limits that keys have in a request that is to wait; the function that is returned gives them again. */
+  note(keys: Keys): () => boolean {
+    const limiters = this.#limiters
+    const given = limiters.map((limiter, place) => limiter.givenTo(boundedOnce(keys[place] ?? '')))
+    return () => {
+      for (const [place, limiter] of limiters.entries()) {
+        const key = keys[place]
+        if (key !== undefined) this.giveAgain(limiter, key, given[place])
+      }
+      return this.any
+    }
+  }
+
+  #give(limiter: Limiter, given: string, limit: number | undefined): void {
+    const key = boundedOnce(given)
+    const slot = limit === undefined ? limiter.table.find(key) : limiter.locate(key)
+    if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
   }
 
   /** Gives keys their limits; where a policy has none of the request, its own holds again. Whether anything may have changed. */
@@ -53,8 +79,7 @@ export class GivenLimits {
       if (key === undefined) continue
       const limit = this.checked(limits?.[place])
       if (limit === undefined && !limiter.limited) continue
-      const slot = limit === undefined ? limiter.table.find(key) : limiter.locate(key)
-      if (slot >= 0 && !limiter.isShared(slot)) limiter.limitTo(slot, limit)
+      this.#give(limiter, key, limit)
     }
     return true
   }

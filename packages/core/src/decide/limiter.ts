@@ -140,6 +140,12 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.#overrides?.get(key) ?? given ?? this.policy.limit
   }
 
+  /** The limit that a key was given by a request; undefined where it has none, or one that goes before it. */
+  givenTo(key: string): number | undefined {
+    if (!this.limited || this.#overrides?.has(key) === true) return undefined
+    return this.#limits.get(this.table.find(key))
+  }
+
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
   #ownLimitOf(slot: number): number {
     const limit = this.wholeLimitOf(slot)

@@ -85,6 +85,15 @@ export class RequestPath<Name extends string> {
       },
       roll: (limiter, at) => host.roll(limiter, at),
       costOf: (cost, index) => this.#costOf(cost, index),
+      noteLimits: (keys) => {
+        const again = this.#limits.note(keys)
+        return () => {
+          if (again()) this.#findLimited()
+        }
+      },
+      giveAgain: (limiter, key, limit) => {
+        if (this.#limits.giveAgain(limiter, key, limit)) this.#findLimited()
+      },
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
       make: {
         refuse,

@@ -45,6 +45,7 @@ export class WaitingDecisions {
   async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
     const host = this.#host
     const before = host.limiters
+    const limitAgain = host.noteLimits(keys)
     const asked = await Promise.all(
       asking.map(async (i) => {
         const limiter = before[i] as Limiter
@@ -53,6 +54,7 @@ export class WaitingDecisions {
         return { limiter, key, cost, ...(await this.#ask(limiter, key, cost)) }
       }),
     )
+    limitAgain()
     const refused = asked.some(({ granted }) => granted === false)
     // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
     const { limiters } = host
@@ -96,10 +98,15 @@ export class WaitingDecisions {
   /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
   #ask(limiter: Limiter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
     const { clock } = this.#host
+    const given = limiter.givenTo(key)
     return new Promise((resolve) => {
       const reservation: Reservation = {
         slot: limiter.locate(key),
         cost,
+        // An update may change it meanwhile.
+        get limit() {
+          return limiter.limitFor(key, given)
+        },
         abandoned: false,
         answer: (granted, ordinal = limiter.cell.ordinal) => {
           clock.clearTimeout(timer)

@@ -41,7 +41,11 @@ export class Waits implements Asking {
     if (loading === undefined) return this.#decide(keys, costs, places, applied)
     // Callers use their lists again.
     const own = [[...keys], [...costs], places.slice(0, applied)] as const
-    return this.#within(loading, places.slice(0, applied)).then(() => this.#decide(...own, applied))
+    const limitAgain = this.#host.noteLimits(own[0])
+    return this.#within(loading, own[2]).then(() => {
+      limitAgain()
+      return this.#decide(...own, applied)
+    })
   }
 
   /** Waits for the end of an attempt to load, no longer than the shortest deadline; after that the local meters decide by `degraded`. */

@@ -180,6 +180,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
     limits: readonly (number | undefined)[] | undefined,
     holding: Holding | null | undefined,
   ): Decision | Promise<Decision> {
+    // A limit of `checkAsync` is not that of this request.
+    if (limits === undefined) this.#path.limitEach(keys, undefined)
     if (!this.#path.delays || holding === null) return this.#path.decideAsync(keys, costs, applying, applied, limits)
     const places = applying?.slice(0, applied) ?? keys.map((_, place) => place)
     return this.#waitingRoom.decide({ keys: [...keys], costs: [...costs], places, limits: limits && [...limits] }, holding)

@@ -1,3 +1,4 @@
+import { BLOCKED } from '../../keys/key-table.ts'
 import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter, SWEEP_STEP } from '../local-meter.ts'
 
@@ -56,6 +57,14 @@ export class LocalSlots extends LocalMeter {
   protected override allows(slot: number, cost: number, limit: number): boolean {
     const held = this.fields[slot * 3] as number
     return held + cost <= limit + limit * ROUNDING && limit > 0
+  }
+
+  /** As `take`, for a request whose limit need not be that of its key now. */
+  takeWithin(slot: number, cost: number, limit: number): boolean {
+    if (((this.site.table.flags[slot] as number) & BLOCKED) !== 0 || !this.allows(slot, cost, limit)) return false
+    this.count(slot, cost)
+    this.admitted += cost
+    return true
   }
 
   protected override count(slot: number, cost: number): void {

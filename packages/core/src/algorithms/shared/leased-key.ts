@@ -1,3 +1,4 @@
+import type { LeaseAsk } from '../../store/leases/ask.ts'
 import type { Lease } from '../../store/leases/lease.ts'
 import { WaitingRequests } from './waiting-requests.ts'
 
@@ -7,6 +8,8 @@ const HEARD_TIME = 2
 
 /** What a node has taken ahead of one key, and who waits for more. Times are of the monotonic clock. */
 export abstract class LeasedKey {
+  /** The highest limit by which units were asked for: requests of a lower one may not use all that is held. */
+  askedBy = 0
   /** The lease that requests are counted in. */
   current: Lease
   readonly waiting: WaitingRequests = new WaitingRequests()
@@ -25,6 +28,8 @@ export abstract class LeasedKey {
   low = 0
   /** Milliseconds to an answer. */
   roundTrip = 0
+  /** Units that other nodes used, as far as the store knew. */
+  others = 0
   /** What the store has been told of the current lease. */
   protected saidTaken = 0
   protected saidGiven = 0
@@ -46,6 +51,12 @@ export abstract class LeasedKey {
     return taken !== this.saidTaken || given !== this.saidGiven || returned !== this.saidReturned
   }
 
+  /** The store has answered: what it knew of all nodes without what it was told of this one. While an ask is under way, neither tells alone. */
+  heardUsed({ seq, taken, given, cleared }: LeaseAsk): void {
+    const { heard, used } = this.current
+    if (seq === heard) this.others = Math.max(0, used - (taken - given - cleared))
+  }
+
   /** The store is told of all. */
   said(): void {
     const { taken, given, returned } = this.current
@@ -58,7 +69,7 @@ export abstract class LeasedKey {
   /** Goes on with a lease that the store was told nothing of. */
   protected begin(lease: Lease): void {
     this.current = lease
-    this.saidTaken = this.saidGiven = this.saidReturned = 0
+    this.saidTaken = this.saidGiven = this.saidReturned = this.others = 0
   }
 
   /**

@@ -21,6 +21,11 @@ const SERVED_AT_ONCE = 1_000
 
 let incarnations = 0
 
+/** Whether an ask was made by a limit that is no less than this one, so that its answer holds for requests of this limit too. */
+export function askedBy(ask: LeaseAsk, limit: number): boolean {
+  return ask.limit >= Math.floor(Math.min(limit, Number.MAX_SAFE_INTEGER))
+}
+
 /** Of all leases of this process: no two beginnings of a key's counts are alike to the store. */
 export function newIncarnation(): number {
   return ++incarnations
@@ -92,6 +97,7 @@ export class Leasing<Key extends LeasedKey> {
     const ask = askFor(lease, wish)
     if (lease === key.current) key.said()
     key.sentAt = now
+    key.askedBy = Math.max(key.askedBy, wish.limit)
     const { flags } = site.table
     flags[slot] = (flags[slot] as number) | IN_FLIGHT
     const end = wish.waiting > 0 ? key.waiting.end : 0
@@ -151,7 +157,7 @@ export class Leasing<Key extends LeasedKey> {
    * @param take counts units if they are there
    * @param ordinal the interval that they are counted in, if any
    */
-  serve(slot: number, { waiting }: Key, now: number, take: (cost: number) => boolean, ordinal?: Ordinal): void {
+  serve(slot: number, { waiting }: Key, now: number, take: (request: Reservation) => boolean, ordinal?: Ordinal): void {
     for (let served = 0; ; served++) {
       const { first } = waiting
       if (first === undefined) return
@@ -159,7 +165,7 @@ export class Leasing<Key extends LeasedKey> {
         this.want(slot, now)
         return
       }
-      if (!take(first.cost)) return
+      if (!take(first)) return
       waiting.shift()
       first.answer(true, ordinal)
     }
@@ -178,7 +184,7 @@ export class Leasing<Key extends LeasedKey> {
   }
 
   #giveUp({ waiting }: Key): void {
-    for (const request of waiting.takeLarger(waiting.end, Number.NEGATIVE_INFINITY)) request.answer(undefined)
+    for (const request of waiting.takeUnmet(waiting.end, () => true)) request.answer(undefined)
   }
 
   /** A key is forgotten; who still waits for it is decided about without the store. Whether anything was known of it. */

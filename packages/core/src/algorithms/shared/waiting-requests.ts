@@ -53,15 +53,15 @@ export class WaitingRequests {
     }
   }
 
-  /** Takes those out whose number is below `end` and that need more than `units`. */
-  takeLarger(end: number, units: number): Reservation[] {
+  /** Takes those out whose number is below `end` and whose need is `unmet`. */
+  takeUnmet(end: number, unmet: (request: Reservation) => boolean): Reservation[] {
     const taken: Reservation[] = []
     const to = Math.min(this.#list.length, end - this.#base)
     let place = to
     // Those that stay move up to the end of their part, so that the numbers of the others stay as they are.
     for (let from = to - 1; from >= this.#first; from--) {
       const request = this.#list[from] as Reservation
-      if (!request.abandoned && request.cost <= units) this.#list[--place] = request
+      if (!request.abandoned && !unmet(request)) this.#list[--place] = request
       else {
         this.units -= request.cost
         if (!request.abandoned) taken.push(request)

@@ -7,7 +7,7 @@ import type { Ordinal } from '../../../time/intervals.ts'
 import { type Meter, type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
-import { type Answered, Leasing, newIncarnation } from '../../shared/leasing.ts'
+import { type Answered, askedBy, Leasing, newIncarnation } from '../../shared/leasing.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
 import { Slices } from '../../shared/slices.ts'
 import { LocalSlots } from '../local.ts'
@@ -80,6 +80,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override take(slot: number, cost: number, now: number): number {
     const key = this.#keys[slot]
     if (key === undefined || !(now < key.current.until) || !key.holds(this.#local.usedOf(slot) + cost)) return UNDECIDED
+    if (!this.#within(slot, key, cost, this.site.limitOf(slot))) return UNDECIDED
     if (this.#local.take(slot, cost, now) < 0) return UNDECIDED
     this.#counted(slot, key, cost, now)
     return this.remaining(slot, now)
@@ -88,7 +89,13 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override fits(slot: number, cost: number, now: number = Number.NaN): boolean {
     const key = this.#keys[slot]
     if (key === undefined || !(now < key.current.until)) return false
+    if (!this.#within(slot, key, cost, this.site.limitOf(slot))) return false
     return key.holds(this.#local.usedOf(slot) + cost) && this.#local.fits(slot, cost, now)
+  }
+
+  /** Whether a request stays within its limit where slots were taken ahead by a higher one. */
+  #within(slot: number, key: KeySlots, cost: number, limit: number): boolean {
+    return limit >= key.askedBy || this.usedOf(slot) + cost <= limit
   }
 
   override fullBy(): SourceIndex | -1 {
@@ -173,14 +180,14 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   /** `asks`: for requests that wait; `renews`: the store is to hear of this node; `leaving`: it wants nothing more. */
   #send(slot: number, key: KeySlots, now: number, batch: Batch, { asks = false, renews = false, leaving = false }): void {
     const { current } = key
-    const first = asks ? key.waiting.first?.cost : undefined
+    const first = asks ? key.waiting.first : undefined
     const units = first === undefined ? 0 : Math.ceil(key.waiting.units)
     const ahead = leaving ? 0 : key.ahead(units, this.nodes)
     const few = ahead > Math.max(0, heldOf(current)) && heldOf(current) <= key.low
     if (renews || leaving || current.tail) key.giveBack(units + ahead)
     if (units === 0 && !few && !renews && !key.report && !key.owes && !(leaving && key.unsaid)) return
-    const limit = this.site.limitOf(slot)
-    const wish = { first: Math.ceil(first ?? 0), waiting: units, ahead, ...this.#terms(limit) }
+    const limit = first?.limit ?? this.site.limitOf(slot)
+    const wish = { first: Math.ceil(first?.cost ?? 0), waiting: units, ahead, ...this.#terms(limit) }
     this.#leasing.send(slot, key, current, wish, now, batch)
     this.stats.countExchange(leaving ? CLOSE : renews ? SPAN_END : units > 0 || few ? LEASE : ASKED)
   }
@@ -197,6 +204,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
     // What was asked for a lease that this node has given up is of no use to it.
     if (lease === key.current) {
       hearReply(lease, ask, reply, sent, now, 0)
+      key.heardUsed(ask)
       this.#ran(slot, key)
       this.#serve(slot, key, now)
       this.#refuseUnmet(answered, now)
@@ -205,24 +213,38 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   }
 
   /** Requests that asked, and whose slots the store does not have, wait for nothing more. */
-  #refuseUnmet({ slot, key, lease, reply, end }: Answered<KeySlots>, now: number): void {
+  #refuseUnmet({ slot, key, lease, ask, reply, end }: Answered<KeySlots>, now: number): void {
     const { waiting } = key
     const { first } = waiting
     if (end === 0 || first === undefined) return
-    if (reply.quiet === 0 && waiting.begin >= key.recalled && this.site.limitOf(slot) - lease.used >= first.cost) {
+    const mayHave = askedBy(ask, first.limit) && first.limit - lease.used >= first.cost
+    if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
       // Others hold it, and are told to give it back.
       key.recalled = waiting.end
       key.letOthers(now)
       return
     }
-    for (const request of waiting.takeLarger(end, key.hold - this.#local.usedOf(slot))) {
-      if (request.cost <= 1) key.emptyUntil = now + EMPTY
+    const idle = key.hold - this.#local.usedOf(slot)
+    const limit = this.site.limitOf(slot)
+    for (const request of waiting.takeUnmet(end, (each) => this.#isUnmet(slot, key, each, idle, ask))) {
+      // Requests to come may have a higher limit, for which there is more.
+      if (request.cost <= 1 && request.limit >= limit) key.emptyUntil = now + EMPTY
       request.answer(false)
     }
   }
 
+  #isUnmet(slot: number, key: KeySlots, { cost, limit }: Reservation, idle: number, ask: LeaseAsk): boolean {
+    return !this.#within(slot, key, cost, limit) || (cost > idle && askedBy(ask, limit))
+  }
+
   #serve(slot: number, key: KeySlots, now: number): void {
-    this.#leasing.serve(slot, key, now, (cost) => this.take(slot, cost, now) >= 0)
+    const take = ({ cost, limit }: Reservation) => {
+      if (!(now < key.current.until) || !key.holds(this.#local.usedOf(slot) + cost) || !this.#within(slot, key, cost, limit)) return false
+      if (!this.#local.takeWithin(slot, cost, limit)) return false
+      this.#counted(slot, key, cost, now)
+      return true
+    }
+    this.#leasing.serve(slot, key, now, take)
   }
 
   override fail(ticket: Ticket, _entry: SyncEntry, now: number, alone = false): void {
@@ -415,7 +437,11 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override remaining(slot: number, now: number): number {
     const key = this.#keys[slot]
     const left = this.#local.remaining(slot, now)
-    return key === undefined ? left : Math.max(0, Math.min(left, key.hold - this.#local.usedOf(slot) + key.current.free))
+    if (key === undefined) return left
+    // What the store said is free may be so by another limit.
+    const limit = this.site.limitOf(slot)
+    if (limit !== Math.max(limit, key.askedBy)) return Math.max(0, Math.min(left, limit - this.usedOf(slot)))
+    return Math.max(0, Math.min(left, key.hold - this.#local.usedOf(slot) + key.current.free))
   }
 
   override resetAfter(): number {
@@ -436,7 +462,7 @@ export class LeasedSlots extends GatedMeter implements Reserving {
   override usedOf(slot: number): number {
     const own = this.#local.usedOf(slot)
     const key = this.#keys[slot]
-    return key === undefined ? own : Math.max(own, key.current.used + key.untold)
+    return key === undefined ? own : own + key.others
   }
 
   override ownOf(slot: number): number {

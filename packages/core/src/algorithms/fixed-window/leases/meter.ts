@@ -9,7 +9,7 @@ import { endOf, type Ordinal, ordinalAt, startOf } from '../../../time/intervals
 import { type Refusal, type Reservation, type Reserving, UNDECIDED } from '../../meter.ts'
 import type { Batch, Ticket } from '../../shared/batch.ts'
 import { GatedMeter } from '../../shared/gated-meter.ts'
-import { type Answered, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
+import { type Answered, askedBy, Leasing, LOST_TIME, newIncarnation } from '../../shared/leasing.ts'
 import type { ScanOptions, SharedSite, StoreExchange } from '../../shared/site.ts'
 import { Slices } from '../../shared/slices.ts'
 import { KeyLeases } from './key-leases.ts'
@@ -64,7 +64,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   override take(slot: number, cost: number, now: number): number {
     const key = this.#keys[slot]
-    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0 || !takeLease(key.current, cost, now)) return UNDECIDED
+    if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0) return UNDECIDED
+    if (!this.#within(slot, key, cost, this.site.limitOf(slot)) || !takeLease(key.current, cost, now)) return UNDECIDED
     this.admitted += cost
     if (heldOf(key.current) <= key.low) this.#runsLow(slot, key, now)
     return this.remaining(slot)
@@ -74,7 +75,13 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = this.#keys[slot]
     if (key === undefined || ((this.table.flags[slot] as number) & BLOCKED) !== 0) return false
     const { current } = key
+    if (!this.#within(slot, key, cost, this.site.limitOf(slot))) return false
     return heldOf(current) >= cost && now >= current.from && now < current.until
+  }
+
+  /** Whether a request stays within its limit where units were taken ahead by a higher one. */
+  #within(slot: number, key: KeyLeases, cost: number, limit: number): boolean {
+    return limit >= key.askedBy || this.usedOf(slot) + cost <= limit
   }
 
   override fullBy(): SourceIndex | -1 {
@@ -141,17 +148,24 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   #send(slot: number, key: KeyLeases, lease: Lease, now: number, batch: Batch, leaving = false): void {
-    const limit = this.site.limitOf(slot)
     key.measure(now, this.policy.interval)
-    const first = lease === key.current ? key.waiting.first?.cost : undefined
+    const first = lease === key.current ? key.waiting.first : undefined
     const units = first === undefined ? 0 : key.waiting.units
+    const limit = first?.limit ?? this.site.limitOf(slot)
     const returning = lease.tail && heldOf(lease) > units
     if (returning) surrender(lease, units)
     const left = this.time.monotonicAt(endOf(lease.ordinal, this.policy.interval)) - now
     const ahead = leaving ? 0 : key.ahead(lease, lease === key.next ? this.policy.interval : left, this.nodes, limit)
     const few = ahead > heldOf(lease) && heldOf(lease) <= key.low
     if (lease === key.current && units === 0 && !few && !key.report && !returning) return
-    this.#leasing.send(slot, key, lease, { first: first ?? 0, waiting: units, ahead, ...this.#terms(limit, lease.ordinal) }, now, batch)
+    this.#leasing.send(
+      slot,
+      key,
+      lease,
+      { first: first?.cost ?? 0, waiting: units, ahead, ...this.#terms(limit, lease.ordinal) },
+      now,
+      batch,
+    )
     this.stats.countExchange(units > 0 ? LEASE : COUNTDOWN)
   }
 
@@ -179,6 +193,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       this.#goOn(slot, key, now)
       return
     }
+    key.heardUsed(ask)
     key.low = Number.isNaN(key.pace) ? 0 : key.pace * (LOW_ROUND_TRIPS * key.roundTrip + LOW_TIME)
     this.#serve(slot, key, now)
     if (served) this.#refuseUnmet(answered, now)
@@ -191,29 +206,36 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   }
 
   /** Requests that asked, and whose units the store does not have, wait for nothing more. */
-  #refuseUnmet({ slot, key, reply, end }: Answered<KeyLeases>, now: number): void {
+  #refuseUnmet({ slot, key, ask, reply, end }: Answered<KeyLeases>, now: number): void {
     const { current, waiting } = key
     // What is granted may be of use only in a moment.
     if (end === 0 || now < current.from) return
     const { first } = waiting
-    const left = this.site.limitOf(slot) - current.used
-    if (first !== undefined && reply.quiet === 0 && waiting.begin >= key.recalled && left >= first.cost) {
+    const mayHave = first !== undefined && askedBy(ask, first.limit) && first.limit - current.used >= first.cost
+    if (mayHave && reply.quiet === 0 && waiting.begin >= key.recalled) {
       // Others hold it, and are told to give it back.
       key.recalled = waiting.end
       key.letOthers(now)
       return
     }
     const pause = Math.min(EMPTY_MOST, this.policy.interval * EMPTY_PART)
-    for (const request of waiting.takeLarger(end, heldOf(current))) {
-      if (request.cost <= 1) key.emptyUntil = left < 1 ? current.until : now + pause
+    const held = heldOf(current)
+    const limit = this.site.limitOf(slot)
+    for (const request of waiting.takeUnmet(end, (each) => this.#isUnmet(slot, key, each, held, ask))) {
+      // Requests to come may have a higher limit, for which there is more.
+      if (request.cost <= 1 && request.limit >= limit) key.emptyUntil = request.limit - current.used < 1 ? current.until : now + pause
       request.answer(false, current.ordinal)
     }
   }
 
+  #isUnmet(slot: number, key: KeyLeases, { cost, limit }: Reservation, held: number, ask: LeaseAsk): boolean {
+    return !this.#within(slot, key, cost, limit) || (cost > held && askedBy(ask, limit))
+  }
+
   #serve(slot: number, key: KeyLeases, now: number): void {
     const { current } = key
-    const take = (cost: number) => {
-      if (!takeLease(current, cost, now)) return false
+    const take = ({ cost, limit }: Reservation) => {
+      if (!this.#within(slot, key, cost, limit) || !takeLease(current, cost, now)) return false
       this.admitted += cost
       return true
     }
@@ -354,6 +376,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (key === undefined) return
     const epoch = this.site.resetAt(this.site.idOf(slot))
     hearReset(key.current, epoch)
+    key.others = 0
     if (key.next !== undefined) hearReset(key.next, epoch)
     key.emptyUntil = Number.NEGATIVE_INFINITY
     key.report = true
@@ -386,6 +409,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = this.#keys[slot]
     const limit = this.site.limitOf(slot)
     if (key === undefined || key.current.ordinal < this.ordinal) return limit
+    // What the store said is free may be so by another limit.
+    if (limit !== key.askedBy) return Math.max(0, limit - this.usedOf(slot))
     return Math.max(0, Math.min(limit, heldOf(key.current) + key.current.free))
   }
 
@@ -407,7 +432,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override usedOf(slot: number): number {
     const key = this.#keys[slot]
     if (key === undefined || key.current.ordinal < this.ordinal) return 0
-    return Math.max(0, key.current.used + this.unsyncedOf(slot))
+    return Math.max(0, key.others + this.ownOf(slot))
   }
 
   override ownOf(slot: number): number {
