@@ -17,7 +17,7 @@ import type { ThrottlerSettings } from './options.ts'
 
 /** So long, in intervals, the store may have counts of a policy that was taken out. */
 export const KEPT_INTERVALS = 3
-/** So many are kept at most, the newest, however long their intervals are. */
+/** So many of these are kept at most, however long their intervals are, and as many keys of them all together as one policy may have. */
 const MOST_RETIRED = 1_000
 
 /** What meters see of other nodes: those that count in this process, and those whose counts travel. */
@@ -35,6 +35,12 @@ export interface LimiterSetHost {
   freed(policy: Policy, key: string): void
 }
 
+/** One that an update has taken out, and when. */
+interface Retired {
+  readonly limiter: Limiter
+  readonly at: number
+}
+
 /** The limiters of a throttler, one for each policy. An update keeps those whose policy stays. */
 export class LimiterSet {
   /** In the order of the policies. */
@@ -42,8 +48,11 @@ export class LimiterSet {
   /** The meters whose counts are exchanged, and those that count for this process alone. */
   exchanging: readonly Exchanging[] = []
   alone: readonly Meter[] = []
-  /** Those that an update has taken out, and when: one that comes back soon must go on with its counts, which only grow. */
-  #retired: readonly { readonly limiter: Limiter; readonly at: number }[] = []
+  /**
+   * Those that an update has taken out and of which a store may have counts: one that comes back soon must go on with its own, which
+   * only grow. Oldest first.
+   */
+  #retired: readonly Retired[] = []
   /** Those whose meter is still being loaded. */
   readonly #waiting = new Set<Limiter>()
   readonly #settings: ThrottlerSettings
@@ -102,23 +111,31 @@ export class LimiterSet {
       // An idle throttler starts at its first decision, which it recognises by a `rollAt` in the past.
       if (!running) limiter.meter.rollAt = Number.NEGATIVE_INFINITY
     }
-    const gone = before.filter((limiter) => !all.includes(limiter)).map((limiter) => ({ limiter, at: now }))
-    for (const { limiter } of gone) {
+    const gone = before.filter((limiter) => !all.includes(limiter))
+    for (const limiter of gone) {
       const next = all.find(({ policy }) => policy.name === limiter.policy.name)
       if (next !== undefined && limiter.blocks.size > 0) moveBlocks(limiter, next, now)
     }
-    this.#retired = [...retired.filter(({ limiter }) => !all.includes(limiter)), ...gone].slice(-MOST_RETIRED)
+    const old = retired.filter(({ limiter }) => !all.includes(limiter))
+    this.#retired = this.#latest([...old, ...gone.filter(isExchanged).map((limiter) => ({ limiter, at: now }))])
     this.all = all
     this.#sort()
   }
 
   /** Those that were taken out, as long as the store may have their counts. */
-  #kept(now: number): readonly { readonly limiter: Limiter; readonly at: number }[] {
+  #kept(now: number): readonly Retired[] {
     return this.#retired.filter(({ limiter, at }) => now - at < KEPT_INTERVALS * limiter.policy.interval)
   }
 
+  /** Those of them that were taken out last, as many as are kept: updates to ever new policies must not fill the memory. */
+  #latest(retired: readonly Retired[]): readonly Retired[] {
+    let keys = 0
+    const first = retired.findLastIndex(({ limiter }) => (keys += limiter.table.size) > this.#settings.maxKeys)
+    return retired.slice(first + 1).slice(-MOST_RETIRED)
+  }
+
   #sort(): void {
-    const shared = this.all.filter((limiter) => limiter.policy.coordination !== 'local' && !this.#waiting.has(limiter))
+    const shared = this.all.filter((limiter) => isExchanged(limiter) && !this.#waiting.has(limiter))
     this.exchanging = shared.map(({ meter }) => meter as Exchanging)
     this.alone = this.all.filter((limiter) => !shared.includes(limiter)).map(({ meter }) => meter)
   }
@@ -157,4 +174,9 @@ export class LimiterSet {
     if (!loaded) this.#waiting.add(limiter)
     return limiter
   }
+}
+
+/** Whether a store may have counts of it. */
+function isExchanged({ policy }: Limiter): boolean {
+  return policy.coordination !== 'local'
 }
