@@ -315,8 +315,16 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   }
 
   /** Whether a decision was made by the same throttler, and by policies that this guard decides by. */
-  #counted({ policy }: Decision): boolean {
-    return policy !== undefined && this.#which(policy.name) && (this.throttler.policies as readonly unknown[]).includes(policy)
+  #counted(decision: Decision): boolean {
+    const { policies, inspected } = this.throttler
+    const { policy } = decision
+    if (policy === undefined) return false
+    if ((policies as readonly unknown[]).includes(policy)) return this.#which(policy.name)
+    // An update may have come since: what it keeps the counts of has the same id. Another throttler's may have it too.
+    return decision.parts.some(
+      ({ policy }) =>
+        policy !== undefined && this.#which(policy.name) && inspected.hadPolicy(policy) && policies.some(({ id }) => id === policy.id),
+    )
   }
 
   #after(request: Req, decision: Decision<Name>): Decision<Name> {

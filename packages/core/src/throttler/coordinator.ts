@@ -52,6 +52,8 @@ export interface Inspected {
   readonly nodeId: string
   readonly state: ThrottlerState
   readonly limiters: readonly Limiter[]
+  /** Whether this throttler decides by a policy, or did before an update. */
+  hadPolicy(policy: Policy): boolean
   /** Requests that it has decided about. */
   readonly requests: Requests
   /** Absent without a store. */

@@ -65,6 +65,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   readonly #throttled: ThrottledReport
   readonly #warned = new Once()
   #limits: KeyLimits | undefined
+  readonly #had = new WeakSet<Policy>()
   #life: 'idle' | 'running' | 'closed' = 'idle'
   #closing: Promise<void> | undefined
   #unwatchTimers: (() => void) | undefined
@@ -114,6 +115,10 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
   /** In the order of the policies. */
   get limiters(): readonly Limiter[] {
     return this.#limiters.all
+  }
+
+  hadPolicy(policy: Policy): boolean {
+    return this.#had.has(policy)
   }
 
   get asking(): Coordinator['asking'] | undefined {
@@ -232,6 +237,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#limits = limits
     for (const limiter of this.limiters) limiter.override(limits?.get(limiter.policy.name))
     this.path.adopt(rules, this.limiters)
+    for (const policy of policies) this.#had.add(policy)
     this.policies = policies
     this.rules = rules
     this.version++

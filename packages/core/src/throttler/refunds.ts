@@ -50,13 +50,15 @@ export function charge(decision: Decision, given: number, host: RefundHost): voi
     host.warn(new WeirError('WEIR_INVALID_COST', what), 'charge')
     return
   }
+  // A refused request took nothing anywhere, and pays nothing: neither one that a guard's dry run lets pass.
+  if (!decision.allowed || decision.parts.some(({ allowed }) => !allowed)) return
   const units = Math.min(given, MOST_UNITS)
   const now = host.now()
   for (const part of decision.parts) {
     const limiter = host.limiters.find(({ policy }) => policy.name === part.policy?.name)
     const slot = limiter?.locate(part.key) ?? NO_SLOT
     // Who is in flight holds what it holds, whatever it costs.
-    if (limiter === undefined || slot < 0 || !part.allowed || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
+    if (limiter === undefined || slot < 0 || part.dryRun || limiter.policy.algorithm.slots !== undefined) continue
     const fits = limiter.meter.admits(slot, units, now)
     limiter.meter.add(slot, units, now)
     if (!fits) limiter.meter.exceeded?.(slot, now)

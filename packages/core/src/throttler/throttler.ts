@@ -292,7 +292,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Counts more units for an allowed request, e.g. when its response shows what it really cost. They count whether or not
    * they still fit, in the running interval, and the other nodes hear at once of a charge that passes the limit; `refund` takes
-   * units back.
+   * units back. A refused request took nothing, so nothing is charged for it, at no policy: `block` its key if it is to pay.
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
 import type { Decision } from '../../src/decide/decision.ts'
+import type { PolicyOptions } from '../../src/decide/policy.ts'
 import type { ThrottleInput } from '../../src/http/adapter-options.ts'
 import type { Refusal } from '../../src/http/answer/refusal.ts'
 import { createGuard } from '../../src/http/guard.ts'
@@ -110,6 +111,35 @@ describe('a refusal', () => {
     const refusal = guard.refuse({}, guard.check({}) as Decision)
     clock.advance(Number(refusal.headers['Retry-After']) * 1000)
     expect(guard.check({})?.allowed).toBe(true)
+  })
+
+  test.each([
+    ['the same rules', [{}]],
+    ['another limit', [{ limit: 5 }], [{ limit: 7 }]],
+    ['one policy less', [{}], [{ name: 'second', limit: 3 }, {}]],
+    ['one policy more', [{ name: 'second', limit: 3 }, {}]],
+  ])('counts a request once that passes two places with an update between them: %s', (_, after, before: object[] = [{}]) => {
+    const clock = new ManualTime(0)
+    const rules = (all: object[]) => all.map((rule) => ({ name: 'first', limit: 5, interval: '1m', key: 'all', ...rule })) as never
+    const throttler = createThrottler({ policies: rules(before), clock })
+    const [first, second] = [createGuard(throttler, fakeReader), createGuard(throttler, fakeReader)]
+    const decided = first.check({}) as Decision
+    throttler.update(rules(after))
+    throttler.update(rules(after))
+    expect(second.check({}, decided)).toBeUndefined()
+    expect(throttler.peek('all').parts.find(({ policy }) => policy?.name === 'first')).toMatchObject({ remaining: 4 })
+  })
+
+  test('counts a request again that another throttler has counted by the same rules, or whose policy is another one now', () => {
+    const policies = [{ limit: 5, interval: '1m', key: 'all' as string }] as [PolicyOptions<FakeRequest>]
+    const make = () => createThrottler({ policies, clock: new ManualTime(0) })
+    const [throttler, other] = [make(), make()]
+    const decided = createGuard(other, fakeReader).check({}) as Decision
+    const guard = createGuard(throttler, fakeReader)
+    expect(guard.check({}, decided)).toMatchObject({ remaining: 4 })
+    const again = guard.check({}) as Decision
+    throttler.update([{ ...policies[0], interval: '2m' }])
+    expect(guard.check({}, again)).toMatchObject({ remaining: 4 })
   })
 
   test('repeats an earlier one only where that is true of it', () => {

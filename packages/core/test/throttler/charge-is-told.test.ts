@@ -1,6 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
-import { offer, scene } from '../support/nodes.ts'
+import type { Decision } from '../../src/decide/decision.ts'
+import { createGuard } from '../../src/http/guard.ts'
+import { createThrottler } from '../../src/throttler/throttler.ts'
+import { type FakeRequest, fakeReader } from '../http/fake-request.ts'
+import { ManualTime } from '../http/manual-time.ts'
+import { type Node, offer, scene } from '../support/nodes.ts'
 
 test.each([
   ['fixed', {}],
@@ -21,6 +26,42 @@ test.each([
   expect(offer(b, 'k', 200)).toBe(0)
   expect(b.peek('k').remaining).toBe(0)
   await close()
+})
+
+describe('a charge of a refused decision counts nothing, at no policy', () => {
+  const policies = (dryRun: boolean) =>
+    [
+      { name: 'large', limit: 100, interval: '1h' },
+      { name: 'small', limit: 1, interval: '1h', dryRun },
+    ] as const
+  const left = (throttler: Node) => throttler.peek('k').parts.map(({ remaining }) => remaining)
+
+  test('of several policies', () => {
+    const throttler = scene().node(policies(false), { alone: true })
+    throttler.check('k')
+    const refused = throttler.check('k')
+    expect(refused.parts.map(({ allowed }) => allowed)).toEqual([true, false])
+    throttler.charge(refused, 50)
+    expect(left(throttler)).toEqual([99, 0])
+  })
+
+  test('also where a guard lets it pass all the same', () => {
+    const throttler = createThrottler({ policies: policies(false), clock: new ManualTime(0) })
+    const guard = createGuard<FakeRequest, readonly [FakeRequest]>({ throttler: throttler as never, dryRun: true }, fakeReader)
+    const request = { ip: '192.0.2.1' }
+    guard.check(request)
+    const passed = guard.check(request) as Decision
+    expect(passed).toMatchObject({ allowed: true, dryRun: true })
+    throttler.charge(passed as never, 50)
+    expect(throttler.peek(passed.key).parts.map(({ remaining }) => remaining)).toEqual([99, 0])
+  })
+
+  test('while one that a policy would have refused in its dry run took units at the others', () => {
+    const throttler = scene().node(policies(true), { alone: true })
+    throttler.check('k')
+    throttler.charge(throttler.check('k'), 50)
+    expect(left(throttler)[0]).toBe(48)
+  })
 })
 
 test('where counts are exchanged at the ends of spans only, so is a charge', async () => {
