@@ -279,6 +279,8 @@ export interface Meter {
   usedOf(slot: number, now: number): number
   /** Units above the limit, or above what a bucket holds: those of charges. Where it is absent nobody knows. */
   over?(slot: number, now: number): number
+  /** Units that a meter which takes this one's place is to count. Default: its own, and those above the limit. */
+  handed?(slot: number, now: number): number
   /** Own units among them. */
   ownOf(slot: number, now: number): number
 }

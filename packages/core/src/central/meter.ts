@@ -184,7 +184,7 @@ export class CentralMeter extends GatedMeter {
 
   owe(slot: number, units: number, now: number): void {
     this.#aloneAt = this.exchange.time.at(now)
-    const missing = this.#scaled(slot, units) - this.#inner.usedOf(slot, now)
+    const missing = this.#scaled(slot, units) - this.#inner.usedOf(slot, now) - this.#over(slot, now)
     if (missing > 0) this.#inner.add(slot, missing, now)
     this.#keepUntold(this.site.idOf(slot), units)
   }
@@ -382,11 +382,18 @@ export class CentralMeter extends GatedMeter {
     return told
   }
 
-  /** Units of this node that have not run out: of a key without room, which may have more, as many as fit. */
+  /** Units of this node that have not run out: of a key without room, which may have more, as many as fit and those that were charged beyond. */
   #stillUsed(slot: number, now: number): number {
     const most = this.site.most(this.site.limitOf(slot))
+    const over = this.#over(slot, now)
+    if (over > 0) return most + over
     if (this.policy.degraded === 'open' && this.#inner.remaining(slot, now) < 1) return most
     return Math.max(1, Math.min(most, this.#inner.usedOf(slot, now)) / this.nodes)
+  }
+
+  /** Units beyond the limit. */
+  #over(slot: number, now: number): number {
+    return this.#inner.over?.(slot, now) ?? 0
   }
 
   async inquire(id: string, deadline: number): Promise<SyncResult | undefined> {

@@ -125,9 +125,11 @@ export class LaterMeters {
     const now = this.#clock.monotonic()
     const stood = Object.hasOwn(before, 'refuse')
     const { fields, stride } = site.table
+    // What a warm-up costs depends on the limit by which it was counted.
+    const handed = before.handed && takeOut(before, site, now)
     site.divideLimits(undefined)
     for (const own of ['explain', 'refuse']) Reflect.deleteProperty(before, own)
-    const counts = takeOut(before, site, now)
+    const counts = handed ?? takeOut(before, site, now)
     let made: Exchanging
     try {
       if (!goesOn) site.table.restride()
@@ -167,7 +169,8 @@ type TellableKind = 'exceeded' | 'set' | 'lift'
 function takeOut(before: Meter, { table }: SharedSite, now: number): (readonly [slot: number, units: number])[] {
   const counts: (readonly [slot: number, units: number])[] = []
   for (let slot = 0; slot < table.end && before.admitted > 0; slot++) {
-    const units = table.keys[slot] === undefined ? 0 : before.ownOf(slot, now) + (before.over?.(slot, now) ?? 0)
+    const units =
+      table.keys[slot] === undefined ? 0 : (before.handed?.(slot, now) ?? before.ownOf(slot, now) + (before.over?.(slot, now) ?? 0))
     if (units > 0) counts.push([slot, units])
   }
   return counts

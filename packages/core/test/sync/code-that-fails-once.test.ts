@@ -9,9 +9,11 @@ import {
   fixedWindow,
   leakyBucket,
   slidingCounter,
+  slidingLog,
   slidingWindow,
   tokenBucket,
 } from '../../src/index.ts'
+import type { Usage } from '../../src/throttler/usage.ts'
 import { admitted, CENTRAL } from '../support/central.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
 import { outOfFiles } from '../support/out-of-files.ts'
@@ -147,6 +149,54 @@ test('what was counted without the code of central decisions is told to the stor
   await world.run(2_000)
   const [verdict] = (await ask(it, nodes[1], 1)) as [Decision]
   expect(verdict).toMatchObject({ allowed: true, remaining: 5 })
+})
+
+const COUNTED = Object.entries(LATER).filter(([, { interval }]) => interval !== undefined)
+
+test.each([
+  ...COUNTED,
+  ['slidingWindow(), central', { interval: INTERVAL, algorithm: slidingWindow(), coordination: 'central' }] as const,
+  ['slidingLog(), central', { interval: INTERVAL, algorithm: slidingLog(), coordination: 'central' }] as const,
+  ['slidingCounter(), central', { interval: INTERVAL, algorithm: slidingCounter(), coordination: 'central' }] as const,
+])('%s: a charge beyond the limit is handed over whole to the code that is loaded', async (_, rule) => {
+  await using it = await started(rule)
+  const { nodes, world, files, store } = it
+  const [decision] = (await ask(it, nodes[0], 1)) as [Decision]
+  nodes[0].charge(decision, 34)
+  files.end()
+  await untilLoaded(it, nodes)
+  await world.run(1_000)
+  const asked = nodes[1].usage('k')
+  await world.run(500)
+  const [usage] = await asked
+  expect(usage?.source).toBe('store')
+  // Of a central key usage tells no more than the limit.
+  const added = store.decided.flatMap(({ request }) => request.questions.filter(({ kind }) => kind === 'add').map(({ units }) => units))
+  const used = rule.coordination === 'central' ? added.reduce((sum, units) => sum + units, 0) : usage?.used
+  // A bucket has lost some of it.
+  const loses = rule.algorithm?.name.includes('Bucket') === true ? 5 : 0
+  expect(used).toBeGreaterThan(34.9 - loses)
+  expect(used).toBeLessThanOrEqual(35)
+})
+
+test('units of a bucket that warms up cost the warm-up once, when they are handed over too', async () => {
+  const rule = { limit: 1_000, interval: INTERVAL, algorithm: tokenBucket({ warmUp: 5_000 }), coordination: 'central' } as const
+  await using it = await started(rule)
+  const { nodes, world, files } = it
+  expect(admitted(await ask(it, nodes[0], 150))).toBe(150)
+  const parts = rule.algorithm.step?.parameters({ name: 'p', id: 'p', limit: 1_000, interval: INTERVAL } as never)
+  const state: number[] = []
+  rule.algorithm.step?.add(state, 0, 150, 1_000, parts as readonly number[])
+  const [owed = 0] = state
+  files.end()
+  await untilLoaded(it, nodes)
+  await world.run(200)
+  const asked = nodes[1].usage('k')
+  await world.run(50)
+  const used = ((await asked)[0] as Usage).used
+  // A retry and what is asked take some time, in which the bucket loses some of it.
+  expect(used).toBeLessThanOrEqual(owed / 10 + 1)
+  expect(used).toBeGreaterThan(owed / 10 - 130)
 })
 
 test('usage answers by what the process knows while the code can not be loaded', async () => {

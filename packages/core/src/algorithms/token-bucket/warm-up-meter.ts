@@ -2,7 +2,7 @@ import type { Ordinal } from '../../time/intervals.ts'
 import { drainTime, ROUNDING } from '../bucket/step.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import { mostSaved, slopeOf, thresholdOf, warmed, warmUpTime } from './warm-up-step.ts'
+import { mostSaved, slopeOf, thresholdOf, unitsOf, warmed, warmUpTime } from './warm-up-step.ts'
 
 /**
  * Token buckets that warm up, of this process alone: `WARM_UP_STEP` of many keys. Of each key:
@@ -102,6 +102,14 @@ export class LocalWarmUp extends LocalMeter {
   over(slot: number, now: number): number {
     const limit = this.site.limitOf(slot)
     return Math.max(0, this.#level(slot, limit, now) - this.site.most(limit))
+  }
+
+  /** What fills the bucket is longer than its units by the warm-up, which they would cost once more. */
+  handed(slot: number, now: number): number {
+    const limit = this.site.limitOf(slot)
+    const threshold = thresholdOf(limit, this.interval, this.warmUp)
+    const level = this.#level(slot, limit, now)
+    return level === 0 ? 0 : unitsOf(level, threshold, mostSaved(threshold, this.coldFactor), slopeOf(threshold, this.coldFactor))
   }
 
   protected override left(slot: number, limit: number, now: number): number {

@@ -29,6 +29,15 @@ export function warmUpTime(warmth: number, units: number, threshold: number, mos
   return units > 0 ? units + more : units - more
 }
 
+/** The other way round: the units that take so long if the key is cold. */
+export function unitsOf(time: number, threshold: number, most: number, slope: number): number {
+  const above = most - threshold
+  const beyond = time - above - (slope * above * above) / 2
+  if (beyond >= 0) return above + beyond
+  const first = 1 + slope * above
+  return (first - Math.sqrt(Math.max(0, first * first - 2 * slope * time))) / slope
+}
+
 /** Permits that take no longer than at full rate, of those that a key may save. */
 export function thresholdOf(limit: number, interval: number, warmUp: number): number {
   return (0.5 * warmUp * limit) / interval
