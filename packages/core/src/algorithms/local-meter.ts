@@ -154,6 +154,9 @@ export abstract class LocalMeter implements Meter {
   refuse(slot: number, cost: number, now: number): Refusal {
     const { blocks, policy } = this.site
     const limit = this.site.limitOf(slot)
+    // What could fit and does not has to wait: only for how long is to be found.
+    if (policy.cooldown === 0 && cost <= this.site.most(limit) && blocks.of(slot, now) === undefined)
+      return { reason: 'limit', retryAfter: this.wait(slot, cost, limit, now) }
     if (policy.cooldown > 0 && blocks.of(slot, now) === undefined && !this.allows(slot, Math.min(cost, 1), limit, now)) {
       blocks.startCooldown(slot, now, now + this.wait(slot, Math.min(1, limit), limit, now))
     }

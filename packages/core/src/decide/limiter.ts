@@ -167,7 +167,7 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   /** Whether a request costs more than a key of the policy can ever have. */
   neverFits(slot: number, cost: number): boolean {
-    const limit = this.wholeLimitOf(slot)
+    const limit = this.limited ? this.wholeLimitOf(slot) : this.policy.limit
     return cost > (this.policy.algorithm.most?.(limit) ?? limit)
   }
 

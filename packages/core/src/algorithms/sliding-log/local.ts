@@ -72,7 +72,7 @@ export class LocalSlidingLog extends LocalMeter {
   #newestLeaves(slot: number, now: number): number {
     const used = this.#used(slot, now)
     if (used === 0) return 0
-    return (this.#weighted.get(slot)?.newest ?? this.#timeAt(slot, used - 1)) + this.interval - now
+    return (this.#weightedAt(slot)?.newest ?? this.#timeAt(slot, used - 1)) + this.interval - now
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
@@ -112,7 +112,7 @@ export class LocalSlidingLog extends LocalMeter {
     const used = this.#used(slot, now)
     if (used === 0) return 0
     const excess = used + cost - limit - (limit * ROUNDING) / 2
-    const log = this.#weighted.get(slot)
+    const log = this.#weightedAt(slot)
     const leaves = log === undefined ? this.#timeAt(slot, Math.min(used, Math.max(1, Math.ceil(excess))) - 1) : log.leaves(excess)
     return leaves + this.interval + ROUNDED - now
   }
@@ -156,6 +156,11 @@ export class LocalSlidingLog extends LocalMeter {
     const size = fields[slot * 2 + 1] as number
     if (size === 0) return this.#weighted.size === 0 ? 0 : this.#usedOfWeighted(slot, now)
     return now - this.#timeAt(slot, 0) < this.interval ? size : this.#forget(slot, now)
+  }
+
+  /** Mostly no key has one: then none is looked up. */
+  #weightedAt(slot: number): WeightedLog | undefined {
+    return this.#weighted.size === 0 ? undefined : this.#weighted.get(slot)
   }
 
   #usedOfWeighted(slot: number, now: number): number {
