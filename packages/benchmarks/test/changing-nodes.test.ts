@@ -64,8 +64,22 @@ class Cluster {
     }
   }
 
+  /** Goes on until something holds: how much that takes depends on what else the machine does. */
+  async loadUntil(what: string, holds: () => boolean): Promise<void> {
+    const end = performance.now() + 30_000
+    while (!holds()) {
+      if (performance.now() > end) throw new Error(`It never became so: ${what}.`)
+      await this.load(0.05)
+    }
+  }
+
+  /** Begins to look at intervals anew. */
+  forget(): void {
+    this.#byInterval.clear()
+  }
+
   get worst(): number {
-    return Math.max(...this.#byInterval.values())
+    return Math.max(0, ...this.#byInterval.values())
   }
 
   async booked(): Promise<number> {
@@ -97,20 +111,19 @@ test('a rolling restart with another limit: old and new nodes share totals, and 
   await cluster.load(0.5)
   await cluster.add(1, 50)
   await cluster.remove(1)
-  await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)
-  await cluster.load(0.9)
   const [old, , young] = cluster.nodes as [Throttler, Throttler, Throttler]
-  // 90 requests came to each: more than the new limit, less than the old one for two of them.
-  expect(young.peek('key').allowed).toBe(false)
-  expect(old.peek('key').remaining).toBeLessThan(200 - 50)
+  // More requests than the new limit and fewer than the old one.
+  const isShared = () => !young.peek('key').allowed && old.peek('key').allowed && old.peek('key').remaining < 200 - 50
+  await cluster.loadUntil('the totals are shared', isShared)
   expect(snapshot(old).policies[0]?.admitted).toBeGreaterThan(snapshot(young).policies[0]?.admitted ?? 0)
   await cluster.add(2, 50)
   await cluster.remove(2)
+  // The running interval has units of the old limit.
   await sleep(INTERVAL - (Date.now() % INTERVAL) + 20)
-  const before = cluster.admitted
+  cluster.forget()
+  await cluster.loadUntil('the new limit is used', () => cluster.worst >= 45)
   await cluster.load(0.8)
-  expect(cluster.admitted - before).toBeGreaterThanOrEqual(45)
-  expect(cluster.admitted - before).toBeLessThanOrEqual(50 * 1.1 + (3 * cluster.held) / TICK)
+  expect(cluster.worst).toBeLessThanOrEqual(50 * 1.1 + (3 * cluster.held) / TICK)
   await cluster.remove(3)
   expect(await cluster.booked()).toBe(cluster.admitted)
 })

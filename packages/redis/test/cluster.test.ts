@@ -6,7 +6,7 @@ import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { flushed, hanging } from './faults.ts'
-import { documentedUser, redisFixture } from './fixtures.ts'
+import { documentedUser, PATIENT, redisFixture } from './fixtures.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -32,7 +32,7 @@ storeContract(
   'redisStore by a Cluster of ioredis 5, of which one primary loses its data',
   () => {
     const client = new Cluster5(startupNodes(), { lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace }), primaries(), {
+    return redisFixture((namespace) => redisStore(client, { ...PATIENT, namespace }), primaries(), {
       lose: flushed(primaries),
       close: () => client.disconnect(),
     })

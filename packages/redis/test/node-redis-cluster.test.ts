@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'
 import { targetOf } from '../src/node-redis/target.ts'
 import { flushed, hanging } from './faults.ts'
-import { documentedUser, redisFixture } from './fixtures.ts'
+import { documentedUser, PATIENT, redisFixture } from './fixtures.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -40,7 +40,7 @@ storeContract(
 storeContract(
   'redisStore by a Cluster of redis 5, of which one primary loses its data',
   () =>
-    redisFixture((namespace) => redisStore(client5, { namespace }), primaries(), {
+    redisFixture((namespace) => redisStore(client5, { ...PATIENT, namespace }), primaries(), {
       lose: flushed(primaries),
     }),
   { describe, test, without: { goAway: 'shown for another instance' } },

@@ -5,7 +5,7 @@ import { createClient as createClient5 } from 'redis5'
 import { describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'
 import { flushed, hanging, killed } from './faults.ts'
-import { redisFixture } from './fixtures.ts'
+import { PATIENT, redisFixture } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -18,7 +18,7 @@ const VERSIONS = [
 storeContract(
   'redisStore by a client of redis 6, restarted empty and killed',
   () =>
-    redisFixture((namespace) => redisStore(createClient({ url: here.server.url }), { namespace }), [here.server], {
+    redisFixture((namespace) => redisStore(createClient({ url: here.server.url }), { ...PATIENT, namespace }), [here.server], {
       lose: () => here.server.restart(),
       goAway: killed(here),
     }),
@@ -41,7 +41,7 @@ storeContract(
   'redisStore by a client of redis 6 in several buckets without announcements',
   () =>
     redisFixture(
-      (namespace) => redisStore(createClient({ url: here.server.url, database: 3 }), { namespace, buckets: 4, publish: false }),
+      (namespace) => redisStore(createClient({ url: here.server.url, database: 3 }), { ...PATIENT, namespace, buckets: 4, publish: false }),
       [here.server],
       {
         leftovers: () => [],

@@ -4,7 +4,7 @@ import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { EXCHANGE } from '../src/scripts/exchange.ts'
-import { redisFixture } from './fixtures.ts'
+import { PATIENT, redisFixture } from './fixtures.ts'
 
 // The build publishes scripts in this form.
 vi.mock('../src/scripts/exchange.ts', (original) => shortened(original))
@@ -28,7 +28,7 @@ test('the scripts are short here', () => {
 
 storeContract(
   'redisStore with the scripts as they are published',
-  () => redisFixture((namespace) => redisStore(server.url, { namespace }), [server]),
+  () => redisFixture((namespace) => redisStore(server.url, { ...PATIENT, namespace }), [server]),
   {
     describe,
     test,

@@ -5,7 +5,7 @@ import { Redis as Valkey } from 'iovalkey'
 import { describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { flushed, hanging, killed } from './faults.ts'
-import { redisFixture } from './fixtures.ts'
+import { PATIENT, redisFixture } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -13,7 +13,7 @@ const here = ownServer()
 storeContract(
   'redisStore by URL, restarted empty and killed',
   () =>
-    redisFixture((namespace) => redisStore(here.server.url, { namespace }), [here.server], {
+    redisFixture((namespace) => redisStore(here.server.url, { ...PATIENT, namespace }), [here.server], {
       lose: () => here.server.restart(),
       goAway: killed(here),
     }),
@@ -37,7 +37,7 @@ storeContract(
   'redisStore by an instance of ioredis 5 in several buckets',
   () => {
     const client = new Redis5({ port: here.server.port, db: 3, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace, buckets: 4 }), [here.server], {
+    return redisFixture((namespace) => redisStore(client, { ...PATIENT, namespace, buckets: 4 }), [here.server], {
       lose: flushed(() => [here.server]),
       leftovers: () => [],
       close: () => client.disconnect(),
@@ -61,7 +61,7 @@ storeContract(
 
 storeContract(
   'redisStore by options without announcements',
-  () => redisFixture((namespace) => redisStore({ port: here.server.port }, { namespace, publish: false }), [here.server]),
+  () => redisFixture((namespace) => redisStore({ port: here.server.port }, { ...PATIENT, namespace, publish: false }), [here.server]),
   {
     describe,
     test,
