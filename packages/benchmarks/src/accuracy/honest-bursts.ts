@@ -1,10 +1,27 @@
 import { type Load, zipf } from '@weir/testing'
-import { atMost, type Goal, percent, pooled } from './goal.ts'
-import { MIDDLE, nameOf, SMALL } from './settings.ts'
+import { atMost, type Goal, percent, pooled, sum } from './goal.ts'
+import { MIDDLE, nameOf, type Setting, SMALL } from './settings.ts'
 import { slidingOf } from './sliding-steady.ts'
 
-/** Milliseconds. */
+/** Requests that come together. Times are in milliseconds. */
+interface Burst {
+  readonly count: number
+  readonly width: number
+  /** By how much a burst may begin earlier or later than an interval after the one before it. */
+  readonly jitter?: number
+}
+
 const SECOND = 1_000
+const MINUTE = 60_000
+
+const HONEST: readonly (readonly [setting: Setting, burst: Burst])[] = [
+  [SMALL, { count: 90, width: SECOND }],
+  [MIDDLE, { count: 900, width: 200, jitter: 50 }],
+  [
+    { ...MIDDLE, interval: MINUTE },
+    { count: 900, width: 200, jitter: 50 },
+  ],
+]
 
 /** Clients that keep a sliding window's limit, but come in bursts; and nodes with very different parts of the traffic. */
 export const burstGoals: readonly Goal[] = [
@@ -14,7 +31,7 @@ export const burstGoals: readonly Goal[] = [
     cases: (size) => [
       ...[90, 60].map((count) => ({
         name: `${count} requests within a second, once a minute, ${nameOf(SMALL)}`,
-        scenarios: [slidingOf(SMALL, 0, size, { load: honestBursts(count) })],
+        scenarios: [slidingOf(SMALL, 0, size, { load: honestBursts({ count, width: SECOND }) })],
         judge: (results: Parameters<typeof pooled>[0]) => {
           const { refusedUnderLimit, worstWindow } = pooled(results)
           return [atMost('refused under the limit', percent(refusedUnderLimit), 3), atMost('worst window max', percent(worstWindow.max), 5)]
@@ -33,12 +50,31 @@ export const burstGoals: readonly Goal[] = [
       })),
     ],
   },
+  {
+    id: 'H4',
+    title: 'Sliding: honest bursts, beside an exact log',
+    cases: (size) =>
+      HONEST.flatMap(([setting, burst]) =>
+        [1, 3, 12].map((nodes) => ({
+          name: `${burst.count} requests within ${burst.width} ms, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${nameOf(setting)}`,
+          scenarios: [slidingOf(setting, 0, size, { nodes, load: honestBursts(burst) })],
+          judge: (results: Parameters<typeof pooled>[0]) => {
+            const { requests, worstWindow } = pooled(results)
+            const beyondExact = sum(results, ({ measured }) => measured.reduce((units, { exact, admitted }) => units + exact - admitted, 0))
+            return [
+              atMost('refused beyond an exact log', percent(beyondExact / requests), 3),
+              atMost('worst window max', percent(worstWindow.max), 5),
+            ]
+          },
+        })),
+      ),
+  },
 ]
 
-/** So many requests at random moments of one second, the same one of each interval. */
-function honestBursts(count: number): Load {
+/** Requests at random moments of a stretch that comes once an interval. */
+function honestBursts({ count, width, jitter = 0 }: Burst): Load {
   return {
-    name: `${count} requests within a second, once an interval`,
+    name: `${count} requests within ${width} ms, once an interval`,
     start: ({ random, interval, key }) => {
       let cycle = -1
       let times: number[] = []
@@ -49,7 +85,8 @@ function honestBursts(count: number): Load {
         advance() {
           if (times.length === 0) {
             cycle++
-            times = Array.from({ length: count }, () => (cycle + PHASE) * interval + random.next() * SECOND).sort((a, b) => b - a)
+            const begin = (cycle + PHASE) * interval + (jitter === 0 ? 0 : (2 * random.next() - 1) * jitter)
+            times = Array.from({ length: count }, () => begin + random.next() * width).sort((a, b) => b - a)
           }
           this.time = times.pop() as number
         },

@@ -102,6 +102,7 @@ export const BOTH: readonly Pick[] = [
   { goal: 'H1', cases: /^(fixed|sliding), messages lost/, intervals: 1 },
   { goal: 'H2', cases: /warm|^bucket/, intervals: 1 },
   { goal: 'H3', intervals: 3 },
+  { goal: 'H4', cases: /(1 node|12 nodes), /, intervals: 20 },
 ]
 
 /** Of quota taken ahead. */

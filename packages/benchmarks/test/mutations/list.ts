@@ -229,8 +229,8 @@ export const SLIDING: readonly Mutation[] = [
   {
     name: 'units leave with their whole bucket',
     file: 'algorithms/sliding-window/parts.ts',
-    find: 'const MOST_PARTS = 32',
-    replace: 'const MOST_PARTS = 1',
+    find: 'const MOST_GROUPS = 32',
+    replace: 'const MOST_GROUPS = 1',
     check: 'sliding: honest bursts',
   },
   {

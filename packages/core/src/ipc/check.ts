@@ -26,7 +26,8 @@ import { type IpcMessage, LEASE_NUMBERS, MARK, VERSION } from './envelope.ts'
 const MOST_POLICIES = 1_000
 /** Core sends 200 at once. */
 const MOST_ENTRIES = 20_000
-const MOST_CELLS = 1_000
+/** A sliding window has up to 7,936. */
+const MOST_CELLS = 8_192
 const MOST: number = Number.MAX_SAFE_INTEGER
 const LONGEST_ID = 512
 const LONGEST_STATUS = 8_192

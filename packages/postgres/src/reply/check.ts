@@ -9,8 +9,8 @@ const MOST_UNITS = 2 ** 63
 /** Milliseconds, 158 years. What is to last longer lasts as long. */
 export const LONGEST_TIME = 5e12
 
-/** Cells of a window, in a reply or a message: some 1,000, and late ones. */
-const MOST_CELLS = 2_000
+/** Cells of a window, in a reply or a message: some 1,000 as a rule, and 7,936 if each part of it has been in a burst. */
+const MOST_CELLS = 8_192
 
 export function replyError(what: string): WeirError {
   return new WeirError('WEIR_STORE_REPLY', `PostgreSQL answered something that Weir does not understand: ${what}.`)

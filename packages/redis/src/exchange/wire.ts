@@ -11,8 +11,8 @@ import { MOST_UNITS, unescapeText } from '../keys/keys.ts'
 /** Milliseconds, 158 years: Redis's own times must not overflow. What is to last longer lasts as long. */
 export const LONGEST_TIME = 5e12
 
-/** Cells of a window, in a reply or a message: some 1,000, and late ones. */
-const MOST_CELLS = 2_000
+/** Cells of a window, in a reply or a message: some 1,000 as a rule, and 7,936 if each part of it has been in a burst. */
+const MOST_CELLS = 8_192
 
 /** Characters, and keys, of a message. Those of one script call are fewer, also when all characters are escaped. */
 const LONGEST_MESSAGE = 2 * 1024 * 1024

@@ -1,7 +1,7 @@
 import { MOST_UNITS } from '../keys/keys.ts'
 
-/** Bytes. Some 1,000 cells are the most of a window; three times as many, for as long as they live, need less. */
-const LONGEST_LIST = 65_536
+/** Bytes. A window has some 1,000 cells as a rule, and 7,936 at most; three times as many, for as long as they live, need less. */
+const LONGEST_LIST = 393_216
 
 /** The part of the exchange's script that keeps the counts of sliding windows. */
 export const SLIDING: string = [

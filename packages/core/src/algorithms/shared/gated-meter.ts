@@ -80,14 +80,17 @@ export abstract class GatedMeter implements Exchanging {
   /** Units of this ordinal and earlier ones may have been admitted while the store was away: they start no cooldown. */
   awayIn = -1
   readonly #versions: number
+  /** Cells that one ordinal of the meter runs for: it is that of the first of them. */
+  readonly #group: number
   #version = 0
   readonly #search = new RoomSearch()
 
-  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: EpochTime = exchange.time) {
+  constructor(site: SharedSite, exchange: Exchange, storePolicy: StorePolicy, time: EpochTime = exchange.time, group = 1) {
     this.site = site
     this.exchange = exchange
     this.storePolicy = storePolicy
-    this.#versions = versionsOf(storePolicy.width)
+    this.#group = group
+    this.#versions = versionsOf(storePolicy.width * group)
     this.table = site.table
     this.time = epochTimeOf(site.policy, time)
   }
@@ -181,12 +184,13 @@ export abstract class GatedMeter implements Exchanging {
   }
 
   roll(now: number): void {
-    const { width } = this.storePolicy
-    const before = this.ordinal
-    const ordinal = runningAt(this.time, before, this.rollAt, width, now, 0)
+    const width = this.storePolicy.width * this.#group
+    const before = (this.ordinal / this.#group) as Ordinal
+    const running = runningAt(this.time, before, this.rollAt, width, now, 0)
     // A node's ordinal never goes back: what is counted stays in the interval that it was counted in.
-    if (ordinal > before) this.moveTo(ordinal)
-    this.rollAt = nextRoll(this.time, this.ordinal, width, now, ordinal > before ? undefined : this.rollAt, 0)
+    const moves = running > before
+    if (moves) this.moveTo((running * this.#group) as Ordinal)
+    this.rollAt = nextRoll(this.time, moves ? running : before, width, now, moves ? undefined : this.rollAt, 0)
   }
 
   /** When the running interval or bucket began, on the monotonic clock. */
@@ -197,7 +201,7 @@ export abstract class GatedMeter implements Exchanging {
   protected moveTo(ordinal: Ordinal): void {
     this.ordinal = ordinal
     this.site.movedTo(ordinal)
-    this.tag = ordinal * this.#versions + this.#version
+    this.tag = this.#tagOf(ordinal, this.#version)
   }
 
   /** Whether decisions are made without the store. With `degraded: 'share'`, also while the store is silent: that costs little. */
@@ -211,9 +215,9 @@ export abstract class GatedMeter implements Exchanging {
    * none are sent before the store's first answer.
    */
   adoptTime(now: number): void {
-    const { width } = this.storePolicy
-    const ordinal = ordinalAt(this.time.at(now), width)
-    if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), width) < this.ordinal) {
+    const width = this.storePolicy.width * this.#group
+    const ordinal = (ordinalAt(this.time.at(now), width) * this.#group) as Ordinal
+    if (ordinalAt(this.time.at(now) + this.time.uncertainty(now), width) * this.#group < this.ordinal) {
       this.moveTo(ordinal)
       this.awayIn = Math.min(this.awayIn, ordinal)
     }
@@ -222,7 +226,7 @@ export abstract class GatedMeter implements Exchanging {
 
   invalidate(now: number, away: boolean): void {
     this.#version = (this.#version + 1) % this.#stale
-    this.tag = this.ordinal * this.#versions + this.#version
+    this.tag = this.#tagOf(this.ordinal, this.#version)
     this.roll(now)
     if (away) this.awayIn = this.ordinal
   }
@@ -241,7 +245,11 @@ export abstract class GatedMeter implements Exchanging {
 
   /** The ordinal that a record's counts belong to; 0 for a new one. */
   ordinalOf(base: number): Ordinal {
-    return Math.floor((this.table.fields[base + TAG] as number) / this.#versions) as Ordinal
+    return (Math.floor((this.table.fields[base + TAG] as number) / this.#versions) * this.#group) as Ordinal
+  }
+
+  #tagOf(ordinal: Ordinal, version: number): number {
+    return (ordinal / this.#group) * this.#versions + version
   }
 
   blockOf(slot: number, now: number): Block | undefined {
@@ -250,7 +258,7 @@ export abstract class GatedMeter implements Exchanging {
 
   recheck(slot: number): void {
     const base = baseOf(slot)
-    this.table.fields[base + TAG] = this.ordinalOf(base) * this.#versions + this.#stale
+    this.table.fields[base + TAG] = this.#tagOf(this.ordinalOf(base), this.#stale)
   }
 
   blockRemotely(slot: number, remaining: number, now: number, manual: boolean, roundTrip?: number, source?: SourceIndex): void {

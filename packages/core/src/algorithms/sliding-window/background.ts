@@ -51,9 +51,9 @@ export class BackgroundSlidingWindow implements SlidingRule {
       return known + cost <= most && cost <= limit
     }
     if (key.closed) {
-      if ((this.#byPart(key) ? known : this.#records.whole(key, now)) > reopensBelow(limit, this.#records.shape)) return false
-      key.open()
-      key.refused = 0
+      const byPart = this.#byPart(key)
+      if ((byPart ? known : this.#records.whole(key, now)) > reopensBelow(limit, this.#records.shape, byPart && key.burst)) return false
+      this.#open(key, now)
     }
     if (known <= reopensBelow(limit, this.#records.shape)) key.refused = 0
     const idle = ((flags[slot] as number) & (IN_FLIGHT | DUE)) === 0
@@ -71,6 +71,8 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
     if (!count) return true
     fields[base + GATE] = limit + key.early
+    // What comes in a burst is booked soon, to leave as soon as it is over.
+    if (this.#records.byBucket) fields[base + GATE] = Math.min(limit + key.early, known + key.early + this.#records.bookedTogether(key))
     if (exchange.connected && idle) this.#countDown(slot, base, key, cost, now)
     return true
   }
@@ -89,7 +91,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     }
     const next = key.rate > 0 ? unsent + Math.max(1, (due - unsent) / 2) : due
     this.#meter.table.fields[base + GATE] = Math.min(
-      this.#meter.site.limitOf(slot) + key.early,
+      this.#meter.table.fields[base + GATE] as number,
       (this.#meter.table.fields[base + KNOWN] as number) + next - unsent,
     )
   }
@@ -194,8 +196,7 @@ export class BackgroundSlidingWindow implements SlidingRule {
     for (let bucket = key.lookedAt + 1; bucket <= running; bucket++) {
       const oldest = ((bucket - buckets) * parts) as Ordinal
       if (this.#records.whole(key, now, oldest, bucket * parts) <= most) {
-        key.open()
-        key.refused = 0
+        this.#open(key, now)
         return
       }
     }
@@ -203,9 +204,16 @@ export class BackgroundSlidingWindow implements SlidingRule {
     key.lookedAt = Math.max(key.lookedAt, running - 1)
   }
 
+  #open(key: SlidingKey, now: number): void {
+    key.open()
+    if (!this.#byPart(key)) key.openedIn = this.#records.opens(now)
+    key.refused = 0
+  }
+
   #close(key: SlidingKey): void {
     key.close()
     key.lookedAt = this.#records.bucket()
+    key.burst = this.#records.isBurst(key)
   }
 
   /** Something new is known: units that were too few to be sent may now be worth an exchange. */

@@ -158,11 +158,12 @@ export class SlidingCells {
     return sum
   }
 
-  /** Units in the cells from `oldest` on, without those before `left` except for `oldest` itself where `keeps`. */
-  counted(oldest: Ordinal, left: Ordinal, keeps: boolean): number {
-    if (this.#countedFrom !== oldest || this.#countedLeft !== left) {
-      this.#counted = sumOf(keeps && left > oldest ? this.unitsIn(oldest) : 0, this.total(left))
-      this.#countedFrom = oldest
+  /** Units in the cells from `left` on, and in those of before whose units leave together: the first ones of a bucket and of a group. */
+  counted(bucket: Ordinal, group: Ordinal, left: Ordinal): number {
+    if (this.#countedFrom !== bucket || this.#countedLeft !== left) {
+      const together = (group < left ? this.unitsIn(group) : 0) + (bucket < group ? this.unitsIn(bucket) : 0)
+      this.#counted = sumOf(together, this.total(left))
+      this.#countedFrom = bucket
       this.#countedLeft = left
     }
     return this.#counted

@@ -13,6 +13,10 @@ export class SlidingKey {
   #closedFor = Number.NEGATIVE_INFINITY
   /** The bucket up to which it was looked whether enough was free. */
   lookedAt = 0
+  /** It was filled by a burst when it was closed. */
+  burst = false
+  /** The first part of the bucket in which it opened last because others had left as a whole: in a flood. */
+  openedIn: number = Number.NEGATIVE_INFINITY
   /** Requests refused here since it was last far from full. */
   refused = 0
   sentAt: number = Number.NEGATIVE_INFINITY

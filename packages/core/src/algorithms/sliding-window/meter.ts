@@ -35,7 +35,7 @@ export class SlidingWindowMeter extends GatedMeter {
       hot: limit / 4,
       ttl: 2 * interval,
     })
-    super(site, exchange, storePolicy)
+    super(site, exchange, storePolicy, exchange.time, shape.group)
     this.records = new SlidingRecords(this, shape)
     this.#rule = rule(this)
   }
@@ -48,7 +48,7 @@ export class SlidingWindowMeter extends GatedMeter {
   refresh(slot: number, now: number): SlidingKey {
     const key = this.records.at(slot)
     key.limit = this.site.limitOf(slot)
-    this.records.absorb(slot, key)
+    this.records.absorb(slot, key, now)
     if (key.closed) this.#rule.reopen(key, now)
     this.records.update(slot, key, now)
     return key
@@ -90,7 +90,7 @@ export class SlidingWindowMeter extends GatedMeter {
     const wasFull = this.records.known(slot, key) + 1 > key.limit
     // Units that were counted by a clock that was ahead count in the running part now.
     const ordinal = Math.min(takenIn, this.ordinal) as Ordinal
-    if (key.cells.giveBack([ordinal, this.records.firstOf(ordinal)], units) === 0) return
+    if (key.cells.giveBack(this.records.cellsOf(ordinal), units) === 0) return
     this.recheck(slot)
     this.refresh(slot, now)
     this.table.fields[baseOf(slot) + GATE] = Number.NEGATIVE_INFINITY
@@ -103,7 +103,7 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   #send(slot: number, key: SlidingKey, now: number, batch: Batch): void {
-    this.records.absorb(slot, key)
+    this.records.absorb(slot, key, now)
     const cells = key.cells.toSend(key.resend)
     key.resent = key.resend
     key.resend = false
@@ -252,7 +252,7 @@ export class SlidingWindowMeter extends GatedMeter {
         if (this.records.isIdle(slot)) this.site.forget(slot)
       } else if (this.exchange.connected && !this.exchange.degraded && (flags & IN_FLIGHT) === 0) {
         const key = this.records.at(slot)
-        this.records.absorb(slot, key)
+        this.records.absorb(slot, key, now)
         if (resend) this.lost(slot)
         const unsent = key.cells.unsent()
         if (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {

@@ -1,21 +1,31 @@
 import type { MeterPolicy } from '../meter.ts'
 
-/** Parts of a bucket, at most. */
-const MOST_PARTS = 32
-/** Parts of an interval, at most: what a store keeps of a key is in proportion. */
+/** Groups of parts of a bucket, at most. */
+const MOST_GROUPS = 32
+/** Groups of an interval, at most: what a store keeps of a key that is not in a burst is in proportion. */
 const MOST_IN_ALL = 960
-/** Milliseconds that a part lasts, at least: nodes do not know the time better. */
-const SHORTEST = 25
+/** Milliseconds that a group lasts, at least: with each of them all gates are computed anew. */
+const SHORTEST_GROUP = 25
+/** Parts of a group, at most, … */
+const MOST_OF_GROUP = 8
+/** … and the milliseconds that one lasts, at least: processes don't know the time much better. */
+const SHORTEST = 5
 /** Of limits up to this no more parts are in use than there are units. */
 const FEW_UNITS = 200
 
-/** In how many parts a bucket is divided: a power of two, so that buckets begin with a part whatever is rounded. */
-export function partsOf({ interval, cooldown }: MeterPolicy, buckets: number): number {
-  let parts = 1
+/**
+ * In how many parts a bucket is divided, and how many of them are a group: powers of two, so that buckets and groups begin with a part
+ * whatever is rounded.
+ */
+export function partsOf({ interval, cooldown }: MeterPolicy, buckets: number): { readonly parts: number; readonly group: number } {
   // After a cooldown all nodes open at the same moment, which whole buckets tell them best.
-  if (cooldown > 0) return parts
-  while (2 * parts <= MOST_PARTS && 2 * parts * buckets <= MOST_IN_ALL && interval / buckets / (2 * parts) >= SHORTEST) parts *= 2
-  return parts
+  if (cooldown > 0) return { parts: 1, group: 1 }
+  const bucket = interval / buckets
+  let groups = 1
+  while (2 * groups <= MOST_GROUPS && 2 * groups * buckets <= MOST_IN_ALL && bucket / (2 * groups) >= SHORTEST_GROUP) groups *= 2
+  let group = 1
+  while (2 * group <= MOST_OF_GROUP && bucket / groups / (2 * group) >= SHORTEST) group *= 2
+  return { parts: groups * group, group }
 }
 
 /** Whether steady traffic is counted by bucket, and leaves with it. */

@@ -11,7 +11,15 @@ import { countsByBucket } from './parts.ts'
 import type { WindowShape } from './wait.ts'
 
 /** Times its mean, or that of an even part of the limit, is usual for a bucket of a node. */
-const USUAL = 1.5
+const USUAL = 1.25
+/** The same for what a group may hold besides, times the mean of a bucket. */
+const USUAL_GROUP = 0.25
+/** So much of the limit within the time of a bucket is a burst. */
+const BURST = 0.1
+/** More than this part of a node's part of the limit within a part is a volley. */
+const VOLLEY = 0.05
+/** But no fewer units. */
+const FEW_AT_ONCE = 6
 /** The clock's uncertainty is allowed for up to this part of a bucket. */
 const MOST_MARGIN = 0.1
 
@@ -65,6 +73,18 @@ export class SlidingRecords {
     return (Math.floor(ordinal / parts) * parts) as Ordinal
   }
 
+  /** The first part of the group that holds a part. */
+  #groupOf(ordinal: Ordinal): Ordinal {
+    const { group } = this.shape
+    return (Math.floor(ordinal / group) * group) as Ordinal
+  }
+
+  /** The cells that may hold units that were counted while the meter's ordinal was this one. */
+  cellsOf(ordinal: Ordinal): readonly Ordinal[] {
+    const parts = Array.from({ length: this.shape.group }, (_, part) => (ordinal + part) as Ordinal)
+    return [...parts, this.firstOf(ordinal)]
+  }
+
   /** When the bucket that holds a part ends. */
   leaves(ordinal: Ordinal): number {
     return startOf((this.firstOf(ordinal) + this.shape.parts) as Ordinal, this.#meter.storePolicy.width)
@@ -72,10 +92,10 @@ export class SlidingRecords {
 
   /** When all units of a key have left the window, in milliseconds since the epoch of the policy's clock; undefined without any. */
   emptyAt(slot: number): number | undefined {
-    const { buckets, parts } = this.shape
+    const { buckets, parts, group } = this.shape
     const newest = this.uncounted(slot) > 0 ? this.#meter.ordinalOf(baseOf(slot)) : this.#keys.get(slot)?.cells.newest
     if (newest === undefined) return undefined
-    const end = this.byBucket ? this.firstOf(newest) + parts : newest + 1
+    const end = this.byBucket ? this.firstOf(newest) + parts : this.#groupOf(newest) + group
     return startOf((end + buckets * parts) as Ordinal, this.#meter.storePolicy.width)
   }
 
@@ -96,33 +116,67 @@ export class SlidingRecords {
     fields[base + TAG] = this.#meter.tag
   }
 
-  /** Books what the fast path counted into its bucket. */
-  absorb(slot: number, key: SlidingKey): void {
+  /** Books what the fast path counted into the running part, or at the end of the group in which it was counted. */
+  absorb(slot: number, key: SlidingKey, now: number): void {
     const base = baseOf(slot)
     const { fields } = this.#meter.table
     const ordinal = this.#meter.ordinalOf(base)
     const counted = this.uncounted(slot)
     if (counted !== 0) {
       fields[base + OTHERS] = fields[base + KNOWN] as number
-      this.#book(key, ordinal, counted)
+      this.#book(key, ordinal === this.#meter.ordinal ? this.#partAt(now) : ordinal, counted)
       key.ownTaken += counted
     }
     if (ordinal > this.#meter.ordinal) this.#moveBack(base, key)
   }
 
+  /** The part that runs, in the group that the meter is in. */
+  #partAt(now: number): Ordinal {
+    const { ordinal, storePolicy, time } = this.#meter
+    const part = this.byBucket ? ordinalAt(time.at(now) - this.#margin(now), storePolicy.width) : ordinal
+    return Math.max(ordinal, Math.min(part, ordinal + this.shape.group - 1)) as Ordinal
+  }
+
+  /** Units that are usual for a bucket of this node. */
+  #mean({ cells }: SlidingKey): number {
+    return Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.buckets
+  }
+
+  /** Whether much of the limit came within the time of a bucket. After a cooldown all nodes open together, however it came. */
+  isBurst({ cells, limit }: SlidingKey): boolean {
+    return this.shape.parts > 1 && cells.total((this.#meter.ordinal - this.shape.parts) as Ordinal) >= BURST * limit
+  }
+
+  /** Units that may be counted before they are booked. */
+  bookedTogether(key: SlidingKey): number {
+    return Math.max(2, this.#mean(key) * USUAL_GROUP)
+  }
+
   /**
-   * Of large limits, what is no more than usual counts by bucket, in the bucket's first part. So steady traffic has a cell for each
-   * bucket, and only what comes in a burst has more.
+   * Of large limits, what is no more than usual counts by bucket, in the bucket's first part, and a little more by group. So steady
+   * traffic has a cell for each bucket, and only what comes in a burst has one for each part. As a bucket goes on more is usual of it: a
+   * burst must not be counted by bucket because nothing came before. A flood that fills the window as soon as another one has left counts
+   * by groups, or the window of the store, which ends with what the first one began with, would be full all the time.
    */
-  #book({ cells }: SlidingKey, ordinal: Ordinal, units: number): void {
-    const first = this.firstOf(ordinal)
-    let usual = 0
-    if (this.byBucket && ordinal > first) {
-      const mean = Math.max(cells.own(), this.#meter.policy.limit / this.#meter.exchange.nodes) / this.shape.buckets
-      usual = Math.min(units, Math.max(0, Math.floor(USUAL * mean - (cells.find(first)?.taken ?? 0))))
+  #book(key: SlidingKey, part: Ordinal, units: number): void {
+    const { cells } = key
+    let ordinal = part
+    let left = units
+    if (this.byBucket) {
+      const first = this.firstOf(ordinal)
+      const group = this.#groupOf(ordinal)
+      const mean = this.#mean(key)
+      const usual = Math.min(USUAL * mean, 1 + (USUAL * mean * (ordinal + 1 - first)) / this.shape.parts)
+      const flood = group >= key.openedIn - this.shape.group && group <= key.openedIn + this.shape.parts
+      if (flood) ordinal = group
+      if (ordinal > first) left -= takeUsual(cells, first, usual, left)
+      if (ordinal > group && group > first) left -= takeUsual(cells, group, mean * USUAL_GROUP, left)
     }
-    if (usual > 0) cells.take(first, usual)
-    if (units > usual) cells.take(ordinal, units - usual)
+    if (this.byBucket && left > 0 && ordinal > this.#groupOf(ordinal)) {
+      left -= takeUsual(cells, ordinal, Math.max(FEW_AT_ONCE, (VOLLEY * this.#meter.policy.limit) / this.#meter.exchange.nodes), left)
+      ordinal = this.#groupOf(ordinal)
+    }
+    if (left > 0) cells.take(ordinal, left)
   }
 
   /** Units that were counted by a clock that was ahead (see `adoptTime`) count now. */
@@ -164,6 +218,11 @@ export class SlidingRecords {
     return ((bucket - buckets) * parts) as Ordinal
   }
 
+  /** The first part of the bucket that begins, as late as that may be. */
+  opens(now: number): number {
+    return this.#leaving(now) + this.shape.buckets * this.shape.parts
+  }
+
   /** The part that is leaving: those of its bucket before it have left. */
   #edge(now: number): Ordinal {
     const part = Math.max(this.#meter.ordinal, ordinalAt(this.edge(now), this.#meter.storePolicy.width))
@@ -175,7 +234,9 @@ export class SlidingRecords {
    * clock's uncertainty allows: units that have left must not close the key for a long time.
    */
   total(cells: SlidingCells, now: number): number {
-    return cells.counted(this.#leaving(now), this.#edge(now), this.byBucket)
+    const left = this.#edge(now)
+    const group = this.#groupOf(left)
+    return cells.counted(this.byBucket ? this.#leaving(now) : group, group, left)
   }
 
   /** What is released already of the part that leaves, or of what leaves with its bucket. */
@@ -184,8 +245,8 @@ export class SlidingRecords {
       const ordinal = this.#leaving(now)
       return this.#released(cells.unitsIn(ordinal), USUAL_RELEASE * limit, ordinal, this.shape.parts, now)
     }
-    const ordinal = this.#edge(now)
-    return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, 1, now)
+    const ordinal = this.#groupOf(this.#edge(now))
+    return this.#released(cells.unitsIn(ordinal), EARLY_RELEASE * limit, ordinal, this.shape.group, now)
   }
 
   /** What is released of units that begin to leave with the part `ordinal` and have left when `span` parts have. */
@@ -226,4 +287,11 @@ export class SlidingRecords {
     key.cells.dropBefore(this.oldest())
     return key.cells.empty
   }
+}
+
+/** Takes units into a cell in which so many are usual. Returns how many. */
+function takeUsual(cells: SlidingCells, ordinal: Ordinal, most: number, units: number): number {
+  const usual = Math.min(units, Math.max(0, Math.floor(most - (cells.find(ordinal)?.taken ?? 0))))
+  if (usual > 0) cells.take(ordinal, usual)
+  return usual
 }

@@ -5,12 +5,12 @@ import { partsOf } from './parts.ts'
 import type { WindowShape } from './wait.ts'
 
 /** Makes the meters of `slidingWindow()` whose counts travel. */
-export function backgroundSlidingWindow(shape: Omit<WindowShape, 'parts'>): MakeShared {
+export function backgroundSlidingWindow(shape: Omit<WindowShape, 'parts' | 'group'>): MakeShared {
   return (site, exchange) =>
     new SlidingWindowMeter(
       site,
       exchange,
-      { ...shape, parts: partsOf(site.policy, shape.buckets) },
+      { ...shape, ...partsOf(site.policy, shape.buckets) },
       (meter) => new BackgroundSlidingWindow(meter),
     )
 }

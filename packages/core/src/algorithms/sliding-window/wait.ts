@@ -7,8 +7,10 @@ import type { SlidingKey } from './key.ts'
 export interface WindowShape {
   /** Parts of the interval that a full key opens by. */
   readonly buckets: number
-  /** Parts of a bucket: counts are kept by them. */
+  /** Parts of a bucket: what comes in a burst is counted by them. */
   readonly parts: number
+  /** Parts of a group: the rest is counted by these. */
+  readonly group: number
   /** The part of the limit that must be free before a full key opens again. */
   readonly reopen: number
 }
@@ -29,9 +31,12 @@ export interface WindowAt {
   readonly at: number
 }
 
+/** The part of the limit that must be free before a key opens again that a burst has filled, few of which were refused. */
+const REOPEN_BURST = 0.01
+
 /** A key that is closed opens when no more than so many units are in the window. */
-export function reopensBelow(limit: number, { reopen }: WindowShape): number {
-  return limit - Math.max(1, reopen * limit)
+export function reopensBelow(limit: number, { reopen }: WindowShape, burst = false): number {
+  return limit - Math.max(1, (burst ? Math.min(REOPEN_BURST, reopen) : reopen) * limit)
 }
 
 /** Milliseconds until enough of the window has left for a request of `cost`, as far as known. */
@@ -40,44 +45,63 @@ export function opensIn(key: SlidingKey, cost: number, window: WindowAt): number
   return Math.max(0, (key.closed ? Math.max(fits, reopensAt(key, window)) : fits) - window.at)
 }
 
+/** Units that leave together. */
+interface Together {
+  units: number
+  /** How many parts they came in, and the one after which they are gone. */
+  readonly parts: number
+  end: number
+}
+
 /** When no more than `most` units are left, as one part leaves after the other. */
-function fitsAt({ cells, limit }: SlidingKey, most: number, { shape: { buckets, parts }, width, byBucket, bucket, at }: WindowAt): number {
+function fitsAt({ cells, limit }: SlidingKey, most: number, window: WindowAt): number {
+  const { width, byBucket, bucket, at } = window
+  const { buckets, parts, group } = window.shape
   const span = buckets * parts
   let beyond = cells.total(((bucket - buckets) * parts) as Ordinal) - most
-  if (!(beyond > 0)) return at
-  // What leaves with its bucket, and the part after which that is gone.
-  let held = 0
-  let end = 0
   let since = at
-  const opensEarly = (): number =>
-    held > 0 && beyond <= Math.min(USUAL_RELEASE * limit, held)
-      ? Math.max(since, (end - parts + span + (beyond / held) * parts) * width)
-      : Number.POSITIVE_INFINITY
+  if (!(beyond > 0)) return at
+  const inGroup: Together = { units: 0, parts: group, end: 0 }
+  const inBucket: Together = { units: 0, parts, end: 0 }
+  const early = byBucket ? inBucket : inGroup
+  const mostEarly = (byBucket ? USUAL_RELEASE : EARLY_RELEASE) * limit
+
+  /** So many units leave; when that makes room, or what is released early before them does. */
+  const leave = (units: number, end: number): number | undefined => {
+    const time = (end + span) * width
+    if (early.units > 0 && beyond <= Math.min(mostEarly, early.units)) {
+      const soon = Math.max(since, (early.end + span + (beyond / early.units - 1) * early.parts) * width)
+      if (soon < time) return soon
+    }
+    beyond -= units
+    since = time
+    return beyond > 0 ? undefined : time
+  }
+  /** The same for what leaves together before a part does. */
+  const leaveBefore = (part: number): number | undefined => {
+    for (const together of [inGroup, inBucket]) {
+      if (together.units === 0 || together.end > part) continue
+      const opens = leave(together.units, together.end)
+      if (opens !== undefined) return opens
+      together.units = 0
+    }
+    return undefined
+  }
+
   for (const cell of cells) {
     const { ordinal } = cell
-    if (held > 0 && ordinal >= end) {
-      const early = opensEarly()
-      if (early < Number.POSITIVE_INFINITY) return early
-      beyond -= held
-      held = 0
-      since = (end + span) * width
-      if (!(beyond > 0)) return since
-    }
-    const units = netOf(cell)
-    if (byBucket && ordinal % parts === 0) {
-      held = units
-      end = ordinal + parts
+    const before = leaveBefore(ordinal)
+    if (before !== undefined) return before
+    const together = byBucket && ordinal % parts === 0 ? inBucket : ordinal % group === 0 ? inGroup : undefined
+    if (together !== undefined) {
+      together.units = netOf(cell)
+      together.end = ordinal + together.parts
       continue
     }
-    const left = (ordinal + 1 + span) * width
-    if (!byBucket && beyond <= Math.min(EARLY_RELEASE * limit, units)) return left + (beyond / units - 1) * width
-    const early = opensEarly()
-    if (early < left) return early
-    beyond -= units
-    since = left
-    if (!(beyond > 0)) return left
+    const opens = leave(netOf(cell), ordinal + 1)
+    if (opens !== undefined) return opens
   }
-  return Math.min(opensEarly(), held > 0 ? (end + span) * width : since)
+  return leaveBefore(Number.POSITIVE_INFINITY) ?? since
 }
 
 /** When a closed key opens, whole buckets leaving one after the other. What the running one holds does not keep it closed. */
@@ -85,7 +109,7 @@ function reopensAt(key: SlidingKey, window: WindowAt): number {
   const { limit, cells } = key
   const { policy, shape, width, bucket, at } = window
   const { buckets, parts } = shape
-  const soon = window.byPart ? fitsAt(key, reopensBelow(limit, shape), window) : Number.POSITIVE_INFINITY
+  const soon = window.byPart ? fitsAt(key, reopensBelow(limit, shape, key.burst), window) : Number.POSITIVE_INFINITY
   for (let ahead = 0; ahead <= buckets + 1; ahead++) {
     const oldest = ((bucket - buckets + ahead) * parts) as Ordinal
     const end = Math.max(bucket + ahead, key.lookedAt + 1) * parts
