@@ -63,7 +63,6 @@ export const choices: Figure = {
       ['`spans: 12`', { ...MIDDLE, spans: 12 }, {}],
       ["`coordination: 'leases'`", { ...MIDDLE, coordination: 'leases' }, {}],
       ['no publish/subscribe', MIDDLE, { network: { announcementLoss: 1 } }],
-      ["`coordination: 'spans'`", { ...MIDDLE, coordination: 'spans' }, {}],
     ]
     const rows = [['policy', 'overshoot at ×1.1', 'at ×2', 'at ×100', 'operations at ×0.1', 'at ×0.9', 'at ×1.1', 'at ×100']]
     for (const [name, policy, more] of settings) {

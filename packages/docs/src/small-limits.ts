@@ -6,18 +6,25 @@ const NODES = [3, 12, 50]
 /** Requests of a volley, and milliseconds. */
 const VOLLEY = 1_000
 const WIDTH = 10
+/** With each of some seeds. */
 const VOLLEYS = 20
+const SEEDS = [1, 2, 3, 4, 5]
 
 /** The most that any of some volleys on an idle key got through. */
 async function worst(policy: PolicyOptions, nodes: number): Promise<number> {
-  const { measured } = await simulate({
-    policy,
-    nodes,
-    warmup: 0,
-    intervals: 2 * VOLLEYS,
-    load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),
-  })
-  return Math.max(...measured.map(({ admitted }) => admitted))
+  let most = 0
+  for (const seed of SEEDS) {
+    const { measured } = await simulate({
+      policy,
+      nodes,
+      warmup: 0,
+      intervals: 2 * VOLLEYS,
+      load: bursts({ size: VOLLEY, every: 2, phase: 0.3, width: WIDTH }),
+      seed,
+    })
+    most = Math.max(most, ...measured.map(({ admitted }) => admitted))
+  }
+  return most
 }
 
 /** What many requests at the same moment get through where few are allowed. */

@@ -18,14 +18,14 @@ export const volleyGoals: readonly Goal[] = [
     cases: (size) =>
       [1, 5, 20, 100].flatMap((limit) =>
         [3, 12, 50].flatMap((nodes) =>
-          [false, true].map((leased) => ({
-            name: `${limit} per 10 s, ${nodes} nodes${leased ? ', leases' : ''}`,
-            scenarios: [volleys(limit, nodes, leased, size)],
+          ([undefined, 'leases', 'central'] as const).map((exact) => ({
+            name: `${limit} per 10 s, ${nodes} nodes${exact ? `, ${exact}` : ''}`,
+            scenarios: [volleys(limit, nodes, exact, size)],
             judge: (results) => [
               atMost(
                 'admitted',
                 Math.max(...results.flatMap(({ measured }) => measured.map(({ admitted }) => admitted))),
-                leased ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK }),
+                exact ? limit : mostAdmitted({ window: 'fixed', limit, nodes, largest: 1, peak: PEAK }),
                 'units',
               ),
             ],
@@ -36,9 +36,9 @@ export const volleyGoals: readonly Goal[] = [
 ]
 
 /** One in every other interval, so that each finds an idle key. */
-function volleys(limit: number, nodes: number, leased: boolean, { intervals }: Size): Scenario {
+function volleys(limit: number, nodes: number, exact: 'leases' | 'central' | undefined, { intervals }: Size): Scenario {
   return {
-    policy: { limit, interval: INTERVAL, ...(leased && { coordination: 'leases', degraded: 'closed' }) },
+    policy: { limit, interval: INTERVAL, ...(exact && { coordination: exact, degraded: 'closed' }) },
     nodes,
     warmup: 0,
     intervals,
