@@ -113,10 +113,11 @@ describe('rules to come', () => {
   test('are in no header field', () => {
     const by = { key: 'ip' }
     const policies = [rule('a', 10, by), { ...rule('b', 5, by), dryRun: 'next' as const }] as never
+    const clock = scene().world.clock()
     const fields = (given: never) => {
       const set: Record<string, string> = {}
       const guard = new Guard(
-        { throttler: createThrottler({ policies: given }) } as never,
+        { throttler: createThrottler({ policies: given, clock }) } as never,
         { method: () => 'GET', path: () => '/', ip: () => '1.1.1.1', header: () => undefined } as never,
       )
       const decision = guard.check({})
