@@ -21,7 +21,7 @@ export class GivenLimits {
   adopt(limiters: readonly Limiter[], shared: readonly boolean[]): void {
     this.#limiters = limiters
     this.#shared = shared
-    this.any = limiters.some(({ limited }) => limited)
+    this.any = limiters.some(({ given }) => given)
   }
 
   /** The limit that a request gave; undefined where it gave none, or one that can't be used. */

@@ -1,5 +1,6 @@
 import type { Meter } from '../algorithms/meter.ts'
 import type { SharedSite } from '../algorithms/shared/site.ts'
+import { Slices } from '../algorithms/shared/slices.ts'
 import { type BlocksOwner, KeyBlocks } from '../keys/blocks.ts'
 import { KeyTable } from '../keys/key-table.ts'
 import { LONGEST_KEY } from '../keys/key-text.ts'
@@ -59,8 +60,12 @@ export class Limiter implements SharedSite, BlocksOwner {
   /** Notes whose requests rules to come would refuse; undefined for all others. */
   refusedKeys: RefusedKeys | undefined = undefined
   readonly #limits = new Map<number, number>()
-  /** Limits of single keys that hold whatever a request says; looked at where a key enters the table. */
+  /** Limits of single keys that hold whatever a request says, and the slots whose limit of their own is one of them. */
   #overrides: ReadonlyMap<string, number> | undefined
+  readonly #overridden = new Set<number>()
+  /** Gives each key its override. Until it has ended they are looked up by the keys. */
+  #overriding: Slices | undefined
+  #visiting = false
   readonly #events: LimiterEvents
   #sharedSlot = NO_SLOT
   #lastSlot = 0
@@ -143,7 +148,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   /** The limit that a key was given by a request; undefined where it has none, or one that goes before it. */
   givenTo(key: string): number | undefined {
     if (!this.limited || this.#overrides?.has(key) === true) return undefined
-    return this.#limits.get(this.table.find(key))
+    const slot = this.table.find(key)
+    return this.#overridden.has(slot) ? undefined : this.#limits.get(slot)
   }
 
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
@@ -154,7 +160,13 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   /** The limit of a key, even while limits are divided. */
   wholeLimitOf(slot: number): number {
+    if (this.#visiting) return this.#overrides?.get(this.keyOf(slot)) ?? this.#givenAt(slot) ?? this.policy.limit
     return this.#limits.get(slot) ?? this.policy.limit
+  }
+
+  /** The limit of its own that a key was given by a request. */
+  #givenAt(slot: number): number | undefined {
+    return this.#overridden.has(slot) ? undefined : this.#limits.get(slot)
   }
 
   most(limit: number): number {
@@ -173,7 +185,7 @@ export class Limiter implements SharedSite, BlocksOwner {
 
   divideLimits(parts: (() => number) | undefined): void {
     this.#parts = parts
-    this.limited = parts !== undefined || this.#limits.size > 0
+    this.#findLimited()
     this.meter.recheck(NO_SLOT)
   }
 
@@ -182,36 +194,72 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.#overrides !== undefined
   }
 
-  /** Replaces the limits of single keys. */
-  override(limits: ReadonlyMap<string, number> | undefined): void {
-    const before = this.#overrides
+  /** Whether some key has a limit that a request came with. */
+  get given(): boolean {
+    return this.#limits.size > this.#overridden.size
+  }
+
+  /**
+   * Replaces the limits of single keys. They hold from the next decision on, and the keys are visited slice by slice: tens of thousands
+   * at once would hold the event loop.
+   *
+   * @param defer calls a function soon, in another turn of the event loop
+   * @param done is called when all keys were visited
+   */
+  override(limits: ReadonlyMap<string, number> | undefined, defer: (run: () => void) => void, done: () => void): void {
+    if (limits === this.#overrides) return
     this.#overrides = limits
-    for (const key of new Set([...(before?.keys() ?? []), ...(limits?.keys() ?? [])])) {
-      const slot = this.table.find(key)
-      if (slot >= 0) this.limitTo(slot, undefined)
-    }
+    this.#overriding ??= new Slices(
+      this.table,
+      defer,
+      (slot) => this.#overrideAt(slot),
+      () => {
+        this.#visiting = false
+        this.#findLimited()
+        this.meter.recheck(NO_SLOT)
+        done()
+      },
+    )
+    this.#visiting = true
+    this.#findLimited()
+    // What a gate says of any key may be wrong.
+    this.meter.recheck(NO_SLOT)
+    this.#overriding.begin()
+  }
+
+  #overrideAt(slot: number): void {
+    if (this.#overridden.has(slot) || this.#overrides?.has(this.keyOf(slot)) === true) this.limitTo(slot, undefined)
+  }
+
+  #findLimited(): void {
+    this.limited = this.#parts !== undefined || this.#limits.size > 0 || (this.#visiting && this.#overrides !== undefined)
   }
 
   /** Gives a key a limit of its own; `undefined` for that of the policy. Nodes share counts, and each compares them with its own. */
   limitTo(slot: number, given: number | undefined): void {
-    const limit = this.#overrides?.get(this.keyOf(slot)) ?? given
-    const own = limit === this.policy.limit ? undefined : limit
+    const override = this.#overrides?.get(this.keyOf(slot))
+    // An override may equal the limit of a policy that an update changes.
+    const own = override ?? (given === this.policy.limit ? undefined : given)
+    if (override !== undefined) this.#overridden.add(slot)
+    else if (this.#overridden.size > 0) this.#overridden.delete(slot)
     if (this.#limits.get(slot) === own) return
     if (own === undefined) this.#limits.delete(slot)
     else this.#limits.set(slot, own)
-    this.limited = this.#parts !== undefined || this.#limits.size > 0
+    this.#findLimited()
     this.meter.recheck(slot)
   }
 
   /** How a request to a key came out. */
   outcome(slot: number, reason: DecisionReason, never = false): Outcome {
     const outcome = this.cell.outcome(reason, never)
-    return this.limited && this.#limits.has(slot) ? { ...outcome, limit: this.wholeLimitOf(slot) } : outcome
+    const limit = this.limited ? this.wholeLimitOf(slot) : outcome.limit
+    return limit === outcome.limit ? outcome : { ...outcome, limit }
   }
 
   /** Forgets a key. */
   forget(slot: number): void {
     this.#limits.delete(slot)
+    this.#overridden.delete(slot)
     this.blocks.forget(slot)
     this.meter.forgotten(slot)
     this.table.remove(slot)

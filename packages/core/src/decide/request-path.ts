@@ -88,11 +88,11 @@ export class RequestPath<Name extends string> {
       noteLimits: (keys) => {
         const again = this.#limits.note(keys)
         return () => {
-          if (again()) this.#findLimited()
+          if (again()) this.findLimited()
         }
       },
       giveAgain: (limiter, key, limit) => {
-        if (this.#limits.giveAgain(limiter, key, limit)) this.#findLimited()
+        if (this.#limits.giveAgain(limiter, key, limit)) this.findLimited()
       },
       decide: (keys, costs, count, places, applied) => this.#decideAll(keys, costs, count, places, applied),
       make: {
@@ -121,7 +121,7 @@ export class RequestPath<Name extends string> {
     this.#gates = new ByGates(limiters, this.#shared, this.#costs)
     this.#oneByOne.adopt(limiters, this.#shared)
     this.#limits.adopt(limiters, this.#shared)
-    this.#findLimited()
+    this.findLimited()
   }
 
   /** As the throttler's. */
@@ -258,17 +258,17 @@ export class RequestPath<Name extends string> {
   /** Gives a key the limit of a request, or without one that of each policy. */
   limitKey(key: string, limit: number | undefined): void {
     if (this.host.closed) throw closedError()
-    if (this.#limits.giveAll(key, limit)) this.#findLimited()
+    if (this.#limits.giveAll(key, limit)) this.findLimited()
   }
 
   /** As `limitKey`, of a request with a key for each policy. */
   limitEach(keys: Keys, limits: Limits | undefined): void {
     if (this.host.closed) throw closedError()
-    if (this.#limits.giveEach(keys, limits)) this.#findLimited()
+    if (this.#limits.giveEach(keys, limits)) this.findLimited()
   }
 
   /** Notes whether some key has a limit of its own. */
-  #findLimited(): void {
+  findLimited(): void {
     this.#limited = this.#limiters.some(({ limited, overridden }) => limited || overridden)
     const only = this.#limiters.length > 1 || this.#shared[0] === true ? undefined : this.#limiters[0]
     this.single = this.#limited ? undefined : only

@@ -235,7 +235,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.coordinator?.serve(this, rules, policies)
     this.#limiters.adopt(limiters, policies, now, this.#life !== 'idle')
     this.#limits = limits
-    for (const limiter of this.limiters) limiter.override(limits?.get(limiter.policy.name))
+    const defer = (run: () => void) => this.clock.defer(run)
+    for (const limiter of this.limiters) limiter.override(limits?.get(limiter.policy.name), defer, () => this.path.findLimited())
     this.path.adopt(rules, this.limiters)
     for (const policy of policies) this.#had.add(policy)
     this.policies = policies

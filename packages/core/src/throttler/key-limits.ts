@@ -20,11 +20,19 @@ export type KeyLimits = ReadonlyMap<string, ReadonlyMap<string, number>>
 export function keyLimits(limits: readonly KeyLimit[], policies: readonly Policy[]): KeyLimits | undefined {
   const names = new Set(policies.map(({ name }) => name))
   const found = new Map<string, Map<string, number>>()
+  let last: string | undefined
+  let own = new Map<string, number>()
+  // There may be tens of thousands, most of them of one policy after another.
   for (const { policy, key, limit } of limits) {
-    if (!names.has(policy)) throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(policy)} for the limit of a key.`)
+    if (policy !== last && !names.has(policy))
+      throw new WeirError('WEIR_UNKNOWN_POLICY', `There is no policy ${show(policy)} for the limit of a key.`)
     if (!isLimit(limit)) throw invalidOption('limit', limit, '0, Infinity, or a number of at least 1')
-    const own = found.get(policy) ?? new Map<string, number>()
-    found.set(policy, own.set(countedKey(key), limit))
+    if (policy !== last) {
+      own = found.get(policy) ?? new Map<string, number>()
+      found.set(policy, own)
+      last = policy
+    }
+    own.set(countedKey(key), limit)
   }
   return found.size === 0 ? undefined : found
 }
