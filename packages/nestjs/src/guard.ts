@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import type { Decision } from '@weir/core'
-import { type Guard, isListField, type SetHeader } from '@weir/core/http'
+import { type Guard, isListField, loadCode, type SetHeader } from '@weir/core/http'
 import { decisionOf, keepDecision } from './decisions.ts'
 import { AnsweredException, ThrottledException } from './exception.ts'
 import { ThrottleLimits } from './limits.ts'
@@ -63,7 +63,10 @@ async function refuse(
   const refusal = await guard.refuse(context, decision)
   if (transport.kind === 'ws') {
     // Loaded when a message is refused: most applications have no gateway.
-    const { WsException } = await import('@nestjs/websockets')
+    const websockets = await loadCode(() => import('@nestjs/websockets')).catch(() => undefined)
+    // The message is refused all the same, in the words that Nest has for failures of any kind.
+    if (websockets === undefined) throw new ThrottledException(refusal)
+    const { WsException } = websockets
     const { message } = new ThrottledException(refusal)
     throw new WsException({ status: 'error', error: 'Too Many Requests', message, retryAfter: secondsOf(refusal.headers) })
   }

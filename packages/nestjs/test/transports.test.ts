@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import fs from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { ApolloDriver } from '@nestjs/apollo'
 import { type ExecutionContext, Module, UseGuards } from '@nestjs/common'
@@ -7,7 +8,7 @@ import { GraphQLModule, Query, ResolveField, Resolver } from '@nestjs/graphql'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets'
 import { manualClock } from '@weir/testing'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { SkipThrottle, Throttle, ThrottleGuard, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
 import 'reflect-metadata'
@@ -159,6 +160,22 @@ describe('WebSockets', () => {
       event: 'exception',
       data: { message: 'Too many requests. Try again in 3600 s.', retryAfter: 3600 },
     })
+  })
+
+  test('a message is refused as well while the code of its exception can not be loaded, and as ever afterwards', async () => {
+    const send = await connect({ key: 'ip' })
+    const open = fs.openSync
+    const spy = vi.spyOn(fs, 'openSync').mockImplementation((path, ...more) => {
+      if (path !== process.execPath) return open(path, ...more)
+      throw Object.assign(new Error('EMFILE: too many open files, open'), { code: 'EMFILE' })
+    })
+    try {
+      expect([(await send('say')).event, (await send('say')).event]).toEqual(['said', 'said'])
+      expect(await send('say')).toMatchObject({ event: 'exception', data: { status: 'error', message: 'Internal server error' } })
+    } finally {
+      spy.mockRestore()
+    }
+    expect(await send('say')).toMatchObject({ event: 'exception', data: { error: 'Too Many Requests' } })
   })
 
   test('messages count by their name, and decorators hold for them', async () => {

@@ -1,4 +1,5 @@
 export { address, header } from '../decide/request-rule.ts'
+export { loadCode } from '../time/load-code.ts'
 export type { AdapterOptions, SharedThrottlerOptions, ThrottleInput } from './adapter-options.ts'
 export { EXPOSED_HEADERS, type HeaderStyle, isListField, LIMIT_FIELDS, type SetHeader } from './answer/headers.ts'
 export { type ProblemDetails, QUOTA_EXCEEDED } from './answer/problem-details.ts'
