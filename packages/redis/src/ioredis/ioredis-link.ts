@@ -88,7 +88,8 @@ export class IoredisLink implements Link {
   }
 
   silent(long: boolean): void {
-    if (this.#cluster === undefined || long) this.#keeper.renew()
+    // Where one connection is silent, that of the subscription may be too, and nothing is sent on it that would show this.
+    if (this.#cluster === undefined || long) for (const keeper of this.#keepers) keeper.renew()
     else this.#cluster.refreshSlotsCache?.()
   }
 

@@ -25,6 +25,8 @@ export class Keeper {
   #lastError: unknown
   /** What the client has told of the attempt under way: ioredis rejects it with no more than that the connection is closed. */
   #told: unknown
+  /** The connection that was told to end last. */
+  #ending: Client['stream']
 
   /** @param patience - milliseconds of silence after which an attempt is given up */
   constructor(client: Client, clock: Clock, patience: number) {
@@ -62,6 +64,14 @@ export class Keeper {
   renew(): void {
     if (this.#closed) return
     this.#waited = true
+    this.#disconnect()
+  }
+
+  /** Once for each connection: each time ioredis adds a timer and a listener, which stay until the connection has ended. */
+  #disconnect(): void {
+    const { stream } = this.#client
+    if (stream && stream === this.#ending) return
+    this.#ending = stream
     this.#client.disconnect()
   }
 
@@ -94,7 +104,7 @@ export class Keeper {
         }
         this.#waited = true
         this.#told ??= new Error(`no answer within ${this.#patience} ms`)
-        this.#client.disconnect()
+        this.#disconnect()
       }, this.#patience / LOOKS)
     }
     watch()

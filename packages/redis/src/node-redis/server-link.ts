@@ -51,8 +51,10 @@ export class ServerLink implements Link {
     return this.#commands.command('ZREM', key, member)
   }
 
+  /** Where one connection is silent, the other one may be too, and nothing is sent on it that would show this. */
   silent(): void {
     this.#commands.renew()
+    this.#subscriber?.renew()
   }
 
   hold(): void {
