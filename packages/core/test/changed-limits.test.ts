@@ -33,7 +33,7 @@ class Limited {
   readonly #way: Way
   readonly #waits: boolean
   readonly #node: Node
-  #limit: number
+  #limit: number | undefined
 
   constructor(algorithm: AnyAlgorithm, coordination: Coordination, way: Way, limit: number) {
     this.#options = { name: 'a', ...(algorithm.slots === undefined && { interval: '1h' }), algorithm, coordination }
@@ -48,6 +48,7 @@ class Limited {
   }
 
   async start(): Promise<this> {
+    const limit = this.#limit
     this.#node.start()
     // What lets requests wait is loaded with the first of them, which takes real time.
     let loaded = !this.#waits
@@ -57,7 +58,7 @@ class Limited {
       await this.#scene.world.run(10)
     }
     await this.#scene.world.run(2_000)
-    this.limitTo(this.#limit)
+    if (limit !== undefined) this.limitTo(limit)
     return this
   }
 
@@ -65,6 +66,15 @@ class Limited {
     this.#limit = limit
     if (this.#way === 'update') this.#node.update([this.#policy(limit)])
     if (this.#way === 'override') this.#node.update([this.#policy(USUAL)], [{ policy: 'a', key: 'k', limit }])
+  }
+
+  /** Requests have no limit of their own any more. */
+  limitNoMore(): void {
+    this.#limit = undefined
+  }
+
+  rest(time: number): Promise<void> {
+    return this.#scene.world.run(time)
   }
 
   /** How many of so many requests at once are not rejected. */
@@ -100,11 +110,52 @@ class Limited {
 /** The policy's limit, where others than this hold for the key. */
 const USUAL = 7
 
-describe.each(
-  CELLS.flatMap(([algorithm, ...coordinations]) =>
-    coordinations.map((coordination) => ({ algorithm, name: algorithm.name, coordination })),
-  ),
-)('with $name, $coordination, a limit that is changed', ({ algorithm, coordination }) => {
+const EACH = CELLS.flatMap(([algorithm, ...coordinations]) =>
+  coordinations.map((coordination) => ({ algorithm, name: algorithm.name, coordination })),
+)
+
+/** What passes without a limit of its own before and after requests with this one. */
+async function around(algorithm: AnyAlgorithm, coordination: Coordination, before: number, limits: readonly (number | undefined)[]) {
+  const it = await new Limited(algorithm, coordination, 'call', USUAL).start()
+  it.limitNoMore()
+  const passed = [await it.offer(before)]
+  for (const limit of limits) {
+    await it.rest(60_000)
+    if (limit !== undefined) it.limitTo(limit)
+    passed.push(await it.offer(1))
+    it.limitNoMore()
+  }
+  passed.push(await it.offer(20))
+  for (let i = 0; i < 3; i++) {
+    await it.rest(600_000)
+    passed.push(await it.offer(20))
+  }
+  await it.close()
+  return passed
+}
+
+describe.each(EACH)('with $name, $coordination, the limit of one call', ({ algorithm, coordination }) => {
+  const LIMITS = [5, 8, 1_000, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY] as const
+
+  test.each(LIMITS)('(%s) changes nothing for later ones without a limit', async (limit) => {
+    expect(await around(algorithm, coordination, 3, [limit])).toEqual(await around(algorithm, coordination, 3, [undefined]))
+  })
+
+  // Quota that was taken ahead for a higher limit stays with the node until the interval ends.
+  if (coordination === 'leases' && algorithm.slots === undefined) return
+
+  test.each(LIMITS)('(%s) makes no room in a full key', async (limit) => {
+    const [first, , then] = await around(algorithm, coordination, 9, [limit])
+    expect([first, then]).toEqual([USUAL, 0])
+  })
+
+  test('(none, several times) makes no room in a full key', async () => {
+    const unlimited = [1, 2, 3, 4].map(() => Number.POSITIVE_INFINITY)
+    expect((await around(algorithm, coordination, 9, unlimited))[5]).toBe(0)
+  })
+})
+
+describe.each(EACH)('with $name, $coordination, a limit that is changed', ({ algorithm, coordination }) => {
   test.each(WAYS)('by %s counts from the next decision on, whether or not the key was full', async (way) => {
     const raised = await new Limited(algorithm, coordination, way, 10).start()
     expect(await raised.offer(5), 'below the first limit').toBe(5)

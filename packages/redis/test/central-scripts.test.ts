@@ -65,7 +65,7 @@ const act: fc.Arbitrary<Act> = fc.record({
   ),
   key: fc.integer({ min: 0, max: 1 }),
   units,
-  limit: fc.constantFrom(10, 10, 10, 7.5, 0, Number.POSITIVE_INFINITY),
+  limit: fc.constantFrom(10, 10, 10, 10, 7.5, 15, 40, 0, Number.POSITIVE_INFINITY),
   pass: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 0.3, noNaN: true }), fc.double({ min: 0, max: 3, noNaN: true })),
   back: fc.integer({ min: 0, max: 9 }).map((one) => one === 0),
   twice: fc.boolean(),
@@ -138,6 +138,10 @@ class Lives {
   }
 }
 
+function isPaced({ step }: DecidedPolicy): boolean {
+  return (step as Required<Algorithm>['step']).paced === true
+}
+
 /** A server and the model beside it. */
 class Both {
   readonly #policy: DecidedPolicy
@@ -167,14 +171,23 @@ class Both {
     this.#now += goesBack && mayGoBack ? -passed : passed
     await this.#lives?.pass(passed)
     if (forget) for (const one of [server, ...cluster.servers.slice(0, 3)]) await one.cli('script', 'flush')
-    const { step, parameters } = this.#policy
+    const { step } = this.#policy
+    // Of a bucket it matters whether the limit is the usual one.
+    const parameters = [...this.#policy.parameters, ...(isPaced(this.#policy) && limit !== 10 ? [10] : [])]
     const state = this.#states[key] as number[]
     const taken = this.#taken[key] as { at: number; units: number }[]
     const back = kind === 'give-back' ? taken.pop() : undefined
     if (kind === 'give-back' && back === undefined) return
     const cost = kind === 'look' || kind === 'reset' ? 0 : back === undefined ? units : Math.min(units, back.units)
     const at = back?.at ?? this.#now
-    const question: Question = { policy: this.#policy, key: `key ${key}`, kind: kind === 'look' ? 'take' : kind, units: cost, limit, at }
+    const question: Question = {
+      policy: { ...this.#policy, parameters },
+      key: `key ${key}`,
+      kind: kind === 'look' ? 'take' : kind,
+      units: cost,
+      limit,
+      at,
+    }
     const request: Decide = { sequence: ++this.#sequence, time: this.#now, stepped: true, questions: [question] }
     const [told] = (await this.#decider.decide(request)) as [Verdict]
     let model: Verdict | undefined

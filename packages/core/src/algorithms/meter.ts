@@ -147,6 +147,8 @@ export interface MeterSite {
   readonly policy: MeterPolicy
   /** The limit of a key: the policy's, or one that the key was given by itself. */
   limitOf(slot: number): number
+  /** As `limitOf`, whatever limit the last request brought: the policy's, or one that lasts. */
+  usualOf(slot: number): number
   /** The most units that a request to a key of this limit may take, as the algorithm says: the limit, or what a bucket holds. */
   most(limit: number): number
   /** Whether some key has a limit of its own. A meter is told by `recheck` when that changes. */

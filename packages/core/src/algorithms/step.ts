@@ -5,6 +5,8 @@ export type { Verdict } from '../store/step.ts'
 
 /** What a store does for each request of a policy, in one atomic step. */
 export interface Step extends AtomicStep {
+  /** A bucket: parameters may be followed by the key's usual limit, where a request has another one. */
+  readonly paced?: true
   /** What the script needs to know of a policy beside the limit: its interval, first of all. */
   parameters(policy: MeterPolicy): readonly number[]
   /**

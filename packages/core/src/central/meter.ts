@@ -196,7 +196,10 @@ export class CentralMeter extends GatedMeter {
 
   /** A question about a key of this policy. */
   ask(kind: Question['kind'], key: string, slot: number, units: number, at: number): Question {
-    return { policy: this.#decidedAt(at), key, kind, units, limit: slot < 0 ? this.policy.limit : this.site.limitOf(slot), at }
+    const limit = slot < 0 ? this.policy.limit : this.site.limitOf(slot)
+    const policy = this.#decidedAt(at)
+    const usual = slot < 0 || this.#algorithm.step?.paced === undefined ? limit : this.site.usualOf(slot)
+    return { policy: usual === limit ? policy : { ...policy, parameters: [...policy.parameters, usual] }, key, kind, units, limit, at }
   }
 
   /** What the store is asked by. It knows no calendar: it is told of the interval that the question is of. */

@@ -158,6 +158,11 @@ export class Limiter implements SharedSite, BlocksOwner {
     return this.#parts === undefined ? limit : partOf(limit, this.#parts())
   }
 
+  usualOf(slot: number): number {
+    const limit = this.#overrides?.get(this.keyOf(slot)) ?? this.policy.limit
+    return this.#parts === undefined ? limit : partOf(limit, this.#parts())
+  }
+
   /** The limit of a key, even while limits are divided. */
   wholeLimitOf(slot: number): number {
     if (this.#visiting) return this.#overrides?.get(this.keyOf(slot)) ?? this.#givenAt(slot) ?? this.policy.limit

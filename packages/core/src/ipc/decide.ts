@@ -93,6 +93,7 @@ function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy |
   if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 4) return undefined
   const [interval, ...more] = parameters as readonly unknown[]
   if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
+  if (step === BUCKET_STEP.id && Number(more[2] ?? 0) < 0) return undefined
   // What is kept of a bucket means the same whatever that holds: units are counted ahead by sizes of all kinds.
   if (step === BUCKET_STEP.id) return { id: `${id} ${step} ${interval}`, step: BUCKET_STEP, parameters: [...(parameters as number[])] }
   const name = `${id} ${step} ${parameters.join(' ')}`

@@ -228,6 +228,28 @@ export const decisionCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a limit that a single request brings makes no room in a bucket for others',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, b, name) => {
+        if ((policy.step as Step).paced !== true) return
+        const usual: DecidedPolicy = { ...policy, parameters: [...policy.parameters, LIMIT] }
+        await a.take(policy, 'k', LIMIT)
+        for (const limit of [Number.POSITIVE_INFINITY, 1_000 * LIMIT, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]) {
+          const { allowed } = await b.take(usual, 'k', 1, limit)
+          // What a leaky bucket holds is its burst, whatever the limit is.
+          assert.ok(allowed || limit < Number.POSITIVE_INFINITY, `${name}: a limit of ${limit}`)
+          const refused = await a.take(policy, 'k', 1)
+          assert.equal(refused.allowed, false, `${name}: after one with a limit of ${limit}`)
+        }
+        // Requests that all bring one find the bucket run out by it.
+        for (let i = 0; i < 2; i++) await b.take(usual, 'own', LIMIT, 2 * LIMIT)
+        const refused = await a.take(usual, 'own', LIMIT, 2 * LIMIT)
+        assert.ok(!refused.allowed && Math.abs((refused.retryAfter * 2 * LIMIT) / INTERVAL - LIMIT) < 0.5, `${name}: ${refused.retryAfter}`)
+      })
+    },
+  },
+  {
     title: 'several policies of one part count all, or none',
     needs: ['decisions'],
     async run(context) {

@@ -3,6 +3,7 @@ import { spanEnd } from '../../time/intervals.ts'
 import type { Exchange, SharedSite } from '../shared/site.ts'
 import type { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
+import type { Paces } from './paces.ts'
 import { drained, drainTime } from './step.ts'
 
 /** How often a store that is away is asked whether it is back, in milliseconds. */
@@ -13,12 +14,14 @@ export class Alone {
   readonly #site: SharedSite
   readonly #exchange: Exchange
   readonly #levels: Levels
+  readonly #paces: Paces
   readonly #time: EpochTime
 
-  constructor(site: SharedSite, exchange: Exchange, levels: Levels, time: EpochTime) {
+  constructor(site: SharedSite, exchange: Exchange, levels: Levels, paces: Paces, time: EpochTime) {
     this.#site = site
     this.#exchange = exchange
     this.#levels = levels
+    this.#paces = paces
     this.#time = time
   }
 
@@ -29,7 +32,7 @@ export class Alone {
 
   /** `degraded: 'share'`: what would be in the bucket if the others admitted as much as they usually do. */
   guess({ guess = 0, guessAt }: BucketKey, slot: number, now: number): number {
-    return drained(guess, now - guessAt, this.#site.limitOf(slot), this.#site.policy.interval)
+    return drained(guess, now - guessAt, this.#paces.of(slot), this.#site.policy.interval)
   }
 
   admits(key: BucketKey, slot: number, cost: number, now: number): boolean {
@@ -56,7 +59,7 @@ export class Alone {
     if (degraded === 'closed') return PROBE
     const most = this.#most(key, slot, cost)
     const units = Math.min(most, cost / this.#share(key, slot))
-    return drainTime(this.guess(key, slot, now) + units - most, this.#site.limitOf(slot), interval)
+    return drainTime(this.guess(key, slot, now) + units - most, this.#paces.of(slot), interval)
   }
 
   /** A node whose share is less than a unit admits one when the bucket has run out. */

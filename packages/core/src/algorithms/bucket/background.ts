@@ -12,6 +12,7 @@ import { Bookings } from './bookings.ts'
 import type { BucketKey } from './key.ts'
 import { Levels } from './levels.ts'
 import { freeAt, spreadOver } from './pace.ts'
+import { Paces } from './paces.ts'
 import { BucketRecords } from './records.ts'
 import { drained, drainTime, ROUNDING } from './step.ts'
 import { type BetweenNodes, StorePolicies } from './store-policies.ts'
@@ -37,6 +38,7 @@ export class BackgroundBucket extends GatedMeter {
   override readonly jitter: boolean = true
   readonly #records: BucketRecords
   readonly #levels: Levels
+  readonly #paces: Paces
   readonly #telling: Telling
   readonly #policies: StorePolicies
   readonly #alone: Alone
@@ -56,9 +58,10 @@ export class BackgroundBucket extends GatedMeter {
     const policies = new StorePolicies(site, maxDebt)
     super(site, exchange, policies.of(limit))
     this.#policies = policies
-    this.#levels = new Levels(site, interval, maxDebt)
-    this.#alone = new Alone(site, exchange, this.#levels, this.time)
-    this.#records = new BucketRecords(this, this.#levels, policies, this.#alone, soft)
+    this.#paces = new Paces(site)
+    this.#levels = new Levels(site, this.#paces, interval, maxDebt)
+    this.#alone = new Alone(site, exchange, this.#levels, this.#paces, this.time)
+    this.#records = new BucketRecords(this, this.#levels, this.#paces, policies, this.#alone, soft)
     this.#telling = new Telling(this, this.#records, policies)
     this.booking = maxDebt === undefined ? new Bookings(this, this.#records, policies) : undefined
     this.#soft = soft
@@ -83,6 +86,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override recheck(slot: number): void {
+    this.#paces.recheck()
     this.capacity = this.site.limited ? -1 : this.site.most(this.rate)
     super.recheck(slot)
   }
@@ -135,8 +139,11 @@ export class BackgroundBucket extends GatedMeter {
       return
     }
     const base = baseOf(slot)
-    this.#levels.set(slot, this.#levels.at(slot, now) + cost, now)
-    fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, cost)
+    const level = this.#levels.at(slot, now)
+    const units = this.#paces.filling(slot, cost, level)
+    this.#levels.set(slot, level + units, now)
+    fields[base + KNOWN] = sumOf(fields[base + KNOWN] as number, units)
+    this.#paces.asked(slot, level)
     this.admitted += cost
   }
 
@@ -210,16 +217,20 @@ export class BackgroundBucket extends GatedMeter {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     const level = this.#levels.at(slot, now)
+    if (this.site.limited) {
+      this.#paces.asked(slot, level)
+      this.#reopen(key, slot, now)
+    }
     // Also without the store: what is known to be full is full.
     if (!key.closed(limit, now) && level + 1 > most + most * ROUNDING && limit > 0 && this.blockOf(slot, now) === undefined) {
       this.#close(key, slot, level, now)
       const known = !this.storeAway && !key.away && key.guess === undefined
-      if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, limit, this.interval)) {
+      if (known && this.policy.cooldown > 0 && now - key.awayAt >= drainTime(most, this.#paces.of(slot), this.interval)) {
         this.blocks.startCooldown(slot, now, key.closedUntil)
       }
     }
     if (key.soft !== undefined) {
-      key.cells.refuse(this.ordinal, cost, level, this.#policies.spans(limit))
+      key.cells.refuse(this.ordinal, cost, level, this.#policies.spans(this.#paces.of(slot)))
       if (key.soft.armed(now)) this.#telling.softly(slot, key, key.cells.unsent(), now)
     }
     return this.explain(slot, cost, now)
@@ -230,7 +241,7 @@ export class BackgroundBucket extends GatedMeter {
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
     // A difference of times must not make a whole wait one millisecond more.
-    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), limit, this.interval) - ROUNDED
+    key.closedUntil = now + drainTime(level - most + freeAt(most, limit), this.#paces.of(slot), this.interval) - ROUNDED
     key.closedFor = limit
     key.forecast.close(key.closedUntil)
     key.soft?.arm(key.closedUntil, this.interval)
@@ -240,17 +251,18 @@ export class BackgroundBucket extends GatedMeter {
     const key = this.#records.at(slot)
     const limit = this.site.limitOf(slot)
     const most = this.site.most(limit)
+    const pace = this.#paces.of(slot)
     const units = Math.min(cost, most)
     const block = this.blockOf(slot, now)
     if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
     const place = this.booking?.serving === true ? this.booking.opensIn(slot, units, now) : undefined
     if (place !== undefined && block === undefined) return { reason: 'limit', retryAfter: place }
-    const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, limit, this.interval)
+    const byLevel = drainTime(this.#levels.at(slot, now) + units - most - (most * ROUNDING) / 2, pace, this.interval)
     if (this.storeAway || key.away || key.guess !== undefined)
       return { reason: 'degraded', retryAfter: Math.max(byLevel, this.#alone.opensIn(key, slot, units, now)) }
     let retryAfter = key.closed(limit, now) ? Math.max(byLevel, key.closedUntil - now) : byLevel
     // Let in by chance: so long this node's part of the limit takes to bring as much.
-    if (retryAfter <= 0 && key.soft?.armed(now)) retryAfter = drainTime(units * spreadOver(key.share, this.nodes), limit, this.interval)
+    if (retryAfter <= 0 && key.soft?.armed(now)) retryAfter = drainTime(units * spreadOver(key.share, this.nodes), pace, this.interval)
     return block === undefined
       ? { reason: 'limit', retryAfter }
       : { reason: 'cooldown', retryAfter: Math.max(block.until - now, retryAfter) }
@@ -263,7 +275,7 @@ export class BackgroundBucket extends GatedMeter {
   }
 
   override resetAfter(slot: number, now: number): number {
-    return drainTime(this.#levels.at(slot, now), this.site.limitOf(slot), this.interval)
+    return drainTime(this.#levels.at(slot, now), this.#paces.of(slot), this.interval)
   }
 
   protected override sentAt(slot: number): number {
@@ -435,7 +447,7 @@ export class BackgroundBucket extends GatedMeter {
         continue
       }
       const keep = !connected || key.away || key.guess !== undefined || now < this.exchange.recoveredAt + this.policy.interval
-      const over = (this.ordinal - this.#policies.spans(this.site.limitOf(slot)).span) as Ordinal
+      const over = (this.ordinal - this.#policies.spans(this.#paces.of(slot)).span) as Ordinal
       key.cells.trim(over, keep && this.exchange.connected)
       // For so long a store keeps what has run out. Later nobody needs units of a key that is empty here, or an outage would keep all keys.
       if (this.#levels.at(slot, now) === 0) key.cells.trim((over - KEPT * this.storePolicy.cells) as Ordinal, false)

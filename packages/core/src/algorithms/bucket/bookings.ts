@@ -59,8 +59,11 @@ export class Bookings implements Booking {
   soonest(slot: number, units: number, now: number): number | undefined {
     const key = this.#records.find(slot)
     if (key !== undefined && !this.#tells(key)) return undefined
-    const limit = this.#meter.site.limitOf(slot)
-    return drainTime(this.#levelOfOthers(slot, now) + units - this.#records.most(slot), limit, this.#meter.policy.interval)
+    return drainTime(
+      this.#levelOfOthers(slot, now) + units - this.#records.most(slot),
+      this.#records.paces.of(slot),
+      this.#meter.policy.interval,
+    )
   }
 
   /**
@@ -99,7 +102,7 @@ export class Bookings implements Booking {
     if (units === 0) return
     const { levels } = this.#records
     const level = levels.at(slot, now)
-    key.cells.add(this.#meter.ordinal, units, level, this.#policies.spans(this.#meter.site.limitOf(slot)))
+    key.cells.add(this.#meter.ordinal, units, level, this.#policies.spans(this.#records.paces.of(slot)))
     key.forecast.add(units)
     levels.set(slot, level + units, now)
     places.ask(units, now)
@@ -161,6 +164,6 @@ export class Bookings implements Booking {
 
   /** Milliseconds between two places. */
   #each(slot: number): number {
-    return drainTime(1, this.#meter.site.limitOf(slot), this.#meter.policy.interval)
+    return drainTime(1, this.#records.paces.of(slot), this.#meter.policy.interval)
   }
 }

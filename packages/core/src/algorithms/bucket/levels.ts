@@ -1,6 +1,7 @@
 import { baseOf, type KeyTable } from '../../keys/key-table.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 import type { SharedSite } from '../shared/site.ts'
+import type { Paces } from './paces.ts'
 import { drained } from './step.ts'
 
 /** Of a key's record: units in its bucket as far as known, and when they were on the monotonic clock. */
@@ -11,15 +12,17 @@ const AT = 4
 export class Levels {
   readonly #table: KeyTable
   readonly #site: SharedSite
+  readonly #paces: Paces
   readonly #interval: number
   readonly #maxDebt: number | undefined
   #markedLevel = 0
   #markedAt = 0
 
   /** @param maxDebt units beyond what a bucket holds that a level may have; undefined for any number */
-  constructor(site: SharedSite, interval: number, maxDebt: number | undefined) {
+  constructor(site: SharedSite, paces: Paces, interval: number, maxDebt: number | undefined) {
     this.#table = site.table
     this.#site = site
+    this.#paces = paces
     this.#interval = interval
     this.#maxDebt = maxDebt
   }
@@ -28,7 +31,7 @@ export class Levels {
   at(slot: number, now: number): number {
     const { fields } = this.#table
     const base = baseOf(slot)
-    return drained(fields[base + LEVEL] as number, now - (fields[base + AT] as number), this.#site.limitOf(slot), this.#interval)
+    return drained(fields[base + LEVEL] as number, now - (fields[base + AT] as number), this.#paces.of(slot), this.#interval)
   }
 
   set(slot: number, level: number, now: number): void {

@@ -4,6 +4,7 @@ import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import type { Exchange } from '../shared/site.ts'
 import { Slices } from '../shared/slices.ts'
+import { Paces } from './paces.ts'
 import { drained, drainTime, ROUNDING } from './step.ts'
 
 /** Changes of the limit that are looked at one by one while keys are brought to the last one; with the next, all of them are at once. */
@@ -28,9 +29,11 @@ export class LocalBucket extends LocalMeter {
   /** The limits of before, oldest first, and until when buckets ran out by each; none once all keys go by the limit of now. */
   #before: readonly { readonly rate: number; readonly until: number }[] = []
   readonly #slices: Slices
+  readonly #paces: Paces
 
   constructor(site: MeterSite, { defer }: Pick<Exchange, 'defer'>) {
     super(site)
+    this.#paces = new Paces(site)
     this.#slices = new Slices(
       site.table,
       defer,
@@ -70,6 +73,7 @@ export class LocalBucket extends LocalMeter {
 
   override recheck(slot: number): void {
     const { limited, policy } = this.site
+    this.#paces.recheck()
     this.rate = policy.limit
     // While keys still go by a limit of before, requests are decided about where that is looked at.
     this.capacity = limited || this.#before.length > 0 ? -1 : this.site.most(policy.limit)
@@ -111,33 +115,35 @@ export class LocalBucket extends LocalMeter {
 
   /** As `resetAfter`, of any key at any time. */
   #emptyAfter(slot: number, now: number): number {
-    const limit = this.site.limitOf(slot)
-    return drainTime(this.#level(slot, limit, now), limit, this.interval)
+    const pace = this.#paces.of(slot)
+    return drainTime(this.#level(slot, pace, now), pace, this.interval)
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
     const capacity = this.site.most(limit)
-    return cost <= capacity - this.#level(slot, limit, now) + capacity * ROUNDING && limit > 0
+    return cost <= capacity - this.#level(slot, this.#paces.of(slot), now) + capacity * ROUNDING && limit > 0
   }
 
-  protected override count(slot: number, cost: number, limit: number, now: number): void {
-    this.#write(slot, sumOf(this.#level(slot, limit, now), cost), now)
+  protected override count(slot: number, cost: number, _limit: number, now: number): void {
+    const level = this.#level(slot, this.#paces.of(slot), now)
+    this.#write(slot, sumOf(level, this.#paces.filling(slot, cost, level)), now)
+    this.#paces.asked(slot, level)
     if (now >= this.toldUntil) this.tell(now)
   }
 
   over(slot: number, now: number): number {
-    const limit = this.site.limitOf(slot)
-    return Math.max(0, this.#level(slot, limit, now) - this.site.most(limit))
+    return Math.max(0, this.#level(slot, this.#paces.of(slot), now) - this.site.most(this.site.limitOf(slot)))
   }
 
   protected override left(slot: number, limit: number, now: number): number {
-    return Math.max(0, this.site.most(limit) - this.#level(slot, limit, now))
+    return Math.max(0, this.site.most(limit) - this.#level(slot, this.#paces.of(slot), now))
   }
 
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const capacity = this.site.most(limit)
-    const room = capacity - this.#level(slot, limit, now)
-    return drainTime(cost - room - (capacity * ROUNDING) / 2, limit, this.interval)
+    const pace = this.#paces.of(slot)
+    const room = capacity - this.#level(slot, pace, now)
+    return limit > 0 ? drainTime(cost - room - (capacity * ROUNDING) / 2, pace, this.interval) : 0
   }
 
   /** Once it has run out for whoever asks next: requests for one key may have different limits. */
@@ -147,8 +153,18 @@ export class LocalBucket extends LocalMeter {
 
   /** @param takenAt the millisecond that they were taken in: what came in then has run out when a whole bucket would have */
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, limit: number, now: number): void {
-    if (now - takenAt >= drainTime(this.site.most(limit), limit, this.interval)) return
-    this.#write(slot, Math.max(0, this.#level(slot, limit, now) - units), now)
+    const pace = this.#paces.of(slot)
+    const whole = this.site.most(limit === Number.POSITIVE_INFINITY ? pace : limit)
+    if (now - takenAt >= drainTime(whole, pace, this.interval)) return
+    this.#write(slot, Math.max(0, this.#level(slot, pace, now) - units), now)
+  }
+
+  override forgotten(slot: number): void {
+    this.#paces.forget(slot)
+  }
+
+  protected override cleared(slot: number): void {
+    this.#paces.forget(slot)
   }
 
   /** Has decisions know in which millisecond they were made: a refund must. */
@@ -158,7 +174,7 @@ export class LocalBucket extends LocalMeter {
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  #level(slot: number, limit: number, now: number): number {
+  #level(slot: number, pace: number, now: number): number {
     const { fields } = this
     let level = fields[slot * 2] as number
     let at = fields[slot * 2 + 1] as number
@@ -167,7 +183,7 @@ export class LocalBucket extends LocalMeter {
       level = drained(level, until - at, rate, this.interval)
       at = until
     }
-    return drained(level, now - at, limit, this.interval)
+    return drained(level, now - at, pace, this.interval)
   }
 
   #write(slot: number, level: number, now: number): void {

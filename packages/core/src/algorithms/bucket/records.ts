@@ -7,6 +7,7 @@ import type { GatedMeter } from '../shared/gated-meter.ts'
 import type { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
+import type { Paces } from './paces.ts'
 import { type Shape, SoftDrop } from './soft-drop.ts'
 import { drained } from './step.ts'
 import type { StorePolicies } from './store-policies.ts'
@@ -19,6 +20,7 @@ const AHEAD = 1_000
 /** What a node knows of each key's bucket: the level, its own cells that it is the sum of, and what the store said. */
 export class BucketRecords {
   readonly levels: Levels
+  readonly paces: Paces
   readonly #meter: GatedMeter
   readonly #table: KeyTable
   readonly #policies: StorePolicies
@@ -27,10 +29,11 @@ export class BucketRecords {
   readonly #keys = new SlotMap<BucketKey>()
 
   /** @param soft whether requests are let in by chance where a bucket is nearly full */
-  constructor(meter: GatedMeter, levels: Levels, policies: StorePolicies, alone: Alone, soft: boolean) {
+  constructor(meter: GatedMeter, levels: Levels, paces: Paces, policies: StorePolicies, alone: Alone, soft: boolean) {
     this.#meter = meter
     this.#table = meter.table
     this.levels = levels
+    this.paces = paces
     this.#policies = policies
     this.#alone = alone
     this.#soft = soft
@@ -48,6 +51,7 @@ export class BucketRecords {
 
   forget(slot: number): void {
     this.#keys.delete(slot)
+    this.paces.forget(slot)
   }
 
   /** What a key's bucket holds. */
@@ -58,13 +62,12 @@ export class BucketRecords {
 
   shape(slot: number): Shape {
     const { site, policy } = this.#meter
-    const limit = site.limitOf(slot)
-    return { most: site.most(limit), drain: limit / policy.interval, interval: policy.interval }
+    return { most: site.most(site.limitOf(slot)), drain: this.paces.of(slot) / policy.interval, interval: policy.interval }
   }
 
-  /** What the store must know of the policy, by the key's own limit. */
+  /** What the store must know of the policy, by the limit that the key's bucket runs out by. */
   policyOf(slot: number): StorePolicy {
-    return this.#policies.of(this.#meter.site.limitOf(slot))
+    return this.#policies.of(this.paces.of(slot))
   }
 
   /** Units that this node has admitted, as far as they are not over. */
@@ -86,7 +89,7 @@ export class BucketRecords {
 
   /** Books what the request path counted into its cell. */
   refresh(slot: number, now: number): BucketKey {
-    const { ordinal: running, site, tag } = this.#meter
+    const { ordinal: running, tag } = this.#meter
     const key = this.at(slot)
     const base = baseOf(slot)
     const { fields } = this.#table
@@ -94,7 +97,7 @@ export class BucketRecords {
     const ordinal = this.#meter.ordinalOf(base)
     if (counted > 0) {
       fields[base + KNOWN] = 0
-      key.cells.add(ordinal, counted, Math.max(0, this.levels.at(slot, now) - counted), this.#policies.spans(site.limitOf(slot)))
+      key.cells.add(ordinal, counted, Math.max(0, this.levels.at(slot, now) - counted), this.#policies.spans(this.paces.of(slot)))
       key.spanTaken += counted
       key.forecast.add(counted)
       this.#alone.add(key, slot, counted, now)
@@ -143,15 +146,15 @@ export class BucketRecords {
     now: number,
     { announced, exact }: { readonly announced: boolean; readonly exact: boolean },
   ): boolean {
-    const { site, time, policy, storePolicy } = this.#meter
+    const { time, policy, storePolicy } = this.#meter
     key.heard = taken
     key.heardIn = ordinal
     const { width } = storePolicy
     if (startOf(ordinal, width) > time.at(now) + AHEAD) return false
-    const limit = site.limitOf(slot)
+    const pace = this.paces.of(slot)
     const then = time.monotonicAt(startOf(ordinal, width))
-    const unsent = key.cells.levelUnsent(time.at(now), width, limit, policy.interval, announced)
-    const learned = sumOf(drained(level, now - then, limit, policy.interval), unsent)
+    const unsent = key.cells.levelUnsent(time.at(now), width, pace, policy.interval, announced)
+    const learned = sumOf(drained(level, now - then, pace, policy.interval), unsent)
     const known = this.levels.at(slot, now)
     if (learned > known || (exact && given > key.givenHeard)) this.levels.set(slot, learned, now)
     key.givenHeard = Math.max(key.givenHeard, given)

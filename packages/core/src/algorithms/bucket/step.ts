@@ -16,6 +16,45 @@ export function capacityOf(size: number, limit: number): number {
   return size === DEFAULT || limit === 0 || limit === Number.POSITIVE_INFINITY ? limit : size
 }
 
+/**
+ * Units by which a request fills a bucket. One without a limit fills it no further than to the brim, or to what runs out in an interval: nothing
+ * else would bound the debt.
+ */
+export function filling(units: number, level: number, limit: number, capacity: number, usual: number): number {
+  return limit === Number.POSITIVE_INFINITY ? Math.max(0, Math.min(units, Math.max(capacity, usual) - level)) : units
+}
+
+/*
+ * The limit of a single request must not change what is in a bucket for others. So a bucket runs out by a limit that requests bring only once
+ * several of them in a row have brought one, or if there was nothing in it before; else by the key's usual one.
+ */
+
+/**
+ * The limit by which a bucket has run out until a request comes.
+ *
+ * @param own the limit that requests before it brought; less than 0 as long as it does not count, undefined for none
+ */
+export function paceOf(own: number | undefined, limit: number, usual: number): number {
+  if (own === undefined || own < 0 || !isPace(limit)) return usual
+  // The middle one of the three: of limits that requests bring, the nearest one to the usual one.
+  const least = Math.min(own, limit)
+  return Math.max(least, Math.min(Math.max(own, limit), usual))
+}
+
+/**
+ * `own` after a request.
+ *
+ * @param level what was in the bucket before it
+ */
+export function inForce(own: number | undefined, level: number, limit: number, usual: number): number | undefined {
+  if (limit === usual || !isPace(limit)) return undefined
+  return own !== undefined || level === 0 ? limit : -limit
+}
+
+function isPace(limit: number): boolean {
+  return limit > 0 && limit < Number.POSITIVE_INFINITY
+}
+
 /** How long a bucket takes to lose so many units, in milliseconds. At a limit of 0 it loses none: nobody waits for that. */
 export function drainTime(units: number, limit: number, interval: number): number {
   return units > 0 && limit > 0 ? (units * interval) / limit : 0
@@ -31,45 +70,63 @@ export function drained(level: number, elapsed: number, limit: number, interval:
  * A bucket that requests fill and that loses `limit` units per interval, all the time: token buckets and leaky buckets (and the
  * GCRA) differ only in how they speak of it.
  *
- *     state       [units in it, when they were]
- *     parameters  [interval, units that it holds, units that pass without waiting]; each of the last two may be `DEFAULT`
+ *     state       [units in it, when they were, and of a request with another limit than the usual one, `own`]
+ *     parameters  [interval, units that it holds, units that pass without waiting, usual limit]; the second and the third may be `DEFAULT`.
+ *                 The last is left out where it is the request's limit
  */
 export const BUCKET_STEP: Omit<Step, 'parameters'> = Object.freeze({
   id: 'bucket',
 
+  paced: true,
+
   take(state: number[], now: number, cost: number, limit: number, parameters: readonly number[]): Verdict {
-    const [interval = 0, size = DEFAULT] = parameters
+    const [interval = 0, size = DEFAULT, , usual = limit] = parameters
     const capacity = capacityOf(size, limit)
-    const level = levelOf(state, now, limit, interval)
+    const pace = paceOf(state[2], limit, usual)
+    const level = levelOf(state, now, pace, interval)
     const room = capacity - level
     if (cost <= room + capacity * ROUNDING && limit > 0) {
-      if (cost > 0) write(state, sumOf(level, cost), now)
-      return verdict(true, sumOf(level, cost), 0, limit, parameters)
+      const filled = sumOf(level, filling(cost, level, limit, capacityOf(size, usual), usual))
+      if (cost > 0) {
+        write(state, filled, now)
+        note(state, level, limit, usual)
+      }
+      return verdict(true, filled, 0, limit, parameters)
     }
     // A clock that has gone back must not close the bucket until it is where it was.
     if (cost > 0 && (state[1] ?? now) > now) write(state, level, now)
     const never = cost > capacity + capacity * ROUNDING || limit === 0
-    const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, limit, interval)
+    const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, pace, interval)
     return verdict(false, level, wait, limit, parameters)
   },
 
-  add(state: number[], now: number, units: number, limit: number, [interval = 0]: readonly number[]): void {
-    write(state, sumOf(levelOf(state, now, limit, interval), units), now)
+  add(
+    state: number[],
+    now: number,
+    units: number,
+    limit: number,
+    [interval = 0, size = DEFAULT, , usual = limit]: readonly number[],
+  ): void {
+    const level = levelOf(state, now, paceOf(state[2], limit, usual), interval)
+    write(state, sumOf(level, filling(units, level, limit, capacityOf(size, usual), usual)), now)
+    note(state, level, limit, usual)
   },
 
   // What came in at `at` has run out when a whole bucket would have.
   giveBack(state: number[], at: number, units: number, now: number, limit: number, parameters: readonly number[]): void {
-    const [interval = 0, size = DEFAULT] = parameters
-    if (now - at >= drainTime(capacityOf(size, limit), limit, interval)) return
-    write(state, Math.max(0, levelOf(state, now, limit, interval) - units), now)
+    const [interval = 0, size = DEFAULT, , usual = limit] = parameters
+    const pace = paceOf(state[2], limit, usual)
+    if (now - at >= drainTime(capacityOf(size, limit === Number.POSITIVE_INFINITY ? usual : limit), pace, interval)) return
+    write(state, Math.max(0, levelOf(state, now, pace, interval) - units), now)
   },
 
-  ahead: ([interval = 0, , atOnce = DEFAULT]: readonly number[], most: number) => [interval, most, atOnce],
+  ahead: ([interval = 0, , atOnce = DEFAULT, ...usual]: readonly number[], most: number) => [interval, most, atOnce, ...usual],
 
-  lifetime(state: readonly number[], now: number, limit: number, [interval = 0]: readonly number[]): number {
+  lifetime(state: readonly number[], now: number, limit: number, [interval = 0, , , usual = limit]: readonly number[]): number {
+    const pace = Math.min(usual, paceOf(state[2], limit, usual))
     // A single request may have had no limit: what it counted stays for those that have one.
-    if (limit === Number.POSITIVE_INFINITY) return (state[0] ?? 0) > 0 ? interval : 0
-    return drainTime(levelOf(state, now, limit, interval), limit, interval)
+    if (pace === Number.POSITIVE_INFINITY) return (state[0] ?? 0) > 0 ? interval : 0
+    return drainTime(levelOf(state, now, pace, interval), pace, interval)
   },
 })
 
@@ -82,13 +139,20 @@ function write(state: number[], level: number, now: number): void {
   state[1] = now
 }
 
+function note(state: number[], level: number, limit: number, usual: number): void {
+  const own = inForce(state[2], level, limit, usual)
+  if (own === undefined) state.length = 2
+  else state[2] = own
+}
+
 function verdict(allowed: boolean, level: number, retryAfter: number, limit: number, parameters: readonly number[]): Verdict {
-  const [interval = 0, size = DEFAULT, atOnce = DEFAULT] = parameters
+  const [interval = 0, size = DEFAULT, atOnce = DEFAULT, usual = limit] = parameters
+  const pace = isPace(limit) ? limit : usual
   return {
     allowed,
     remaining: Math.max(0, capacityOf(size, limit) - level),
-    resetAfter: drainTime(level, limit, interval),
+    resetAfter: drainTime(level, pace, interval),
     retryAfter,
-    delay: allowed && atOnce !== DEFAULT ? drainTime(level - atOnce, limit, interval) : 0,
+    delay: allowed && atOnce !== DEFAULT ? drainTime(level - atOnce, pace, interval) : 0,
   }
 }

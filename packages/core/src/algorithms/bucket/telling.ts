@@ -80,12 +80,12 @@ export class Telling {
    * @param soon it can't
    */
   quiet(slot: number, key: BucketKey, unsent: number, now: number, soon = false): boolean {
-    const { keepsAll, storePolicy, policy, ordinal, site, nodes } = this.#meter
+    const { keepsAll, storePolicy, policy, ordinal, nodes } = this.#meter
     if (keepsAll) return false
     const { width } = storePolicy
     const { interval, spans } = policy
     const since = key.cells.unsentSince() ?? ordinal
-    const { span } = this.#policies.spans(site.limitOf(slot))
+    const { span } = this.#policies.spans(this.#records.paces.of(slot))
     if (!soon && (ordinal - since) * width + interval / spans < OLD * span * width) return true
     const most = this.#records.most(slot)
     return unsent * nodes < LEAST_PART * most && this.#records.levels.at(slot, now) < most / 4

@@ -1,4 +1,4 @@
-import { capacityOf } from './bucket.ts'
+import { capacityOf, numeral } from './bucket.ts'
 import { added, clock, listOf, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
 function state({ key, arg }: Place): string {
@@ -73,9 +73,7 @@ end`,
 end`,
   args(question, request, list) {
     const [interval = 0, , duration = 0, coldFactor = 0] = question.policy.parameters
-    const capacity = capacityOf(question)
-    const size = capacity === Number.POSITIVE_INFINITY ? 'inf' : String(capacity)
-    list.push(String(interval), size, String(duration), String(coldFactor), timeIn(request))
+    list.push(String(interval), numeral(capacityOf(question, question.limit)), String(duration), String(coldFactor), timeIn(request))
     if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
