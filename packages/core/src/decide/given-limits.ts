@@ -56,10 +56,10 @@ export class GivenLimits {
     const limiters = this.#limiters
     const given = limiters.map((limiter, place) => limiter.givenTo(boundedOnce(keys[place] ?? '')))
     return () => {
-      for (const [place, limiter] of limiters.entries()) {
+      limiters.forEach((limiter, place) => {
         const key = keys[place]
         if (key !== undefined) this.giveAgain(limiter, key, given[place])
-      }
+      })
       return this.any
     }
   }

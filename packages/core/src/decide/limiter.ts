@@ -148,8 +148,7 @@ export class Limiter implements SharedSite, BlocksOwner {
   /** The limit that a key was given by a request; undefined where it has none, or one that goes before it. */
   givenTo(key: string): number | undefined {
     if (!this.limited || this.#overrides?.has(key) === true) return undefined
-    const slot = this.table.find(key)
-    return this.#overridden.has(slot) ? undefined : this.#limits.get(slot)
+    return this.#givenAt(this.table.find(key))
   }
 
   /** As `limitOf`, whose code is less than V8 compiles into each caller, whatever else is. */
@@ -246,7 +245,7 @@ export class Limiter implements SharedSite, BlocksOwner {
     // An override may equal the limit of a policy that an update changes.
     const own = override ?? (given === this.policy.limit ? undefined : given)
     if (override !== undefined) this.#overridden.add(slot)
-    else if (this.#overridden.size > 0) this.#overridden.delete(slot)
+    else this.#overridden.delete(slot)
     if (this.#limits.get(slot) === own) return
     if (own === undefined) this.#limits.delete(slot)
     else this.#limits.set(slot, own)
