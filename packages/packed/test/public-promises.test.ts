@@ -27,6 +27,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'Guard.check of @weir/core/http': 'guard',
   'Guard.refuse of @weir/core/http': 'a refusal that never gets its text',
   'Guard.handle of @weir/core/http': 'a handler that never answers',
+  'loadCode of @weir/core/http': 'loadCode',
   'loadCode of @weir/core/sync': 'loadCode',
   'RulesFollower.ready of @weir/core/rules': 'followed rules: ready',
   'RulesFollower.close of @weir/core/rules': 'followed rules: close',

@@ -188,8 +188,8 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   take(c, 20)
   await expect.poll(shown, { timeout: 10_000 }).toBe(80)
   for (const key of await here.admin.keys(`${namespace}:*`)) {
-    await here.admin.del(key)
-    await here.admin.rpush(key, 'junk')
+    // At once: a throttler that counts in between would make the key anew.
+    await here.admin.multi().del(key).rpush(key, 'junk').exec()
   }
   for (let round = 0; nodes.some((node) => node.check('key').allowed && ++admitted > 0); round++) {
     if (round === 200) throw new Error('The limit is never reached.')

@@ -136,12 +136,10 @@ export class BucketRoom implements Room {
     const part = Math.floor((time / this.#width - bucket) * this.#parts)
     let whole = 0
     if (this.#byBucket) {
-      const beyond = (nodes: number, already: number) =>
-        part === 0 ? units : Math.min(units, Math.max(0, this.#usual(node, nodes) - already))
-      const surely = beyond(this.#most, node.surely[at] as number)
+      const surely = Math.min(units, Math.max(0, this.#usualBy(node, part) - (node.surely[at] as number)))
       node.surely[at] = (node.surely[at] as number) + surely
       this.#surely[at] = (this.#surely[at] as number) + surely
-      whole = beyond(this.#fewest, node.whole[at] as number)
+      whole = part === 0 ? units : Math.min(units, Math.max(0, this.#usual(node, this.#fewest) - (node.whole[at] as number)))
     }
     node.own[at] = (node.own[at] as number) + units
     node.sum += units
@@ -156,7 +154,13 @@ export class BucketRoom implements Room {
 
   /** How many units of a node are usual for a bucket, if it knows of so many nodes. */
   #usual({ sum }: NodeInWindow, nodes: number): number {
-    return Math.floor((1.5 * Math.max(sum, this.#limit / nodes)) / this.#buckets)
+    return Math.floor((USUAL * Math.max(sum, this.#limit / nodes)) / this.#buckets)
+  }
+
+  /** How many of them are so when a part of the bucket begins: each part brings some. */
+  #usualBy(node: NodeInWindow, part: number): number {
+    const whole = this.#usual(node, this.#most)
+    return Math.floor(Math.min(whole, 1 + (whole * part) / this.#parts))
   }
 
   #add(bucket: number, part: number, units: number): void {
@@ -279,6 +283,8 @@ export class LeakyRoom implements Room {
   }
 }
 
+/** So many times its mean, or that of an even part of the limit, is usual for a bucket of a node. */
+const USUAL = 1.25
 /** Part of the limit that the oldest bucket, or part of a bucket, may release before it has passed. */
 const EARLY_RELEASE = 0.02
 /** The same of what is usual for a bucket, where the rest leaves with its part. */

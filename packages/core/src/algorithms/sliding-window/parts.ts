@@ -24,7 +24,8 @@ export function partsOf({ interval, cooldown }: MeterPolicy, buckets: number): {
   let groups = 1
   while (2 * groups <= MOST_GROUPS && 2 * groups * buckets <= MOST_IN_ALL && bucket / (2 * groups) >= SHORTEST_GROUP) groups *= 2
   let group = 1
-  while (2 * group <= MOST_OF_GROUP && bucket / groups / (2 * group) >= SHORTEST) group *= 2
+  // Of a short bucket there is nothing to count more finely.
+  while (groups > 1 && 2 * group <= MOST_OF_GROUP && bucket / groups / (2 * group) >= SHORTEST) group *= 2
   return { parts: groups * group, group }
 }
 
