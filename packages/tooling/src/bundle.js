@@ -13,9 +13,10 @@ const REQUIRE = `import { createRequire as requireOf } from 'node:module'\nconst
  * @param {string} directory of the package
  * @param {readonly string[]} programs their sources; no two may have the same name
  * @param {readonly string[]} [external] dependencies of the package that stay as they are
+ * @param {boolean} [apart] whether code that they load later stays in files of its own, as in the packages
  * @returns {Promise<string>} the folder that they are in, side by side, to be removed by the caller
  */
-export async function bundlePrograms(directory, programs, external = []) {
+export async function bundlePrograms(directory, programs, external = [], apart = false) {
   // Within the package, whose dependencies are found from there.
   const room = join(directory, 'node_modules')
   mkdirSync(room, { recursive: true })
@@ -27,6 +28,7 @@ export async function bundlePrograms(directory, programs, external = []) {
     outdir,
     outExtension: { '.js': '.mjs' },
     bundle: true,
+    splitting: apart,
     platform: 'node',
     format: 'esm',
     target: 'node20',

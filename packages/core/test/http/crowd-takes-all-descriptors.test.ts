@@ -1,10 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { bundlePrograms } from '@weir/tooling/bundle'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 
-const program = fileURLToPath(new URL('fixtures/paced-server.ts', import.meta.url))
+// What is loaded later must not need a compiler, which is a process and needs descriptors too.
+let folder: string
+beforeAll(async () => {
+  folder = await bundlePrograms(fileURLToPath(new URL('../..', import.meta.url)), ['test/http/fixtures/paced-server.ts'], [], true)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 /** Statuses of requests that are made at once, and how long they took. */
@@ -17,7 +25,7 @@ async function requests(port: number, many: number): Promise<{ readonly statuses
 test.skipIf(process.platform === 'win32')(
   'a client that takes all descriptors before the first request is held ends no pace: not then, and not once it has gone',
   async () => {
-    const node = ['-c', 'ulimit -n 300; exec "$0" "$@"', process.execPath, '--conditions=@weir/source', '--import', 'tsx', program]
+    const node = ['-c', 'ulimit -n 300; exec "$0" "$@"', process.execPath, `${folder}/paced-server.mjs`]
     const server = spawn('sh', node, { stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''
     server.stderr.on('data', (chunk: Buffer) => {
@@ -27,8 +35,14 @@ test.skipIf(process.platform === 'win32')(
     try {
       const [line] = (await once(server.stdout, 'data')) as [Buffer]
       const port = Number(line.toString())
-      for (let i = 0; i < 350; i++) sockets.push(connect(port, '127.0.0.1').on('error', () => {}))
-      await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+      for (let i = 0; i < 350; i++)
+        sockets.push(
+          connect(port, '127.0.0.1')
+            .on('error', () => {})
+            .resume(),
+        )
+      // A server without descriptors ends what it can't accept.
+      await Promise.race(sockets.map((socket) => once(socket, 'close')))
       // Those that were accepted first ask.
       const began = performance.now()
       const asking = sockets.slice(0, 5)
