@@ -206,8 +206,11 @@ const SOON = 5
  * Awaits one of them, in a process that does nothing else, and prints what came of it. Where a file is named, the store answers first, and the parent
  * makes that file once it has done to the store what it likes.
  */
-export async function awaitOne(placeAt: (address: string) => Place, cases: ReadonlyMap<string, Case> = AWAITED): Promise<void> {
-  const place = placeAt(address)
+export async function awaitOne(
+  placeAt: (address: string, patience: number) => Place,
+  cases: ReadonlyMap<string, Case> = AWAITED,
+): Promise<void> {
+  const place = placeAt(address, PATIENCE)
   const ready: Ready = async (throttler) => {
     if (goOn === undefined) return
     throttler?.start()
