@@ -77,6 +77,7 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       await renewAll(nodes, rule)
       await Promise.all(nodes.map((node) => node.synced()))
       const clients = new Clients(nodes, { steady: 25, greedy: 150, rare: 1 }, seed + chapter)
+      const before = faults.length
       const chapterEnd = Math.min(end, monotonic() + Math.min(LONGEST_CHAPTER, (minutes * 60_000) / CHAPTERS))
       while (monotonic() < chapterEnd - 3_000) {
         await sleep(500 + 2_000 * random())
@@ -94,6 +95,8 @@ export async function soak(minutes: number, seed: number, tell: (line: string) =
       await Promise.all(nodes.map((node) => node.ask({ type: 'close' })))
       const admitted = admittedOf(clients.seen)
       const difference = differenceOf(admitted, await bookedOf(stage.servers, rule.namespace))
+      if (difference.lost + difference.doubled > 0)
+        tell(`${difference.lost} units lost, ${difference.doubled} doubled: ${JSON.stringify({ rule, faults: faults.slice(before) })}`)
       lost += difference.lost
       doubled += difference.doubled
       immortals.push(...(await immortalsOf(stage.servers, rule.namespace)))
