@@ -69,6 +69,11 @@ export abstract class LocalMeter implements Meter {
     return this.left(slot, limit, now) >= this.site.most(limit)
   }
 
+  /** Whether the key may be forgotten where the table is full: its numbers count nothing, although it was in use lately. Default: `idle`. */
+  protected unused(slot: number, now: number): boolean {
+    return this.idle(slot, now)
+  }
+
   /**
    * Gives units of an allowed request back. Default: nothing comes back.
    *
@@ -201,15 +206,15 @@ export abstract class LocalMeter implements Meter {
 
   forgotten(_slot: number): void {}
 
-  makeRoom(): boolean {
-    const { begunAt } = this
-    return this.#search.step(this.site.table, this.rollAt, (from, to) => this.#forgetIdle(from, to, begunAt))
+  makeRoom(now?: number): boolean {
+    const at = now ?? this.begunAt
+    return this.#search.step(this.site.table, this.rollAt, now, (from, to) => this.#forget(from, to, at, (slot) => this.unused(slot, at)))
   }
 
   sweep(from: number, now: number): number {
     const { end } = this.site.table
     const to = Math.min(end, from + SWEEP_STEP)
-    this.#forgetIdle(from, to, now)
+    this.#forget(from, to, now, (slot) => this.idle(slot, now))
     return to < end ? to : -1
   }
 
@@ -224,11 +229,11 @@ export abstract class LocalMeter implements Meter {
     return this.usedOf(slot, now)
   }
 
-  #forgetIdle(from: number, to: number, now: number): void {
+  #forget(from: number, to: number, now: number, may: (slot: number) => boolean): void {
     const { table, blocks } = this.site
     for (let slot = from; slot < to; slot++) {
       if (table.keys[slot] === undefined || blocks.of(slot, now) !== undefined) continue
-      if (this.idle(slot, now)) this.site.forget(slot)
+      if (may(slot)) this.site.forget(slot)
     }
   }
 }

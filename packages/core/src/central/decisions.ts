@@ -65,7 +65,7 @@ export class CentralDecisions implements Asking {
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
       const key = host.make.bounded(given)
       const cost = host.costOf(costs[i], i)
-      const slot = limiter.locate(key)
+      const slot = limiter.locate(key, now)
       const { dryRun } = limiter.policy
       if (slot >= 0 && isCentral(limiter)) {
         const meter = limiter.meter as CentralMeter
@@ -102,7 +102,7 @@ export class CentralDecisions implements Asking {
     if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
     const key = make.bounded(given)
     const cost = this.#host.costOf(costs[place], place)
-    const slot = limiter.locate(key)
+    const slot = limiter.locate(key, now)
     const meter = limiter.meter as CentralMeter
     if (slot < 0 || meter.closedTo(slot, cost, now) || meter.paused(slot, now) || !this.#link.mayAsk(now)) return undefined
     const part = ofRequest(limiter, meter, slot, key, cost, now)
@@ -140,7 +140,7 @@ export class CentralDecisions implements Asking {
   }
 
   #watch({ limiter, meter, key, cost, question }: Part, allowed: boolean, now: number): PolicyDecision {
-    const slot = limiter.locate(key)
+    const slot = limiter.locate(key, now)
     const fits = meter.admits(slot, cost, now, false)
     if (allowed) {
       this.#link.ask([question], limiter.policy.deadline, now, (verdicts) => {

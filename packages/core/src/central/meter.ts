@@ -447,8 +447,8 @@ export class CentralMeter extends GatedMeter {
     this.#inner.recheck(slot)
   }
 
-  override makeRoom(): boolean {
-    return this.#inner.makeRoom()
+  override makeRoom(now?: number): boolean {
+    return this.#inner.makeRoom(now)
   }
 
   override scan(from: number, now: number): number {

@@ -64,7 +64,7 @@ export function decideKeyed(limiter: Limiter, key: string, cost: number, now: nu
 function decideSlowly(limiter: Limiter, given: string, cost: number, now: number): PolicyDecision {
   // The table holds no longer keys, so a longer key comes here at each request.
   const key = boundedOnce(given)
-  const slot = limiter.locate(key)
+  const slot = limiter.locate(key, now)
   if (slot < 0) return overflowed(limiter, key, cost, now, true)
   if (!limiter.meter.admits(slot, cost, now)) return refuse(limiter, slot, key, cost, now)
   limiter.meter.add(slot, cost, now)

@@ -85,10 +85,14 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.meter = meter(this)
   }
 
-  /** The slot of a key, made if need be; `NO_SLOT` when the table is full and `overflow` says so. */
-  locate(key: string): number {
+  /**
+   * The slot of a key, made if need be; `NO_SLOT` when the table is full and `overflow` says so.
+   *
+   * @param now with it, a full table also gets room from keys that have become idle within the interval
+   */
+  locate(key: string, now?: number): number {
     const slot = this.table.find(key)
-    return slot >= 0 ? slot : this.#locateNew(key)
+    return slot >= 0 ? slot : this.#locateNew(key, now)
   }
 
   /** As `locate`, for a key that is nearly always the same: found without a look-up. */
@@ -103,14 +107,12 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /** The slot of a key of the store, made if need be; `NO_SLOT` when there is no room, unless a block by hand is to hold. */
-  locateId(id: string, byHand = false): number {
+  locateId(id: string, byHand = false, now?: number): number {
     const found = this.findId(id)
     // No node sends longer ones.
     if (found >= 0 || id === SHARED_LABEL || id.length > LONGEST_ID) return found
     // News of other nodes must not push this node's own keys out, nor fall to the shared counter.
-    if (!this.table.full || this.meter.makeRoom()) return this.#entered(this.table.add(keyOfId(id)))
-    // As many as the table holds: whoever writes to the store must not fill the memory.
-    return byHand && this.blocks.size < this.maxKeys ? this.#entered(this.table.addAnyway(keyOfId(id))) : NO_SLOT
+    return this.#add(keyOfId(id), byHand, now)
   }
 
   /** The slot of a key of the store, or `NO_SLOT`. */
@@ -118,12 +120,27 @@ export class Limiter implements SharedSite, BlocksOwner {
     return id === SHARED_LABEL ? this.#sharedSlot : this.table.find(keyOfId(id))
   }
 
-  /** The slot of the key's own even where the table is full: a block by hand must hold. */
-  locateAlways(key: string): number {
+  /**
+   * The slot of the key's own even where the table is full: a manual block must hold. `NO_SLOT` once manual blocks have added as many
+   * keys as the table may hold without them.
+   */
+  locateBlocked(key: string, now: number): number {
     const found = this.table.find(key)
     if (found >= 0) return found
-    if (this.table.full) this.meter.makeRoom()
-    return this.#entered(this.table.addAnyway(key))
+    const slot = this.#add(key, true, now)
+    if (slot === NO_SLOT) this.#overflow()
+    return slot
+  }
+
+  #add(key: string, byHand: boolean, now: number | undefined): number {
+    // As many again as the table holds: whoever writes to the store must not fill the memory.
+    const adds = this.hasRoom(now) || (byHand && this.table.size < 2 * this.maxKeys)
+    return adds ? this.#entered(this.table.addAnyway(key)) : NO_SLOT
+  }
+
+  /** Whether a new key finds room; a full table forgets idle keys. */
+  hasRoom(now?: number): boolean {
+    return !this.table.full || this.meter.makeRoom(now)
   }
 
   /** The key of a slot as users know it. */
@@ -352,12 +369,15 @@ export class Limiter implements SharedSite, BlocksOwner {
     this.meter.tellBlock?.(this.idOf(slot), 'exceeded', remaining, until)
   }
 
-  #locateNew(key: string): number {
-    if (this.table.full && !this.meter.makeRoom()) {
-      if (!this.#overflowing) {
-        this.#overflowing = true
-        this.#events.overflow(this)
-      }
+  #overflow(): void {
+    if (this.#overflowing) return
+    this.#overflowing = true
+    this.#events.overflow(this)
+  }
+
+  #locateNew(key: string, now: number | undefined): number {
+    if (!this.hasRoom(now)) {
+      this.#overflow()
       if (this.overflow !== 'shared') return NO_SLOT
       if (this.#sharedSlot < 0) this.#sharedSlot = this.table.reserve(SHARED_LABEL)
       return this.#sharedSlot

@@ -53,7 +53,7 @@ export class OneByOne {
       applying++
       const limiter = limiters[i] as Limiter
       if (now >= limiter.meter.rollAt) this.#host.roll(limiter, now)
-      const slot = limiter.locate(key)
+      const slot = limiter.locate(key, now)
       slots[at] = slot
       if (!isCost(costs[i])) costs = costs.with(i, this.#costOf(costs[i], i))
       if (slot < 0 ? limiter.overflow === 'block' : !limiter.meter.admits(slot, costs[i] as number, now, count)) {

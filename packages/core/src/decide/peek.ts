@@ -13,7 +13,7 @@ export function peekOne(limiter: Limiter, key: string, cost: number, limit: numb
   const { table } = limiter
   const found = table.find(key)
   if (found >= 0) return peekAt(limiter, found, key, cost, limit, now)
-  const crowded = table.full && !limiter.meter.makeRoom()
+  const crowded = !limiter.hasRoom(now)
   if (crowded && limiter.overflow !== 'shared') return outcomeOfOverflow(limiter, key, cost, now)
   const shared = crowded ? limiter.sharedSlot : NO_SLOT
   if (shared >= 0) return peekAt(limiter, shared, key, cost, undefined, now)

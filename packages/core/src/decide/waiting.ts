@@ -27,7 +27,7 @@ export class WaitingDecisions {
       if (key === undefined) continue
       const limiter = limiters[i] as Limiter
       if (now >= limiter.meter.rollAt) host.roll(limiter, now)
-      const slot = limiter.locate(boundedOnce(key))
+      const slot = limiter.locate(boundedOnce(key), now)
       if (slot < 0) continue
       const cost = host.costOf(costs[i], i)
       const { dryRun } = limiter.policy
@@ -80,7 +80,7 @@ export class WaitingDecisions {
     const parts = [...decision.parts] as PolicyDecision[]
     for (const { limiter, key, cost, granted, ordinal } of asked) {
       // A key that finds no room of its own shares that of others.
-      const slot = limiter.locate(key)
+      const slot = limiter.locate(key, now)
       const counted = slot < 0 ? key : (limiter.table.keys[slot] as string)
       if (granted === true && !allowed) limiter.meter.refund(counted, ordinal, cost, now)
       if (granted === true) parts.push(reservedPart(limiter, slot, key, allowed ? cost : 0, ordinal, now))

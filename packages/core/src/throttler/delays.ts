@@ -316,7 +316,7 @@ export class Delays {
     const { meter } = limiter
     // Others may have been asked meanwhile.
     if (now >= meter.rollAt) this.#host.roll(limiter, now)
-    const slot = limiter.locate(key)
+    const slot = limiter.locate(key, now)
     if (slot < 0) return new PolicyDecision(limiter.cell.passed, key, 0, 0, 0)
     meter.add(slot, cost, now)
     return new PolicyDecision(limiter.outcome(slot, 'ok'), key, meter.remaining(slot, now), Math.ceil(meter.resetAfter(slot, now)), cost)

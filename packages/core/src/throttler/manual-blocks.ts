@@ -21,11 +21,14 @@ export function block(given: string, duration: Duration, options: BlockOptions, 
   const limiters = limitersOf(at.limiters, options, 'block')
   const now = at.now()
   for (const limiter of limiters) {
-    const slot = limiter.locateAlways(key)
-    limiter.meter.admits(slot, 1, now, false)
-    limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
-    limiter.meter.tellBlock?.(limiter.idOf(slot), 'set', ms, now + ms)
-    limiter.blocked(key, ms, 'manual')
+    const slot = limiter.locateBlocked(key, now)
+    if (slot >= 0) {
+      limiter.meter.admits(slot, 1, now, false)
+      limiter.blocks.set(slot, now + ms, true, LOCAL, UNANSWERED)
+    }
+    // Even without room here: other processes may have some.
+    limiter.meter.tellBlock?.(idOfKey(key), 'set', ms, now + ms)
+    if (slot >= 0) limiter.blocked(key, ms, 'manual')
   }
 }
 

@@ -9,7 +9,7 @@ export function moveBlocks(from: Limiter, to: Limiter, now: number): void {
   for (const [slot, { until, manual, source }] of [...from.blocks]) {
     if (until <= now || from.isShared(slot)) continue
     const key = from.keyOf(slot)
-    const next = manual ? to.locateAlways(key) : to.locate(key)
+    const next = manual ? to.locateBlocked(key, now) : to.locate(key, now)
     from.blocks.clear(slot)
     if (next < 0 || to.isShared(next)) continue
     to.meter.admits(next, 1, now, false)

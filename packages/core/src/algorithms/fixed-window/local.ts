@@ -141,6 +141,10 @@ export class LocalFixedWindow extends LocalMeter {
     return this.ordinal - Math.floor(this.table.fields[slot * 2 + 1] as number) >= IDLE_INTERVALS
   }
 
+  protected override unused(slot: number): boolean {
+    return this.#used(slot) === 0
+  }
+
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
     if (Math.min(ordinal, this.ordinal) === this.ordinal) this.#write(slot, Math.max(0, this.#used(slot) - units))
   }

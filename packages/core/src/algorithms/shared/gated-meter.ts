@@ -1,5 +1,5 @@
 import type { Block, KeyBlocks } from '../../keys/blocks.ts'
-import { BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, STRIDE, TAG } from '../../keys/key-table.ts'
+import { ACTIVE, BLOCKED, baseOf, DUE, GATE, IN_FLIGHT, type KeyTable, KNOWN, OTHERS, SENT, STRIDE, TAG } from '../../keys/key-table.ts'
 import { sumOf } from '../../keys/units.ts'
 import { ASKED, OVERFLOWED, PROOF, RESEND, type SourceIndex, type Stats } from '../../report/stats.ts'
 import {
@@ -419,14 +419,25 @@ export abstract class GatedMeter implements Exchanging {
 
   overdue(_ticket: Ticket): void {}
 
-  makeRoom(): boolean {
+  makeRoom(now?: number): boolean {
     const { table } = this
-    return this.#search.step(table, this.ordinal, (from, to) => {
+    return this.#search.step(table, this.ordinal, now, (from, to) => {
       for (let slot = from; slot < to; slot++) {
-        if (table.keys[slot] === undefined || ((table.flags[slot] as number) & (BLOCKED | IN_FLIGHT | DUE)) !== 0) continue
+        const flags = table.flags[slot] as number
+        if (table.keys[slot] === undefined || (flags & (IN_FLIGHT | DUE)) !== 0) continue
+        if ((flags & BLOCKED) !== 0 && (now === undefined || this.blockOf(slot, now) !== undefined)) continue
         if (this.mayForget(slot)) this.site.forget(slot)
       }
     })
+  }
+
+  /** Whether nothing is known of the key's units: then nothing is lost with it. */
+  protected isEmpty(slot: number): boolean {
+    const { fields, flags } = this.table
+    const base = baseOf(slot)
+    return (
+      fields[base + KNOWN] === 0 && fields[base + OTHERS] === 0 && fields[base + SENT] === 0 && ((flags[slot] as number) & ACTIVE) === 0
+    )
   }
 
   over(slot: number, now: number): number {

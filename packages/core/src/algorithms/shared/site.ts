@@ -106,7 +106,7 @@ export interface ScanOptions {
 /** What a meter whose counts are exchanged sees of its limiter: also how the store knows its keys. */
 export interface SharedSite extends MeterSite {
   /** The slot of a key of the store, made if need be; negative when there is no room, unless a block by hand is to hold. */
-  locateId(id: string, byHand?: boolean): number
+  locateId(id: string, byHand?: boolean, now?: number): number
   /** The slot of a key of the store, or negative. */
   findId(id: string): number
   /** A key's last reset, by this node or another one; 0 for none. */

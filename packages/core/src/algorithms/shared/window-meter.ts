@@ -220,6 +220,7 @@ export class WindowMeter extends GatedMeter {
   }
 
   protected override mayForget(slot: number): boolean {
+    if (this.isEmpty(slot)) return true
     const base = baseOf(slot)
     const ordinal = this.ordinalOf(base)
     if (this.ordinal - ordinal <= this.rule.remembers) return false

@@ -94,6 +94,10 @@ export class LocalSlidingCounter extends LocalMeter {
     return this.ordinal - (this.fields[slot * 3 + 2] as number) >= 2
   }
 
+  protected override unused(slot: number): boolean {
+    return this.#previous(slot) === 0 && this.#current(slot) === 0
+  }
+
   protected override giveBack(slot: number, ordinal: Ordinal, units: number): void {
     const previous = this.#previous(slot)
     const current = this.#current(slot)

@@ -141,6 +141,10 @@ export class LocalSlidingWindow extends LocalMeter {
     return this.ordinal - (this.fields[slot * this.stride] as number) > this.buckets
   }
 
+  protected override unused(slot: number): boolean {
+    return this.fields[this.#advance(slot) + 1] === 0
+  }
+
   protected override giveBack(slot: number, takenIn: Ordinal, units: number): void {
     const base = this.#advance(slot)
     // Taken by a clock that was ahead, they count in the running bucket.

@@ -314,6 +314,7 @@ export class SlidingWindowMeter extends GatedMeter {
   }
 
   protected override mayForget(slot: number): boolean {
-    return this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && this.records.isIdle(slot)
+    const over = this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells
+    return (over || this.isEmpty(slot)) && this.records.isIdle(slot)
   }
 }

@@ -92,7 +92,7 @@ export class StoreState {
       } else {
         const { remaining, manual = false, epoch } = announcement
         if (epoch !== undefined) meter.hearReset(key, epoch, now)
-        const slot = remaining > 0 ? meter.site.locateId(key, manual) : meter.site.findId(key)
+        const slot = remaining > 0 ? meter.site.locateId(key, manual, now) : meter.site.findId(key)
         if (slot >= 0) meter.blockRemotely(slot, remaining, now, manual, roundTrip, source)
       }
     }

@@ -349,7 +349,9 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   protected override mayForget(slot: number): boolean {
     const key = this.#keys[slot]
-    return key === undefined || this.ordinal - key.current.ordinal > 0
+    if (key === undefined || this.ordinal - key.current.ordinal > 0) return true
+    // Nobody has asked for it yet, as after a manual block.
+    return key.sentAt === Number.NEGATIVE_INFINITY && key.current.taken === 0 && key.waiting.first === undefined
   }
 
   override refund(name: string, ordinal: Ordinal, units: number, now: number): void {
