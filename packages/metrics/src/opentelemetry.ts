@@ -40,11 +40,11 @@ export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTele
       for (const { labels, value } of metric.read?.(snapshot) ?? []) result.observe(instrument, value, { ...attributes, ...named(labels) })
     }
   }
-  meter.addBatchObservableCallback(collect, instruments)
-
   const duration = histogram(meter, SYNC_DURATION, DURATION_BUCKETS)
   const batch = histogram(meter, SYNC_BATCH, BATCH_BUCKETS)
   const wait = histogram(meter, WAIT_DURATION, WAIT_BUCKETS)
+  // Once nothing can throw any more: whoever tries again would report twice.
+  meter.addBatchObservableCallback(collect, instruments)
   const offWaited = throttler.on('waited', ({ policy, for: time }) => wait.record(time / 1_000, { ...attributes, ...named({ policy }) }))
   const off = throttler.on('sync', (event) => {
     duration.record(event.duration / 1_000, attributes)

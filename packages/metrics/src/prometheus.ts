@@ -29,19 +29,36 @@ class Bundle {
   readonly #duration: Histogram
   readonly #batch: Histogram
   readonly #wait: Histogram
+  /** Labels of what the histograms hold, by their text. */
+  readonly #synced = new Map<string, Labels>()
+  readonly #waited = new Map<string, Labels>()
   #snapshots: Map<MetricsSource, Snapshot> | undefined
 
   constructor(register: Registry, labelNames: readonly string[]) {
     this.labelNames = labelNames
-    for (const metric of METRICS) if (metric.read !== undefined) this.#make(register, metric)
-    this.#duration = this.#histogram(register, SYNC_DURATION, DURATION_BUCKETS)
-    this.#batch = this.#histogram(register, SYNC_BATCH, BATCH_BUCKETS)
-    this.#wait = this.#histogram(register, WAIT_DURATION, WAIT_BUCKETS)
+    const before = new Set(register.getMetricsAsArray())
+    try {
+      for (const metric of METRICS) if (metric.read !== undefined) this.#make(register, metric)
+      this.#duration = this.#histogram(register, SYNC_DURATION, DURATION_BUCKETS)
+      this.#batch = this.#histogram(register, SYNC_BATCH, BATCH_BUCKETS)
+      this.#wait = this.#histogram(register, WAIT_DURATION, WAIT_BUCKETS)
+    } catch (error) {
+      // Otherwise the next attempt would find its own metrics there.
+      for (const metric of register.getMetricsAsArray()) if (!before.has(metric)) register.removeSingleMetric(metric.name)
+      throw error
+    }
   }
 
-  add(source: MetricsSource, labels: Labels): () => void {
+  add(source: MetricsSource, given: Labels): () => void {
+    const labels = Object.fromEntries(this.labelNames.map((name) => [name, given[name] as string]))
     this.#sources.set(source, labels)
-    const offWaited = source.on('waited', ({ policy, for: time }) => this.#wait.observe({ ...labels, policy }, time / 1_000))
+    this.#keep(this.#synced, labels, [this.#duration, this.#batch], (own) => [own])
+    const offWaited = source.on('waited', ({ policy, for: time }) => {
+      this.#keep(this.#waited, { ...labels, policy }, [this.#wait], (own, one) =>
+        readSource(one).policies.map(({ name }) => ({ ...own, policy: name })),
+      )
+      this.#wait.observe({ ...labels, policy }, time / 1_000)
+    })
     const off = source.on('sync', ({ duration, entries }) => {
       this.#duration.observe(labels, duration / 1_000)
       this.#batch.observe(labels, entries)
@@ -51,6 +68,24 @@ class Bundle {
       offWaited()
       this.#sources.delete(source)
     }
+  }
+
+  /** Notes labels that histograms are about to hold. prom-client keeps all it has seen, so those of policies and throttlers that have gone are taken out. */
+  #keep(
+    held: Map<string, Labels>,
+    labels: Labels,
+    histograms: readonly Histogram[],
+    living: (own: Labels, source: MetricsSource) => readonly Labels[],
+  ): void {
+    const id = JSON.stringify(labels)
+    if (held.has(id)) return
+    const stay = new Set([...this.#sources].flatMap(([source, own]) => living(own, source)).map((one) => JSON.stringify(one)))
+    for (const [old, one] of held) {
+      if (stay.has(old)) continue
+      held.delete(old)
+      for (const histogram of histograms) histogram.remove(one)
+    }
+    held.set(id, labels)
   }
 
   #make(register: Registry, metric: Metric): void {

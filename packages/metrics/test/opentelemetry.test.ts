@@ -82,3 +82,16 @@ test('without an SDK it costs nothing and breaks nothing', async () => {
 test('units are those of UCUM: seconds, the unity, or annotations', () => {
   for (const { name, unit } of METRICS) expect(unit, name).toMatch(/^(s|1|\{[a-z]+\})$/)
 })
+
+test('a meter that fails once is given everything at the next attempt, and once', async () => {
+  const { meter, collect } = collector()
+  const throttler = await busyThrottler()
+  const failing = vi.spyOn(meter, 'createHistogram').mockImplementationOnce(() => {
+    throw new Error('once')
+  })
+  expect(() => openTelemetryMetrics(throttler, { meter })).toThrow('once')
+  expect((await collect()).size).toBe(0)
+  failing.mockRestore()
+  openTelemetryMetrics(throttler, { meter })
+  expect((await collect()).get('weir.admitted')?.dataPoints.map(({ value }) => value)).toContain(10)
+})

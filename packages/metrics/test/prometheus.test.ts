@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createThrottler } from '@weir/core'
 import { manualClock } from '@weir/testing'
 import parse from 'parse-prometheus-text-format'
-import { Registry } from 'prom-client'
+import { Gauge, Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { METRICS } from '../src/index.ts'
 import { prometheusMetrics } from '../src/prometheus.ts'
@@ -131,5 +131,79 @@ test('a registry that was cleared takes the metrics again', async () => {
   prometheusMetrics(throttler, { register })
   register.clear()
   prometheusMetrics(throttler, { register })
+  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+})
+
+/** How many label sets a histogram holds. */
+async function seriesOf(register: Registry, name: string): Promise<number> {
+  return ((await register.metrics()).match(new RegExp(`^${name}_count`, 'gm')) ?? []).length
+}
+
+test('policies of ever new names leave nothing behind', async () => {
+  const register = new Registry()
+  const rule = { limit: 2, interval: '1s', coordination: 'local' } as const
+  const throttler = createThrottler<string>({ policies: [{ name: 'first', ...rule }] })
+  onTestFinished(() => throttler.close())
+  prometheusMetrics(throttler as never, { register })
+  const waited = (policy: string) => throttler.inspected.emitter.emit('waited', { policy, for: 10 } as never)
+  for (let i = 0; i < 500; i++) {
+    throttler.update([
+      { name: `policy ${i}`, ...rule },
+      { name: 'kept', ...rule },
+    ])
+    waited(`policy ${i}`)
+    waited('kept')
+  }
+  expect(await seriesOf(register, 'weir_wait_duration_seconds')).toBe(2)
+  expect(await register.metrics()).toContain('weir_wait_duration_seconds_count{policy="kept"} 500')
+  expect(await register.metrics()).toContain('weir_wait_duration_seconds_count{policy="policy 499"} 1')
+})
+
+test('throttlers with ever new labels leave nothing behind', async () => {
+  const register = new Registry()
+  const policies = [{ name: 'calls', limit: 2, interval: '1s', coordination: 'local' }] as const
+  const one = async (labels: Readonly<Record<string, string>>) => {
+    const throttler = createThrottler({ policies })
+    onTestFinished(() => throttler.close())
+    const stop = prometheusMetrics(throttler, { register, labels })
+    const { emitter } = throttler.inspected
+    emitter.emit('waited', { policy: 'calls', for: 10 } as never)
+    emitter.emit('sync', { duration: 1, entries: 1 } as never)
+    await Promise.resolve()
+    return stop
+  }
+  await one({ tenant: 'kept', app: 'a' })
+  for (let i = 0; i < 300; i++) (await one({ tenant: `tenant ${i}`, app: 'a' }))()
+  await one({ app: 'a', tenant: 'last' })
+  for (const name of ['weir_wait_duration_seconds', 'weir_sync_duration_seconds', 'weir_sync_batch_keys']) {
+    expect(await seriesOf(register, name), name).toBe(2)
+  }
+})
+
+test('a registry that has a metric of our name takes the metrics once that is gone', async () => {
+  const register = new Registry()
+  const theirs = new Gauge({ name: 'weir_nodes', help: 'not ours', registers: [register] })
+  const throttler = await busyThrottler()
+  expect(() => prometheusMetrics(throttler, { register })).toThrow(/weir_nodes has already been registered/)
+  expect(register.getMetricsAsArray()).toEqual([theirs])
+  register.removeSingleMetric('weir_nodes')
+  prometheusMetrics(throttler, { register })
+  expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
+})
+
+test('a scrape that fails once fails alone', async () => {
+  const register = new Registry()
+  const throttler = await busyThrottler()
+  let fails = true
+  const source = {
+    on: throttler.on.bind(throttler) as typeof throttler.on,
+    get inspected() {
+      if (fails) throw new Error('once')
+      return throttler.inspected
+    },
+  }
+  prometheusMetrics(source, { register })
+  await expect(register.metrics()).rejects.toThrow('once')
+  fails = false
   expect(sample(await scrape(register), 'weir_admitted_units_total', { policy: 'user' })).toBe('10')
 })
