@@ -83,6 +83,8 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
   /** What the source said last, whether it holds or was refused. */
   #seen: string | undefined
+  /** Tries again what was checked and could not hold: a throttler that disagreed may be closed by now. */
+  #tryAgain: (() => Promise<void>) | undefined
 
   constructor(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req>) {
     const adapter = 'throttler' in target
@@ -158,23 +160,41 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     if (this.#throttler.state === 'closed') return
     if (from === 'source') {
       if (this.#status.away !== undefined) this.#tell({ away: undefined })
-      if (text === this.#seen) return
+      if (text === this.#seen) return this.#tryAgain?.()
       this.#seen = text
+      this.#tryAgain = undefined
     }
-    const digest = digestOf(text)
+    let parsed: ParsedRules
     let rules: CheckedRules<Req>
     try {
-      const parsed = parseRules(text, { yaml: this.#options.yaml })
+      parsed = parseRules(text, { yaml: this.#options.yaml })
       rules = this.#check(parsed)
-      this.#live.set(rules)
-      const { policies, next } = parsed.value as RulesDocument
-      // Without what takes much room: the overrides are held as they were checked.
-      this.#document = { policies, ...(next !== undefined && { next: { policies: next.policies } }) }
-      this.#versions.holds(digest, rules)
     } catch (error) {
       this.#refuse(error)
       return
     }
+    const { policies, next } = parsed.value as RulesDocument
+    // Without what takes much room: the overrides are held as they were checked.
+    await this.#hold(text, { policies, ...(next !== undefined && { next: { policies: next.policies } }) }, rules, from)
+  }
+
+  async #hold(
+    text: string,
+    document: Pick<RulesDocument, 'policies' | 'next'>,
+    rules: CheckedRules<Req>,
+    from: 'source' | 'file',
+  ): Promise<void> {
+    const digest = digestOf(text)
+    try {
+      this.#live.set(rules)
+      this.#document = document
+      this.#versions.holds(digest, rules)
+    } catch (error) {
+      if (this.#tryAgain === undefined || from === 'file') this.#refuse(error, rules.version)
+      if (from === 'source') this.#tryAgain = () => this.#hold(text, document, rules, from)
+      return
+    }
+    if (from === 'source') this.#tryAgain = undefined
     const before = this.#status.version
     this.#tell({ version: rules.version, digest, from, refused: from === 'file' ? this.#status.refused : undefined })
     const { by, why } = rules.change ?? {}
@@ -193,10 +213,10 @@ class Follower<Req> implements RulesFollower, FollowedRules {
     throw new RulesError([{ path: `policies[${place}]`, line: at?.line, column: at?.column, message }], rules.version)
   }
 
-  #refuse(error: unknown): void {
+  #refuse(error: unknown, refused?: number): void {
     const known = error instanceof RulesError ? error : undefined
     const problem = known === undefined ? reasonOf(error, LONGEST_PROBLEM) : described(known.problems[0] as RulesError['problems'][0])
-    this.#tell({ refused: { version: known?.version, problem: printable(problem, LONGEST_PROBLEM) } })
+    this.#tell({ refused: { version: known?.version ?? refused, problem: printable(problem, LONGEST_PROBLEM) } })
     const told = known ?? new WeirError('WEIR_RULES_REFUSED', `Rules are refused: ${reasonOf(error)}`, { cause: error })
     const { version } = this.#status
     const stays = version === undefined ? 'policies of the code hold on' : `version ${version} holds on`

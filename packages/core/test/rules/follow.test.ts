@@ -314,3 +314,40 @@ test('two throttlers of a process that count together follow the same rules one 
     [2, undefined],
   ])
 })
+
+describe('rules that can not hold now', () => {
+  test('are told of once, and hold as soon as what is in their way has gone', async () => {
+    const { world, node, source, rules: follower, warned } = await followed(new Held(rules(1, 5)))
+    const disagree = vi.spyOn(node, 'update').mockImplementation(() => {
+      throw new Error('others disagree')
+    })
+    source.put(rules(2, 7))
+    await world.settle()
+    await world.run(180_000)
+    expect(follower.status).toMatchObject({ version: 1, refused: { version: 2, problem: expect.stringContaining('others disagree') } })
+    expect(warned).toHaveLength(1)
+    disagree.mockRestore()
+    await world.run(61_000)
+    expect(follower.status).toMatchObject({ version: 2, refused: undefined })
+    expect(node.peek('k').limit).toBe(7)
+    expect(warned).toHaveLength(1)
+  })
+
+  test('give way to a later document', async () => {
+    const { world, node, source, rules: follower } = await followed(new Held(rules(1, 5)))
+    vi.spyOn(node, 'update').mockImplementationOnce(() => {
+      throw new Error('others disagree')
+    })
+    source.put(rules(2, 7))
+    await world.settle()
+    source.put(rules(3, 8))
+    await world.settle()
+    await world.run(180_000)
+    expect(follower.status).toMatchObject({ version: 3, refused: undefined })
+    source.put('{')
+    await world.settle()
+    await world.run(180_000)
+    expect(follower.status).toMatchObject({ version: 3, refused: { version: undefined } })
+    expect(node.peek('k').limit).toBe(8)
+  })
+})
