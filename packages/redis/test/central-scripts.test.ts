@@ -13,6 +13,9 @@ import { type ClusterSetup, startCluster } from '@weir/tooling/redis-topologies'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { ServerAlgorithm } from '../src/central/algorithms/server-algorithm.ts'
+import { ALGORITHMS } from '../src/central/all.ts'
+import { takesScript } from '../src/central/scripts.ts'
 import { redisStore } from '../src/index.ts'
 import type { RedisTarget } from '../src/ioredis/template.ts'
 import { documentedUser, freshNamespace } from './fixtures.ts'
@@ -289,3 +292,19 @@ function agree(told: Verdict, model: Verdict, limit: number): void {
     else expect(told[time]).toBe(model[time])
   }
 }
+
+test('scripts of ever new combinations of algorithms are forgotten, and made again', () => {
+  const ids = Object.keys(ALGORITHMS)
+  const combination = (number: number) =>
+    takesScript(
+      Array.from({ length: 4 }, (_, place) => {
+        const id = ids[Math.floor(number / ids.length ** place) % ids.length] as string
+        return { id, algorithm: ALGORITHMS[id] as ServerAlgorithm, keys: 1 }
+      }),
+    )
+  const first = combination(0)
+  expect(combination(0)).toBe(first)
+  for (let i = 1; i < 1_000; i++) combination(i)
+  expect(combination(0)).not.toBe(first)
+  expect(combination(0)).toEqual(first)
+})

@@ -11,6 +11,8 @@ import { asked, markAsked, type Place, type ServerAlgorithm } from './algorithms
  *     a change      the same as of one of several; before it the sequence number of a request without which nothing is given back
  */
 
+/** Scripts that are remembered: requests choose by their policies which there are. */
+const MOST = 256
 const made = new Map<string, Script>()
 
 function kept(name: string, source: () => string): Script {
@@ -18,6 +20,7 @@ function kept(name: string, source: () => string): Script {
   if (found === undefined) {
     const text = source()
     made.set(name, (found = { source: text, sha: createHash('sha1').update(text).digest('hex') }))
+    if (made.size > MOST) made.delete(made.keys().next().value as string)
   }
   return found
 }

@@ -1,3 +1,4 @@
+import type { Clock, TimerHandle } from '@weir/core'
 import { type Link, type LinkOptions, warnUnsubscribed } from '../connection/link.ts'
 import { run, type Script } from '../scripts/script.ts'
 import { Keeper } from './keeper.ts'
@@ -17,10 +18,14 @@ export class IoredisLink implements Link {
   readonly #cluster: ClusterClient | undefined
   readonly #keepers: Keeper[]
   readonly #sockets: Sockets
-  /** Settles when the primaries of a Cluster have been connected to for the first time. */
+  readonly #clock: Clock
+  readonly #timeout: number
+  /** Settles when the primaries of a Cluster have been connected to for the first time, but for those that hang. */
   #primaries: Promise<void> | undefined
 
   constructor(template: Template, { clock, timeout, channel, received }: LinkOptions) {
+    this.#clock = clock
+    this.#timeout = timeout
     this.#commands = template.client(timeout)
     this.#cluster = template.isCluster ? (this.#commands as ClusterClient) : undefined
     this.#sockets = this.#cluster === undefined ? serverSockets(this.#commands) : clusterSockets(this.#cluster)
@@ -50,7 +55,7 @@ export class IoredisLink implements Link {
   async connected(): Promise<boolean> {
     if (!(await this.#keeper.connected())) return false
     if (this.#cluster !== undefined) {
-      this.#primaries ??= connectPrimaries(this.#cluster).catch((error: unknown) => {
+      this.#primaries ??= connectPrimaries(this.#cluster, this.#clock, this.#timeout).catch((error: unknown) => {
         // The next exchange tries again.
         this.#primaries = undefined
         throw error
@@ -110,16 +115,23 @@ export class IoredisLink implements Link {
   }
 }
 
-/** ioredis connects to a primary at its first command, and refuses the next ones until that is done. */
-async function connectPrimaries(cluster: ClusterClient): Promise<void> {
-  await Promise.all(
-    cluster.nodes('master').map((primary) => {
-      if (primary.status === 'ready') return undefined
-      if (primary.status === 'wait') return primary.connect().catch(() => undefined)
-      return new Promise<void>((resolve) => {
-        primary.on('ready', resolve)
-        primary.on('end', resolve)
-      })
-    }),
-  )
+/**
+ * ioredis connects to a primary at its first command, and refuses the next ones until that is done. One that hangs is waited for no longer
+ * than an exchange: its keys alone have to do without it.
+ */
+async function connectPrimaries(cluster: ClusterClient, clock: Clock, patience: number): Promise<void> {
+  let timer: TimerHandle
+  const late = new Promise<void>((resolve) => {
+    timer = clock.setTimeout(resolve, patience)
+  })
+  const all = cluster.nodes('master').map((primary) => {
+    if (primary.status === 'ready') return undefined
+    if (primary.status === 'wait') return primary.connect().catch(() => undefined)
+    return new Promise<void>((resolve) => {
+      primary.on('ready', resolve)
+      primary.on('end', resolve)
+    })
+  })
+  await Promise.race([Promise.all(all), late])
+  clock.clearTimeout(timer)
 }
