@@ -7,6 +7,8 @@ import { type Change, outcomeOf } from './step.ts'
 
 /** Requests that go together at most. */
 const MOST_TOGETHER = 100
+/** Requests that wait for those before them at most. */
+const MOST_WAITING = 10_000
 /** Times that others may be quicker before a request is given up. */
 const MOST_TRIES = 32
 
@@ -60,6 +62,7 @@ export class PostgresDecider implements Decider {
 
   decide(request: Decide): Promise<readonly Verdict[] | undefined> {
     if (!this.#asked.connection.ready) return Promise.reject(new Error('PostgreSQL is not connected.'))
+    if (this.#queue.length >= MOST_WAITING) return Promise.reject(new Error(`${MOST_WAITING} requests wait for PostgreSQL already.`))
     return new Promise((resolve, reject) => {
       const names = request.questions.map(({ policy, key }) => `${this.#nameOf(policy)}\n${nameOf(escapeText(key))}`)
       this.#queue.push({ request, names, tries: 0, resolve, reject })

@@ -16,7 +16,7 @@ export interface ListenerOptions {
   deaf(reason: string): void
 }
 
-/** Tries at the test whether notifications come through. */
+/** Notifications that are sent at the test whether they come through. */
 const TRIES = 5
 
 /**
@@ -64,9 +64,15 @@ export class Listener {
     })
     try {
       await client.query(`LISTEN "${probe}"`)
-      for (let tries = 0; tries < TRIES && !heard && !this.#closed; tries++) {
-        await notify(probe).catch(() => {})
+      for (let sent = 0; sent < TRIES && !heard && !this.#closed; ) {
+        const failed = await notify(probe).then(
+          () => false,
+          () => true,
+        )
+        if (!failed) sent++
         await new Promise<void>((resolve) => clock.setTimeout(resolve, patience / 2))
+        // While nothing can be sent nobody is to blame; and whether this connection is still there only its answer shows.
+        if (failed) await client.query(`LISTEN "${probe}"`)
       }
       if (heard || this.#closed) await client.query(`UNLISTEN "${probe}"`)
     } catch {
