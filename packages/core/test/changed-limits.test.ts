@@ -141,9 +141,6 @@ describe.each(EACH)('with $name, $coordination, the limit of one call', ({ algor
     expect(await around(algorithm, coordination, 3, [limit])).toEqual(await around(algorithm, coordination, 3, [undefined]))
   })
 
-  // Quota that was taken ahead for a higher limit stays with the node until the interval ends.
-  if (coordination === 'leases' && algorithm.slots === undefined) return
-
   test.each(LIMITS)('(%s) makes no room in a full key', async (limit) => {
     const [first, , then] = await around(algorithm, coordination, 9, [limit])
     expect([first, then]).toEqual([USUAL, 0])
