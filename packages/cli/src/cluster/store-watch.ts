@@ -105,13 +105,19 @@ export class StoreWatch {
 
   /** Whether there are policies that were not known. */
   #learn({ rules = [] }: HeartbeatReply): boolean {
-    const before = this.#policies.size
-    for (const { id, name } of rules.flatMap((told) => toldPolicies(told.rules))) {
-      if (this.#policies.size >= MOST_POLICIES) break
-      this.#names.set(id, name)
+    let isNew = false
+    for (const { id, name } of rules.flatMap((told) => toldPolicies(told.rules)).slice(0, MOST_POLICIES)) {
+      isNew ||= !this.#policies.has(id)
+      // Those that were told last stand last.
+      this.#policies.delete(id)
       this.#policies.set(id, { id, width: 1_000, cells: 1, limit: 1, hot: Number.POSITIVE_INFINITY, ttl: 1_000 })
+      this.#names.set(id, name)
+      if (this.#policies.size <= MOST_POLICIES) continue
+      const [oldest] = this.#policies.keys()
+      this.#policies.delete(oldest as string)
+      this.#names.delete(oldest as string)
     }
-    return this.#policies.size > before
+    return isNew
   }
 }
 
