@@ -213,3 +213,73 @@ describe('rules in Redis', () => {
     expect(() => redisRules('redis://x', { names: 'a' } as never)).toThrow(/names/)
   })
 })
+
+describe.each(['ioredis', 'node-redis'])('rules that are told of by messages alone, by %s', (client) => {
+  const USER = { username: 'listens', password: 'secret' }
+  const open = async () => {
+    const own = await RedisServer.start()
+    onTestFinished(() => own.stop())
+    await own.cli('acl', 'setuser', USER.username, 'on', `>${USER.password}`, '~*', '+@all', 'allchannels')
+    const source =
+      client === 'ioredis'
+        ? redisRules({ port: own.port, host: '127.0.0.1', ...USER })
+        : nodeRedisRules(createClient({ url: `redis://127.0.0.1:${own.port}`, ...USER }))
+    const throttler = createThrottler({ policies: [{ name: 'a', limit: 99, interval: '23h', coordination: 'local' }] })
+    const warned: string[] = []
+    throttler.on('warning', ({ error }) => warned.push(error.code))
+    onTestFinished(() => {
+      source.close()
+      return throttler.close()
+    })
+    const writer = redisRules({ port: own.port, host: '127.0.0.1' })
+    onTestFinished(() => writer.close())
+    const put = async (text: string) => {
+      while (!(await writer.replace(await writer.read(), text)));
+    }
+    await put(local(1))
+    const begin = async () => {
+      const rules = follow(throttler, heard(source))
+      onTestFinished(() => rules.close())
+      await rules.ready
+      return rules
+    }
+    return { own, put, begin, warned }
+  }
+  const local = (version: number) => textOf(version).replace('"23h"', '"23h","coordination":"local"')
+
+  test('are heard again after the subscription was cut, a broken document included', { timeout: 60_000 }, async () => {
+    const { own, put, begin, warned } = await open()
+    const rules = await begin()
+    await own.cli('client', 'kill', 'type', 'pubsub')
+    let version = 1
+    const heardOf = async (text: (version: number) => string, holds: () => boolean) =>
+      vi.waitFor(async () => {
+        await put(text(++version))
+        await vi.waitFor(() => expect(holds()).toBe(true), { timeout: 500, interval: 5 })
+      }, DEADLINE)
+    await heardOf(local, () => rules.status.version === version)
+    await heardOf(
+      () => '{ "version": 7, ',
+      () => rules.status.refused !== undefined,
+    )
+    expect(warned).toEqual(['WEIR_RULES_REFUSED'])
+    await heardOf(local, () => rules.status.version === version)
+    expect(rules.status.refused).toBe(undefined)
+    expect(warned).toHaveLength(1)
+  })
+
+  test('are heard once the server lets this user listen', { timeout: 60_000 }, async () => {
+    const { own, put, begin } = await open()
+    await own.cli('acl', 'setuser', USER.username, 'resetchannels')
+    const rules = await begin()
+    await put(local(2))
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(rules.status.version).toBe(1)
+    await own.cli('acl', 'setuser', USER.username, 'allchannels')
+    let version = 2
+    await vi.waitFor(async () => {
+      await put(local(++version))
+      await vi.waitFor(() => expect(rules.status.version).toBe(version), { timeout: 500, interval: 5 })
+    }, DEADLINE)
+  })
+})

@@ -1,4 +1,4 @@
-import { type Clock, WeirError } from '@weir/core'
+import { type Clock, type TimerHandle, WeirError } from '@weir/core'
 import type { Script } from '../scripts/script.ts'
 
 export interface LinkOptions {
@@ -52,21 +52,35 @@ export interface Link {
   close(): void
 }
 
-/** What is done when a subscription failed. A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs accuracy. */
-export function warnUnsubscribed(channel: string): (error: unknown) => void {
+/** Milliseconds until a server is asked again for a subscription that it has refused. */
+const SUBSCRIBE_AGAIN = 5_000
+
+/**
+ * Subscribes connections to a channel. A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs
+ * accuracy, so it is told of once and asked for again: permissions change.
+ */
+export function subscriberOf(channel: string, clock: Clock): (subscribe: () => Promise<unknown>) => void {
   let warned = false
-  return (error) => {
-    if (warned || !(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
-    warned = true
-    // Safe to print, whatever the server said.
-    const { code, message, page } = new WeirError(
-      'WEIR_STORE_UNAVAILABLE',
-      `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
-    )
-    process.emitWarning(message, {
-      type: 'WeirWarning',
-      code,
-      detail: `See ${page}`,
+  let again: TimerHandle
+  const ask = (subscribe: () => Promise<unknown>): void => {
+    subscribe().catch((error: unknown) => {
+      if (!(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
+      clock.clearTimeout(again)
+      // A connection that has ended by then fails otherwise, and is not asked for again.
+      again = clock.setTimeout(() => ask(subscribe), SUBSCRIBE_AGAIN)
+      if (warned) return
+      warned = true
+      // Safe to print, whatever the server said.
+      const { code, message, page } = new WeirError(
+        'WEIR_STORE_UNAVAILABLE',
+        `Weir can't listen to the channel ${channel}; limits are less accurate without. ${error.message}`,
+      )
+      process.emitWarning(message, {
+        type: 'WeirWarning',
+        code,
+        detail: `See ${page}`,
+      })
     })
   }
+  return ask
 }

@@ -1,5 +1,5 @@
 import type { Clock, TimerHandle } from '@weir/core'
-import { type Link, type LinkOptions, warnUnsubscribed } from '../connection/link.ts'
+import { type Link, type LinkOptions, subscriberOf } from '../connection/link.ts'
 import { run, type Script } from '../scripts/script.ts'
 import { Keeper } from './keeper.ts'
 import { clusterSockets, type Sockets, serverSockets } from './sockets.ts'
@@ -41,10 +41,8 @@ export class IoredisLink implements Link {
         // Once ioredis has read on: what others throw is theirs, see `stream-guard.ts`.
         if (from === channel) queueMicrotask(() => received(message))
       })
-      const unsubscribed = warnUnsubscribed(channel)
-      listening.on('ready', () => {
-        listening.subscribe(channel).catch(unsubscribed)
-      })
+      const subscribe = subscriberOf(channel, clock)
+      listening.on('ready', () => subscribe(() => listening.subscribe(channel)))
     }
     // Of one connection the silence is measured, so a slow handshake may go on. A Cluster's clients connect by themselves.
     const patience = this.#cluster === undefined ? timeout * PATIENCE : 2 * timeout

@@ -67,7 +67,7 @@ export class ClusterLink implements Link {
         if (range === undefined) throw this.#lastError ?? new Error('not connected')
         return places.client(range.place, timeout)
       },
-      opened: subscription(channel, received),
+      opened: subscription(channel, clock, received),
     })
   }
 

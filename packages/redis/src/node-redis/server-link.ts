@@ -1,4 +1,5 @@
-import { type Link, type LinkOptions, warnUnsubscribed } from '../connection/link.ts'
+import type { Clock } from '@weir/core'
+import { type Link, type LinkOptions, subscriberOf } from '../connection/link.ts'
 import { run, type Script } from '../scripts/script.ts'
 import type { Client } from './client.ts'
 import { Connection, type ConnectionOptions } from './connection.ts'
@@ -12,7 +13,7 @@ export class ServerLink implements Link {
   constructor(make: ConnectionOptions['make'], { clock, timeout, channel, received }: LinkOptions) {
     const options: ConnectionOptions = { clock, patience: timeout, make }
     this.#commands = new Connection(options)
-    if (channel !== undefined) this.#subscriber = new Connection({ ...options, opened: subscription(channel, received) })
+    if (channel !== undefined) this.#subscriber = new Connection({ ...options, opened: subscription(channel, clock, received) })
   }
 
   get ready(): boolean {
@@ -72,10 +73,9 @@ export class ServerLink implements Link {
 }
 
 /** Subscribes each new connection to a channel. */
-export function subscription(channel: string, received: (message: string) => void): (client: Client) => void {
-  const unsubscribed = warnUnsubscribed(channel)
-  return (client) => {
-    // Once the client has read on: what it is told by others must not break its reading.
-    client.subscribe(channel, (message) => queueMicrotask(() => received(message))).catch(unsubscribed)
-  }
+export function subscription(channel: string, clock: Clock, received: (message: string) => void): (client: Client) => void {
+  const subscribe = subscriberOf(channel, clock)
+  // Once the client has read on: what it is told by others must not break its reading.
+  const listener = (message: string): void => queueMicrotask(() => received(message))
+  return (client) => subscribe(() => client.subscribe(channel, listener))
 }
