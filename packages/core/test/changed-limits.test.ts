@@ -17,6 +17,8 @@ const CELLS: readonly (readonly [algorithm: AnyAlgorithm, ...coordinations: Coor
   [slidingWindow(), 'local', 'background', 'central'],
   [slidingCounter(), 'local', 'spans', 'central'],
   [tokenBucket(), 'local', 'background', 'central'],
+  // So short and slight a warm-up that units cost what they do anywhere else.
+  [tokenBucket({ warmUp: { duration: 1, coldFactor: 1.0001 } }), 'local', 'central'],
   [leakyBucket(), 'local', 'background', 'central'],
   [slidingLog(), 'local', 'central'],
   [concurrency(), 'local', 'leases'],
@@ -179,6 +181,28 @@ describe.each(EACH)('with $name, $coordination, a limit that is changed', ({ alg
     await lowered.close()
   })
 })
+
+test.each<Coordination>(['local', 'central'])(
+  'a bucket that warms up keeps its units when its limit changes, and a call without a limit counts there, %s',
+  async (coordination) => {
+    const algorithm = tokenBucket({ warmUp: 600_000 })
+    for (const way of WAYS) {
+      const it = await new Limited(algorithm, coordination, way, 100).start()
+      // While it is cold they cost 8.33 units more.
+      expect(await it.offer(40)).toBe(40)
+      it.limitTo(10)
+      expect(await it.offer(5), `lowered by ${way}`).toBe(0)
+      it.limitTo(130)
+      expect(await it.offer(100), `raised by ${way}`).toBe(81)
+      await it.close()
+    }
+    const it = await new Limited(algorithm, coordination, 'call', Number.POSITIVE_INFINITY).start()
+    expect(await it.offer(30)).toBe(30)
+    it.limitNoMore()
+    expect(await it.offer(5), 'after calls without a limit').toBe(0)
+    await it.close()
+  },
+)
 
 test.each([fixedWindow(), slidingWindow(), tokenBucket()])(
   'with $name, a key that other nodes have filled has room for a higher limit',

@@ -204,8 +204,14 @@ export class WarmUpModel implements AlgorithmModel {
   #limit = 0
   #cold = 1
   #free = Number.NEGATIVE_INFINITY
+  /** After a change of the limit: what units cost depends on when keys were looked at, but no less than they are, and at most as cold ones do. */
+  readonly #cheap: BucketModel
+  readonly #dear: BucketModel
+  least?: (at: number, limit: number) => number
 
   constructor(interval: number, warmUp: number, coldFactor = 3) {
+    this.#cheap = new BucketModel(interval)
+    this.#dear = new BucketModel(interval)
     this.#interval = interval
     this.#warmUp = warmUp
     this.#coldFactor = coldFactor
@@ -213,10 +219,18 @@ export class WarmUpModel implements AlgorithmModel {
 
   most(at: number, limit: number): number {
     this.#limit = limit
+    const most = this.#cheap.most(at, limit)
+    this.#dear.most(at, limit)
+    if (this.#dear.least !== undefined) {
+      this.least = this.#dear.least
+      return most
+    }
     return limit - (Math.max(0, this.#free - at) * limit) / this.#interval
   }
 
   take(at: number, units: number): void {
+    this.#cheap.take(at, units)
+    this.#dear.take(at, units * this.#coldFactor)
     const stable = this.#interval / this.#limit
     const threshold = (0.5 * this.#warmUp) / stable
     const most = threshold + (2 * this.#warmUp) / (stable * (1 + this.#coldFactor))

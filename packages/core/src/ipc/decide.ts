@@ -33,9 +33,9 @@ const DAY = 86_400_000
 /** Times that a log keeps: to walk through more would hold this process for long. */
 const LONGEST_LOG = 100_000
 
-/** All but `BUCKET_STEP`, which is asked with parameters of all kinds. */
+/** All but those of buckets, which are asked with parameters of all kinds. */
 const STEPS: Readonly<Record<string, AtomicStep>> = Object.fromEntries(
-  [EPOCH_STEP, CALENDAR_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP, WARM_UP_STEP].map((step) => [step.id, step]),
+  [EPOCH_STEP, CALENDAR_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP].map((step) => [step.id, step]),
 )
 
 /** Policies that children have asked about, so that each has one object. */
@@ -90,18 +90,22 @@ function read({ sequence, lane, again, of, time, stepped, policies: given, quest
 }
 
 function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy | undefined {
-  if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 4) return undefined
+  if (typeof id !== 'string' || id.length > LONGEST_ID || !Array.isArray(parameters) || parameters.length > 5) return undefined
   const [interval, ...more] = parameters as readonly unknown[]
   if (!isNumber(interval, 1, MOST) || !more.every((one) => isNumber(one, -1, MOST))) return undefined
   if (step === BUCKET_STEP.id && Number(more[2] ?? 0) < 0) return undefined
   // What is kept of a bucket means the same whatever that holds: units are counted ahead by sizes of all kinds.
   if (step === BUCKET_STEP.id) return { id: `${id} ${step} ${interval}`, step: BUCKET_STEP, parameters: [...(parameters as number[])] }
+  // Of a warm-up both are above 0.
+  if (step === WARM_UP_STEP.id) {
+    if (!(Number(more[1]) > 0 && Number(more[2]) > 1)) return undefined
+    return { id: `${id} ${step} ${[interval, more[1], more[2]].join(' ')}`, step: WARM_UP_STEP, parameters: [...(parameters as number[])] }
+  }
   const name = `${id} ${step} ${parameters.join(' ')}`
   const known = policies.get(name)
   if (known !== undefined) return known
   const model = step === 'sliding-window' ? windowStep(more[0]) : STEPS[String(step)]
-  // Of a warm-up both are above 0.
-  if (model === undefined || (step === 'bucket-warm-up' && !(Number(more[1]) > 0 && Number(more[2]) > 1))) return undefined
+  if (model === undefined) return undefined
   const policy = Object.freeze({
     id: `${id} ${String(step)} ${parameters.join(' ')}`,
     step: model,

@@ -22,7 +22,7 @@ const ROWS: readonly [id: string, algorithm: Algorithm, capacity: number, left: 
   ['token-bucket', tokenBucket(), 6, 4],
   ['token-bucket', tokenBucket({ burst: 9 }), 9, 7],
   // Cold, its units take up to three times as long: of 3 that it has saved the slow 1.5 take twice as long on average.
-  ['token-bucket-warm-up-30000-3', tokenBucket({ warmUp: '30s', burst: 9 }), 9, 9 - 2 - 1.5],
+  ['token-bucket-warming-up-30000-3', tokenBucket({ warmUp: '30s', burst: 9 }), 9, 9 - 2 - 1.5],
   ['leaky-bucket', leakyBucket({ burst: 3, immediate: 3 }), 4, 2],
 ]
 

@@ -80,7 +80,7 @@ describe('a document', () => {
       ['plan:pro', 600, 2_629_746_000],
       ['contract', 10, 1_000],
     ])
-    expect(policies[0]?.algorithm.id).toBe('token-bucket-warm-up-10000-3')
+    expect(policies[0]?.algorithm.id).toBe('token-bucket-warming-up-10000-3')
     expect(policies[0]?.cooldownGrowth).toMatchObject({ factor: 2, max: 3_600_000 })
     expect(options[0]?.key).toEqual([code.keys?.tenant, 'ip'])
     expect(options[1]?.match).toMatchObject({ patterns: ['POST /login', 'POST /signup'] })

@@ -3,12 +3,9 @@ import type { Ordinal } from '../../time/intervals.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
 import type { Exchange } from '../shared/site.ts'
-import { Slices } from '../shared/slices.ts'
+import { type FormerRate, FormerRates } from './former-rates.ts'
 import { Paces } from './paces.ts'
-import { drained, drainTime, ROUNDING } from './step.ts'
-
-/** Changes of the limit that are looked at one by one while keys are brought to the last one; with the next, all of them are at once. */
-const MOST_BEFORE = 8
+import { drainTime, ROUNDING } from './step.ts'
 
 /**
  * Buckets of this process alone: `BUCKET_STEP` of many keys. Of each key:
@@ -26,19 +23,17 @@ export class LocalBucket extends LocalMeter {
   protected toldUntil: number = Number.NEGATIVE_INFINITY
   /** The lowest limit that a key was asked with, but 0: by it a bucket runs out last. */
   #lowest: number
-  /** The limits of before, oldest first, and until when buckets ran out by each; none once all keys go by the limit of now. */
-  #before: readonly { readonly rate: number; readonly until: number }[] = []
-  readonly #slices: Slices
+  readonly #former: FormerRates
   readonly #paces: Paces
 
   constructor(site: MeterSite, { defer }: Pick<Exchange, 'defer'>) {
     super(site)
     this.#paces = new Paces(site)
-    this.#slices = new Slices(
+    this.#former = new FormerRates(
       site.table,
       defer,
-      (slot) => this.#runOut(slot),
-      () => this.#allRanOut(),
+      (slot, last) => this.#runOut(slot, last),
+      () => this.recheck(-1),
     )
     this.interval = site.policy.interval
     this.rate = site.policy.limit
@@ -47,28 +42,17 @@ export class LocalBucket extends LocalMeter {
   }
 
   override adopt(now: number): void {
-    if (this.rate !== this.site.policy.limit) {
-      if (this.#before.length === MOST_BEFORE) this.#slices.finish()
-      this.#before = [...this.#before, { rate: this.rate, until: now }]
-      this.recheck(-1)
-      this.#slices.begin()
-    } else this.recheck(-1)
+    if (this.rate !== this.site.policy.limit) this.#former.changed(this.rate, now)
+    this.recheck(-1)
     super.adopt(now)
   }
 
   /** Has a key go by the limit of now: what has run out before did so by those of before. */
-  #runOut(slot: number): void {
+  #runOut(slot: number, { rate, until }: FormerRate): void {
     const { table } = this.site
-    const last = this.#before.at(-1)
     // Another meter may have taken the table over.
-    if (last === undefined || table.stride !== 2 || !((table.fields[slot * 2 + 1] as number) < last.until)) return
-    if ((table.fields[slot * 2] as number) > 0) this.#write(slot, this.#level(slot, last.rate, last.until), last.until)
-  }
-
-  #allRanOut(): void {
-    if (this.#before.length === 0) return
-    this.#before = []
-    this.recheck(-1)
+    if (table.stride !== 2 || !((table.fields[slot * 2 + 1] as number) < until)) return
+    if ((table.fields[slot * 2] as number) > 0) this.#write(slot, this.#level(slot, rate, until), until)
   }
 
   override recheck(slot: number): void {
@@ -76,7 +60,7 @@ export class LocalBucket extends LocalMeter {
     this.#paces.recheck()
     this.rate = policy.limit
     // While keys still go by a limit of before, requests are decided about where that is looked at.
-    this.capacity = limited || this.#before.length > 0 ? -1 : this.site.most(policy.limit)
+    this.capacity = limited || this.#former.list.length > 0 ? -1 : this.site.most(policy.limit)
     for (const limit of [policy.limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (limit > 0 && limit < this.#lowest) this.#lowest = limit
   }
 
@@ -176,14 +160,7 @@ export class LocalBucket extends LocalMeter {
 
   #level(slot: number, pace: number, now: number): number {
     const { fields } = this
-    let level = fields[slot * 2] as number
-    let at = fields[slot * 2 + 1] as number
-    for (const { rate, until } of this.#before) {
-      if (at >= until) continue
-      level = drained(level, until - at, rate, this.interval)
-      at = until
-    }
-    return drained(level, now - at, pace, this.interval)
+    return this.#former.level(fields[slot * 2] as number, fields[slot * 2 + 1] as number, pace, now, this.interval)
   }
 
   #write(slot: number, level: number, now: number): void {

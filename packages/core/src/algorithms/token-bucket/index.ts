@@ -83,10 +83,10 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
   const { duration, coldFactor } = parseWarmUp(warmUp)
   return Object.freeze({
     ...shape,
-    // What is kept of a key's warmth means another thing with other numbers.
-    id: `token-bucket-warm-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
+    // What is kept of a key's warmth means another thing with other numbers. Under `warm-up` earlier versions kept times, not units.
+    id: `token-bucket-warming-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
     fields: 3,
-    local: (site) => new LocalWarmUp(site, duration, coldFactor),
+    local: (site, exchange) => new LocalWarmUp(site, exchange, duration, coldFactor),
     step: Object.freeze({
       ...WARM_UP_STEP,
       parameters: ({ interval }: MeterPolicy) => [interval, size, duration, coldFactor],

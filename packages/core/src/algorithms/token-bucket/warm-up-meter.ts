@@ -1,13 +1,16 @@
 import type { Ordinal } from '../../time/intervals.ts'
+import { type FormerRate, FormerRates } from '../bucket/former-rates.ts'
+import { Paces } from '../bucket/paces.ts'
 import { drainTime, ROUNDING } from '../bucket/step.ts'
 import { LocalMeter } from '../local-meter.ts'
 import type { MeterSite } from '../meter.ts'
-import { mostSaved, slopeOf, thresholdOf, unitsOf, warmed, warmUpTime } from './warm-up-step.ts'
+import type { Exchange } from '../shared/site.ts'
+import { heat, rest, shapeOf, unitsOf, type WarmKey } from './warm-up-step.ts'
 
 /**
  * Token buckets that warm up, of this process alone: `WARM_UP_STEP` of many keys. Of each key:
  *
- *     fields[slot * 3]      milliseconds that are owed
+ *     fields[slot * 3]      units that are owed
  *     fields[slot * 3 + 1]  when they were
  *     fields[slot * 3 + 2]  how warm it was, from 0 to 1
  */
@@ -26,34 +29,58 @@ export class LocalWarmUp extends LocalMeter {
   protected slope: number
   /** Until when `site` need not be told the time. */
   protected toldUntil: number = Number.NEGATIVE_INFINITY
+  /** The lowest limit that a key was asked with, but 0: by it a bucket runs out last. */
+  #lowest: number = Number.POSITIVE_INFINITY
+  readonly #former: FormerRates
+  readonly #paces: Paces
 
   /** @param warmUp milliseconds */
-  constructor(site: MeterSite, warmUp: number, coldFactor: number) {
+  constructor(site: MeterSite, { defer }: Pick<Exchange, 'defer'>, warmUp: number, coldFactor: number) {
     super(site)
     const { limit, interval } = site.policy
+    this.#paces = new Paces(site)
+    this.#former = new FormerRates(
+      site.table,
+      defer,
+      (slot, last) => this.#bring(slot, last),
+      () => this.recheck(-1),
+    )
     this.warmUp = warmUp
     this.coldFactor = coldFactor
     this.interval = interval
     this.rate = limit
     this.capacity = site.most(limit)
-    this.threshold = thresholdOf(limit, interval, warmUp)
-    this.saved = mostSaved(this.threshold, coldFactor)
-    this.slope = slopeOf(this.threshold, coldFactor)
+    const { threshold, most, slope } = shapeOf(limit, interval, warmUp, coldFactor)
+    this.threshold = threshold
+    this.saved = most
+    this.slope = slope
+    this.recheck(-1)
   }
 
   override adopt(now: number): void {
-    this.recheck()
+    if (this.rate !== this.site.policy.limit) this.#former.changed(this.rate, now)
+    this.recheck(-1)
     super.adopt(now)
   }
 
-  override recheck(): void {
+  #bring(slot: number, { rate, until }: FormerRate): void {
+    const { table } = this.site
+    // Another meter may have taken the table over.
+    if (table.stride === 3 && (table.fields[slot * 3 + 1] as number) < until) this.#write(slot, this.#key(slot, rate, until), until)
+  }
+
+  override recheck(slot: number): void {
     const { limited, policy } = this.site
     const { limit, interval } = policy
+    this.#paces.recheck()
     this.rate = limit
-    this.capacity = limited ? -1 : this.site.most(limit)
-    this.threshold = thresholdOf(limit, interval, this.warmUp)
-    this.saved = mostSaved(this.threshold, this.coldFactor)
-    this.slope = slopeOf(this.threshold, this.coldFactor)
+    // While keys still go by a limit of before, requests are decided about where that is looked at.
+    this.capacity = limited || this.#former.list.length > 0 ? -1 : this.site.most(limit)
+    const { threshold, most, slope } = shapeOf(limit, interval, this.warmUp, this.coldFactor)
+    this.threshold = threshold
+    this.saved = most
+    this.slope = slope
+    for (const one of [limit, slot < 0 ? 0 : this.site.limitOf(slot)]) if (one > 0 && one < this.#lowest) this.#lowest = one
   }
 
   /** As `WARM_UP_STEP`; a number stands for an imported constant, as in `GatedMeter`. */
@@ -61,89 +88,95 @@ export class LocalWarmUp extends LocalMeter {
     const { fields, flags } = this.site.table
     const { rate, interval, saved, capacity } = this
     const base = slot * 3
-    let owed = (fields[base] as number) - (now - (fields[base + 1] as number))
+    let level = (fields[base] as number) - ((now - (fields[base + 1] as number)) * rate) / interval
     let warmth = fields[base + 2] as number
-    if (owed < 0) {
-      warmth += owed / this.warmUp
+    if (level < 0) {
+      warmth += (level * interval) / (rate * this.warmUp)
       if (warmth < 0) warmth = 0
-      owed = 0
+      level = 0
     }
-    if (!(cost <= capacity - (owed * rate) / interval) || ((flags[slot] as number) & 4) !== 0) return -1
+    if (!(cost <= capacity - level) || ((flags[slot] as number) & 4) !== 0) return -1
     const above = (1 - warmth) * saved - this.threshold
     const slow = Math.max(0, Math.min(cost, above))
-    owed += ((cost + (slow * this.slope * (2 * above - slow)) / 2) * interval) / rate
-    fields[base] = owed
+    level += cost + (slow * this.slope * (2 * above - slow)) / 2
+    fields[base] = level
     fields[base + 1] = now
     fields[base + 2] = Math.min(1, warmth + cost / saved)
     this.admitted += cost
     if (now >= this.toldUntil) this.tell(now)
-    return Math.max(0, capacity - (owed * rate) / interval)
+    return Math.max(0, capacity - level)
   }
 
   override remaining(slot: number, now: number): number {
-    if (this.capacity < 0) return this.left(slot, this.site.limitOf(slot), now)
-    const { fields } = this.site.table
-    const base = slot * 3
-    const owed = (fields[base] as number) - (now - (fields[base + 1] as number))
-    const left = owed > 0 ? this.capacity - (owed * this.rate) / this.interval : this.capacity
-    return Math.max(0, left)
+    return this.left(slot, this.site.limitOf(slot), now)
   }
 
   protected override allows(slot: number, cost: number, limit: number, now: number): boolean {
     const capacity = this.site.most(limit)
-    return cost <= capacity - this.#level(slot, limit, now) + capacity * ROUNDING && limit > 0
+    return cost <= capacity - this.#level(slot, this.#paces.of(slot), now) + capacity * ROUNDING && limit > 0
   }
 
-  protected override count(slot: number, cost: number, limit: number, now: number): void {
-    this.#fill(slot, cost, limit, now)
+  protected override count(slot: number, cost: number, _limit: number, now: number): void {
+    const before = this.#level(slot, this.#paces.of(slot), now)
+    this.#fill(slot, cost, now)
+    this.#paces.asked(slot, before)
     if (now >= this.toldUntil) this.tell(now)
   }
 
   over(slot: number, now: number): number {
-    const limit = this.site.limitOf(slot)
-    return Math.max(0, this.#level(slot, limit, now) - this.site.most(limit))
+    return Math.max(0, this.#level(slot, this.#paces.of(slot), now) - this.site.most(this.site.limitOf(slot)))
   }
 
   /** What fills the bucket is longer than its units by the warm-up, which they would cost once more. */
   handed(slot: number, now: number): number {
-    const limit = this.site.limitOf(slot)
-    const threshold = thresholdOf(limit, this.interval, this.warmUp)
-    const level = this.#level(slot, limit, now)
-    return level === 0 ? 0 : unitsOf(level, threshold, mostSaved(threshold, this.coldFactor), slopeOf(threshold, this.coldFactor))
+    const pace = this.#paces.of(slot)
+    const level = this.#level(slot, pace, now)
+    const { threshold, most, slope } = shapeOf(pace, this.interval, this.warmUp, this.coldFactor)
+    return level === 0 || !(pace > 0 && pace < Number.POSITIVE_INFINITY) ? level : unitsOf(level, threshold, most, slope)
   }
 
   protected override left(slot: number, limit: number, now: number): number {
-    return Math.max(0, this.site.most(limit) - this.#level(slot, limit, now))
+    return Math.max(0, this.site.most(limit) - this.#level(slot, this.#paces.of(slot), now))
   }
 
   protected override wait(slot: number, cost: number, limit: number, now: number): number {
     const capacity = this.site.most(limit)
-    const room = capacity - this.#level(slot, limit, now)
-    return drainTime(cost - room - (capacity * ROUNDING) / 2, limit, this.interval)
+    const pace = this.#paces.of(slot)
+    const room = capacity - this.#level(slot, pace, now)
+    return limit > 0 ? drainTime(cost - room - (capacity * ROUNDING) / 2, pace, this.interval) : 0
   }
 
   override resetAfter(slot: number, now: number): number {
-    const { fields } = this.site.table
-    const owed = (fields[slot * 3] as number) - (now - (fields[slot * 3 + 1] as number))
-    return Math.max(0, owed)
+    const pace = this.#paces.of(slot)
+    return drainTime(this.#level(slot, pace, now), pace, this.interval)
   }
 
   agree(slot: number, used: number, now: number): void {
     const limit = this.site.limitOf(slot)
     if (limit === Number.POSITIVE_INFINITY || limit === 0) return
-    this.fields[slot * 3 + 2] = this.#warmth(slot, now)
-    this.fields[slot * 3] = Math.max(0, used * this.interval) / limit
-    this.fields[slot * 3 + 1] = now
+    const { warmth } = this.#key(slot, this.#paces.of(slot), now)
+    this.#write(slot, { level: Math.max(0, used), warmth }, now)
   }
 
-  /** When it is cold again. */
+  /** When it is cold again, for whoever asks next: requests for one key may have different limits. */
   protected override idle(slot: number, now: number): boolean {
-    return this.#owed(slot, now) === 0 && this.#warmth(slot, now) === 0
+    const { level, warmth } = this.#key(slot, this.#lowest, now)
+    return level === 0 && warmth === 0
   }
 
   protected override giveBack(slot: number, takenAt: Ordinal, units: number, limit: number, now: number): void {
-    if (now - takenAt >= drainTime(this.site.most(limit), limit, this.interval)) return
-    this.#fill(slot, -units, limit, now)
+    const pace = this.#paces.of(slot)
+    const whole = this.site.most(limit === Number.POSITIVE_INFINITY ? pace : limit)
+    if (now - takenAt >= drainTime(whole, pace, this.interval)) return
+    this.#fill(slot, -units, now)
+  }
+
+  override forgotten(slot: number): void {
+    this.#paces.forget(slot)
+  }
+
+  protected override cleared(slot: number): void {
+    this.#paces.forget(slot)
   }
 
   /** Has decisions know in which millisecond they were made: a refund must. */
@@ -153,30 +186,38 @@ export class LocalWarmUp extends LocalMeter {
     this.site.movedTo(millisecond as Ordinal)
   }
 
-  #owed(slot: number, now: number): number {
-    return Math.max(0, (this.fields[slot * 3] as number) - Math.max(0, now - (this.fields[slot * 3 + 1] as number)))
-  }
-
-  #warmth(slot: number, now: number): number {
-    const rested = now - (this.fields[slot * 3 + 1] as number) - (this.fields[slot * 3] as number)
-    return Math.max(0, (this.fields[slot * 3 + 2] as number) - Math.max(0, rested) / this.warmUp)
-  }
-
   /** What is owed, in units. */
-  #level(slot: number, limit: number, now: number): number {
-    return limit === Number.POSITIVE_INFINITY ? 0 : (this.#owed(slot, now) * limit) / this.interval
+  #level(slot: number, pace: number, now: number): number {
+    const { fields } = this
+    return this.#former.level(fields[slot * 3] as number, fields[slot * 3 + 1] as number, pace, now, this.interval)
+  }
+
+  #key(slot: number, pace: number, now: number): WarmKey {
+    const { fields, interval, warmUp } = this
+    const key = { level: fields[slot * 3] as number, warmth: fields[slot * 3 + 2] as number }
+    let at = fields[slot * 3 + 1] as number
+    for (const { rate, until } of this.#former.list) {
+      if (at >= until) continue
+      rest(key, until - at, rate, interval, warmUp)
+      at = until
+    }
+    rest(key, now - at, pace, interval, warmUp)
+    return key
   }
 
   /** Takes units, or brings them back where there are less than 0. */
-  #fill(slot: number, units: number, limit: number, now: number): void {
-    if (limit === Number.POSITIVE_INFINITY || limit === 0) return
-    const { interval, coldFactor } = this
-    const threshold = thresholdOf(limit, interval, this.warmUp)
-    const most = mostSaved(threshold, coldFactor)
-    const warmth = this.#warmth(slot, now)
-    const time = warmUpTime(warmth, units, threshold, most, slopeOf(threshold, coldFactor))
-    this.fields[slot * 3] = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, this.#owed(slot, now) + (time * interval) / limit))
+  #fill(slot: number, units: number, now: number): void {
+    const { site, interval, warmUp, coldFactor } = this
+    const pace = this.#paces.of(slot)
+    const usual = site.usualOf(slot)
+    const key = this.#key(slot, pace, now)
+    heat(key, units, site.limitOf(slot), pace, Math.max(usual, site.most(usual)), interval, warmUp, coldFactor)
+    this.#write(slot, key, now)
+  }
+
+  #write(slot: number, { level, warmth }: WarmKey, now: number): void {
+    this.fields[slot * 3] = level
     this.fields[slot * 3 + 1] = now
-    this.fields[slot * 3 + 2] = warmed(warmth, units, most)
+    this.fields[slot * 3 + 2] = warmth
   }
 }

@@ -1,4 +1,4 @@
-import { capacityOf, DEFAULT, drainTime, ROUNDING } from '../bucket/step.ts'
+import { capacityOf, DEFAULT, drained, drainTime, inForce, isPace, paceOf, ROUNDING } from '../bucket/step.ts'
 import type { Step, Verdict } from '../step.ts'
 
 /**
@@ -19,7 +19,7 @@ import type { Step, Verdict } from '../step.ts'
  * @param units more than 0 for units that are taken, less for such that come back
  * @returns units that they take the time of; negative for such that come back
  */
-export function warmUpTime(warmth: number, units: number, threshold: number, most: number, slope: number): number {
+function warmUpTime(warmth: number, units: number, threshold: number, most: number, slope: number): number {
   const before = (1 - warmth) * most
   // Of units that come back the area is that of taking them once more.
   const high = units > 0 ? before : Math.min(most, before - units)
@@ -39,101 +39,170 @@ export function unitsOf(time: number, threshold: number, most: number, slope: nu
 }
 
 /** Permits that take no longer than at full rate, of those that a key may save. */
-export function thresholdOf(limit: number, interval: number, warmUp: number): number {
+function thresholdOf(limit: number, interval: number, warmUp: number): number {
   return (0.5 * warmUp * limit) / interval
 }
 
 /** Permits that a key saves at most. */
-export function mostSaved(threshold: number, coldFactor: number): number {
+function mostSaved(threshold: number, coldFactor: number): number {
   return threshold * (1 + 4 / (1 + coldFactor))
 }
 
 /** By how much longer a unit takes for each permit beyond the threshold, as a part of its time at full rate. */
-export function slopeOf(threshold: number, coldFactor: number): number {
+function slopeOf(threshold: number, coldFactor: number): number {
   return (coldFactor * coldFactor - 1) / (4 * threshold)
 }
 
 /** How warm a key is after units were taken, or have come back if they are negative. */
-export function warmed(warmth: number, units: number, most: number): number {
+function warmed(warmth: number, units: number, most: number): number {
   return Math.min(1, Math.max(0, warmth + units / most))
+}
+
+/** The numbers of a warm-up at a limit. One that is no pace (0, `Infinity`) has none. */
+interface Shape {
+  readonly threshold: number
+  readonly most: number
+  readonly slope: number
+}
+
+export function shapeOf(limit: number, interval: number, warmUp: number, coldFactor: number): Shape {
+  const threshold = thresholdOf(limit, interval, warmUp)
+  return { threshold, most: mostSaved(threshold, coldFactor), slope: slopeOf(threshold, coldFactor) }
+}
+
+/** What a key owes, and how warm it is. */
+export interface WarmKey {
+  /** In units. */
+  level: number
+  warmth: number
+}
+
+/** Lets a key rest. The time in which it owes nothing cools it: from warm to cold it takes as long as to warm up. */
+export function rest(key: WarmKey, elapsed: number, pace: number, interval: number, warmUp: number): void {
+  if (!(elapsed > 0)) return
+  const owed = pace > 0 ? drainTime(key.level, pace, interval) : key.level > 0 ? Number.POSITIVE_INFINITY : 0
+  key.warmth = Math.max(0, key.warmth - Math.max(0, elapsed - owed) / warmUp)
+  key.level = drained(key.level, elapsed, pace, interval)
+}
+
+/**
+ * Has units count for a key, or come back where they are less than 0. The limit of a single request must not change what they cost others, so
+ * they cost what they do by the limit that is in force, which is its own if the bucket is empty.
+ *
+ * @param most units in its bucket up to which a request without a limit fills it
+ */
+export function heat(
+  key: WarmKey,
+  units: number,
+  limit: number,
+  pace: number,
+  most: number,
+  interval: number,
+  warmUp: number,
+  coldFactor: number,
+): void {
+  const by = isPace(limit) && (key.level === 0 || !isPace(pace)) ? limit : pace
+  let time = units
+  if (isPace(by)) {
+    const shape = shapeOf(by, interval, warmUp, coldFactor)
+    time = warmUpTime(key.warmth, units, shape.threshold, shape.most, shape.slope)
+    key.warmth = warmed(key.warmth, units, shape.most)
+  }
+  if (units > 0 && limit === Number.POSITIVE_INFINITY) time = Math.max(0, Math.min(time, most - key.level))
+  key.level = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, key.level + time))
 }
 
 /**
  * A token bucket that must warm up. A request fits as into any bucket by its cost; what it fills it by is the time that its
  * units take, which is longer while the key is cold, so that the next one waits for it.
  *
- *     state       [milliseconds that are owed, when they were, how warm it was]
- *     parameters  [interval, burst (DEFAULT: the limit), warmUp, coldFactor]
+ *     state       [units that are owed, when they were, how warm it was, and `own` as of `BUCKET_STEP`]
+ *     parameters  [interval, burst (DEFAULT: the limit), warmUp, coldFactor, usual limit]; the last is left out where it is the request's
  */
 export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
   id: 'bucket-warm-up',
   oneByOne: true,
+  paced: true,
 
   take(state: number[], now: number, cost: number, limit: number, parameters: readonly number[]): Verdict {
-    const [interval = 0, size = DEFAULT] = parameters
-    if (limit === Number.POSITIVE_INFINITY) return { allowed: true, remaining: limit, resetAfter: 0, retryAfter: 0, delay: 0 }
+    const [interval = 0, size = DEFAULT, , , usual = limit] = parameters
     const capacity = capacityOf(size, limit)
-    const key = at(state, now, parameters)
-    const room = capacity - (key.owed * limit) / interval
+    const pace = paceOf(state[3], limit, usual)
+    const key = at(state, now, pace, parameters)
+    const before = key.level
+    const room = capacity - before
     if (cost <= room + capacity * ROUNDING && limit > 0) {
-      if (cost > 0) fill(key, cost, limit, parameters)
-      if (cost > 0) write(state, key, now)
-      return { allowed: true, ...told(key.owed, limit, interval, capacity), retryAfter: 0, delay: 0 }
+      if (cost > 0) {
+        fill(key, cost, limit, pace, parameters)
+        write(state, key, now)
+        note(state, before, limit, usual)
+      }
+      return { allowed: true, ...told(key.level, limit, usual, interval, capacity), retryAfter: 0, delay: 0 }
     }
     if (cost > 0 && (state[1] ?? now) > now) write(state, key, now)
     const never = cost > capacity + capacity * ROUNDING || limit === 0
-    const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, limit, interval)
-    return { allowed: false, ...told(key.owed, limit, interval, capacity), retryAfter: wait, delay: 0 }
+    const wait = never ? Number.POSITIVE_INFINITY : drainTime(cost - room - (capacity * ROUNDING) / 2, pace, interval)
+    return { allowed: false, ...told(key.level, limit, usual, interval, capacity), retryAfter: wait, delay: 0 }
   },
 
   add(state: number[], now: number, units: number, limit: number, parameters: readonly number[]): void {
-    if (limit === Number.POSITIVE_INFINITY || limit === 0) return
-    const key = at(state, now, parameters)
-    fill(key, units, limit, parameters)
+    const [, , , , usual = limit] = parameters
+    const pace = paceOf(state[3], limit, usual)
+    const key = at(state, now, pace, parameters)
+    const before = key.level
+    fill(key, units, limit, pace, parameters)
     write(state, key, now)
+    note(state, before, limit, usual)
   },
 
   giveBack(state: number[], takenAt: number, units: number, now: number, limit: number, parameters: readonly number[]): void {
-    const [interval = 0, size = DEFAULT] = parameters
-    if (limit === Number.POSITIVE_INFINITY || now - takenAt >= drainTime(capacityOf(size, limit), limit, interval)) return
-    const key = at(state, now, parameters)
-    fill(key, -units, limit, parameters)
+    const [interval = 0, size = DEFAULT, , , usual = limit] = parameters
+    const pace = paceOf(state[3], limit, usual)
+    if (now - takenAt >= drainTime(capacityOf(size, limit === Number.POSITIVE_INFINITY ? usual : limit), pace, interval)) return
+    const key = at(state, now, pace, parameters)
+    fill(key, -units, limit, pace, parameters)
     write(state, key, now)
   },
 
   // Until it is cold again.
-  lifetime(state: readonly number[], now: number, _limit: number, parameters: readonly number[]): number {
-    const { owed, warmth } = at(state, now, parameters)
-    return owed + warmth * (parameters[2] ?? 0)
+  lifetime(state: readonly number[], now: number, limit: number, parameters: readonly number[]): number {
+    const [interval = 0, , warmUp = 0, , usual = limit] = parameters
+    const pace = Math.min(usual, paceOf(state[3], limit, usual))
+    const { level, warmth } = at(state, now, pace, parameters)
+    return drainTime(level, pace, interval) + warmth * warmUp
   },
 })
 
-interface WarmKey {
-  owed: number
-  warmth: number
+/** What a key owes now. */
+function at(state: readonly number[], now: number, pace: number, [interval = 0, , warmUp = 0]: readonly number[]): WarmKey {
+  const [level = 0, since = now, warmth = 0] = state
+  const key = { level, warmth }
+  rest(key, now - since, pace, interval, warmUp)
+  return key
 }
 
-/** What a key owes now. The time that it rests cools it: from warm to cold it takes as long as to warm up. */
-function at(state: readonly number[], now: number, [, , warmUp = 0]: readonly number[]): WarmKey {
-  const [owed = 0, since = now, warmth = 0] = state
-  const elapsed = Math.max(0, now - since)
-  return { owed: Math.max(0, owed - elapsed), warmth: Math.max(0, warmth - Math.max(0, elapsed - owed) / warmUp) }
+function fill(
+  key: WarmKey,
+  units: number,
+  limit: number,
+  pace: number,
+  [interval = 0, size = DEFAULT, warmUp = 0, coldFactor = 0, usual = limit]: readonly number[],
+): void {
+  heat(key, units, limit, pace, Math.max(usual, capacityOf(size, usual)), interval, warmUp, coldFactor)
 }
 
-function fill(key: WarmKey, units: number, limit: number, [interval = 0, , warmUp = 0, coldFactor = 0]: readonly number[]): void {
-  const threshold = thresholdOf(limit, interval, warmUp)
-  const most = mostSaved(threshold, coldFactor)
-  const time = warmUpTime(key.warmth, units, threshold, most, slopeOf(threshold, coldFactor))
-  key.owed = Math.max(0, Math.min(Number.MAX_SAFE_INTEGER, key.owed + (time * interval) / limit))
-  key.warmth = warmed(key.warmth, units, most)
-}
-
-function write(state: number[], { owed, warmth }: WarmKey, now: number): void {
-  state[0] = owed
+function write(state: number[], { level, warmth }: WarmKey, now: number): void {
+  state[0] = level
   state[1] = now
   state[2] = warmth
 }
 
-function told(owed: number, limit: number, interval: number, capacity: number): Pick<Verdict, 'remaining' | 'resetAfter'> {
-  return { remaining: Math.max(0, capacity - (owed * limit) / interval), resetAfter: owed }
+function note(state: number[], before: number, limit: number, usual: number): void {
+  const own = inForce(state[3], before, limit, usual)
+  if (own === undefined) state.length = 3
+  else state[3] = own
+}
+
+function told(level: number, limit: number, usual: number, interval: number, capacity: number): Pick<Verdict, 'remaining' | 'resetAfter'> {
+  return { remaining: Math.max(0, capacity - level), resetAfter: drainTime(level, isPace(limit) ? limit : usual, interval) }
 }

@@ -15,6 +15,11 @@ export function numeral(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'inf' : String(value)
 }
 
+/** Has `pace` be the limit by which a bucket has run out, where `own` is noted. */
+export const OWN = `if own > 0 and limit > 0 and limit < math.huge then
+  pace = math.max(math.min(own, limit), math.min(math.max(own, limit), usual))
+end`
+
 function state({ key, arg }: Place): string {
   return `${clock(arg(2))}
 local interval, pace, level, at, lives = tonumber(${arg(0)}), tonumber(${arg(3)}), 0, now, 0
@@ -24,9 +29,7 @@ if before then
   level, at, lives = struct.unpack('<ddd', before)
   if #before > 24 then
     own = struct.unpack('<d', before, 25)
-    if own > 0 and limit > 0 and limit < math.huge then
-      pace = math.max(math.min(own, limit), math.min(math.max(own, limit), usual))
-    end
+    ${OWN}
   end
   if pace == math.huge then level = 0
   elseif now > at then
@@ -46,8 +49,8 @@ function packed(level: string, own: string): string {
   return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives))`
 }
 
-/** Has `own` be what it is after the request. */
-const NOTE = `if limit == usual or limit == 0 or limit == math.huge then own = nil
+/** Has `own` be what it is after the request; `level` is what was in the bucket before it. */
+export const NOTE = `if limit == usual or limit == 0 or limit == math.huge then own = nil
 else own = (own or level == 0) and limit or -limit end`
 
 /** Writes `after`; the key lives until it has run out, and is given more than that, so that it need not be told each time. */

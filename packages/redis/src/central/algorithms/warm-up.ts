@@ -1,83 +1,99 @@
-import { capacityOf, numeral } from './bucket.ts'
+import { capacityOf, NOTE, numeral, OWN } from './bucket.ts'
 import { added, clock, listOf, numberOf, type Place, type ServerAlgorithm, timeIn, verdictBy } from './server-algorithm.ts'
 
 function state({ key, arg }: Place): string {
   return `${clock(arg(4))}
+local interval, duration, pace = tonumber(${arg(0)}), tonumber(${arg(2)}), tonumber(${arg(5)})
 local owed, at, warmth, lives = 0, now, 0, 0
+local usual, own = pace
 local before = redis.call('HGET', ${key()}, 's')
 if before then
   owed, at, warmth, lives = struct.unpack('<dddd', before)
-  local elapsed = math.max(0, now - at)
-  warmth = math.max(0, warmth - math.max(0, elapsed - owed) / ${arg(2)})
-  owed = math.max(0, owed - elapsed)
-end`
+  if #before > 32 then
+    own = struct.unpack('<d', before, 33)
+    ${OWN}
+  end
+  if now > at then
+    local elapsed, time = now - at, 0
+    if owed > 0 then time = pace > 0 and owed * interval / pace or math.huge end
+    warmth = math.max(0, warmth - math.max(0, elapsed - time) / duration)
+    owed = math.max(0, owed - elapsed * pace / interval)
+  end
+end
+local level = owed`
 }
 
 /** Changes `owed` and `warmth` by so many units. */
 function fill({ arg }: Place, units: string): string {
-  return `local change, interval, duration, cold = ${units}, tonumber(${arg(0)}), tonumber(${arg(2)}), tonumber(${arg(3)})
-local threshold = 0.5 * duration * limit / interval
-local most = threshold * (1 + 4 / (1 + cold))
-local slope = (cold * cold - 1) / (4 * threshold)
-local here = (1 - warmth) * most
-local high = change > 0 and here or math.min(most, here - change)
-local above = high - threshold
-local slow = math.max(0, math.min(change > 0 and change or high - here, above))
-local more = slow * slope * (2 * above - slow) / 2
-local time = change > 0 and change + more or change - more
-owed = math.max(0, math.min(9007199254740991, owed + time * interval / limit))
-warmth = math.min(1, math.max(0, warmth + change / most))`
+  return `local change, cold, by = ${units}, tonumber(${arg(3)}), pace
+if limit > 0 and limit < math.huge and (owed == 0 or pace == 0 or pace == math.huge) then by = limit end
+local time = change
+if by > 0 and by < math.huge then
+  local threshold = 0.5 * duration * by / interval
+  local most = threshold * (1 + 4 / (1 + cold))
+  local slope = (cold * cold - 1) / (4 * threshold)
+  local here = (1 - warmth) * most
+  local high = change > 0 and here or math.min(most, here - change)
+  local above = high - threshold
+  local slow = math.max(0, math.min(change > 0 and change or high - here, above))
+  local more = slow * slope * (2 * above - slow) / 2
+  time = change > 0 and change + more or change - more
+  warmth = math.min(1, math.max(0, warmth + change / most))
+end
+if change > 0 and limit == math.huge then time = math.max(0, math.min(time, ${arg(1)} - owed)) end
+owed = math.max(0, math.min(9007199254740991, owed + time))`
 }
 
-function write({ key, arg }: Place, undo = ''): string {
-  return `local needs = owed + warmth * ${arg(2)}
+/** What `s` holds. */
+const PACKED = "(own and struct.pack('<ddddd', owed, now, warmth, lives, own) or struct.pack('<dddd', owed, now, warmth, lives))"
+
+function write({ key }: Place, undo = ''): string {
+  return `local slow = math.min(usual, pace)
+local needs = (slow > 0 and slow < math.huge and owed * interval / slow or interval) + warmth * duration
 local extend = now + needs > lives
 if extend then lives = now + 2 * needs + 1000 end
-local added = redis.call('HSET', ${key()}, 's', struct.pack('<dddd', owed, now, warmth, lives), ARGV[1], ARGV[2])
+local added = redis.call('HSET', ${key()}, 's', ${PACKED}, ARGV[1], ARGV[2])
 if extend then redis.call('PEXPIRE', ${key()}, string.format('%.0f', math.min(2 * needs + 1000, 5e12))) end
 if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
- * Token buckets that must warm up, as core's `WARM_UP_STEP` describes them. `s` holds four numbers: milliseconds owed, when they were,
- * how warm the key was, and until when it lives.
+ * Token buckets that must warm up, as core's `WARM_UP_STEP` describes them. `s` holds four numbers: units owed, when they were, how warm the
+ * key was, and until when it lives; and a fifth one where requests bring another limit, as for `BUCKET`.
  */
 export const WARM_UP: ServerAlgorithm = {
-  takes: 5,
+  takes: 6,
   look: (place) => `${state(place)}
-if limit == math.huge then ok, reply = true, { 1, '0', '0' }
-else
-  local capacity = tonumber(${place.arg(1)})
-  if limit > 0 and units <= capacity - owed * limit / ${place.arg(0)} + capacity * 1e-10 then
-    ok = true
-    if units > 0 then
-      ${fill(place, 'units')}
-    end
-  elseif at > now then redis.call('HSET', ${place.key()}, 's', struct.pack('<dddd', owed, now, warmth, lives)) end
-  reply = { ok and 1 or 0, string.format('%.17g', owed), string.format('%.17g', warmth) }
-end`,
-  keep: (place) => `if limit ~= math.huge then
-  ${write(place, `redis.call('HSET', ${place.key()}, 's', before)`)}
-end`,
-  add: (place) => `if limit ~= math.huge and limit > 0 then
-  ${state(place)}
-  ${fill(place, 'units')}
+local capacity = tonumber(${place.arg(1)})
+if limit == math.huge or limit > 0 and units <= capacity - owed + capacity * 1e-10 then
+  ok = true
+  if units > 0 then
+    ${fill(place, 'units')}
+  end
+elseif at > now then redis.call('HSET', ${place.key()}, 's', ${PACKED}) end
+reply = { ok and 1 or 0, string.format('%.17g', owed), string.format('%.17g', warmth), own and string.format('%.17g', own) }`,
+  keep: (place) => `${NOTE}
+${write(place, `redis.call('HSET', ${place.key()}, 's', before)`)}`,
+  add: (place) => `${state(place)}
+${fill(place, 'units')}
+${NOTE}
+${write(place)}`,
+  back: (place) => `${state(place)}
+local whole = pace > 0 and ${place.arg(1)} * interval / pace or 0
+if not (now - ${place.arg(6)} >= whole) then
+  ${fill(place, '-units')}
   ${write(place)}
 end`,
-  back: (place) => `if limit ~= math.huge and limit > 0 then
-  ${state(place)}
-  if now - ${place.arg(5)} < ${place.arg(1)} * ${place.arg(0)} / limit then
-    ${fill(place, '-units')}
-    ${write(place)}
-  end
-end`,
   args(question, request, list) {
-    const [interval = 0, , duration = 0, coldFactor = 0] = question.policy.parameters
-    list.push(String(interval), numeral(capacityOf(question, question.limit)), String(duration), String(coldFactor), timeIn(request))
+    const { limit, policy } = question
+    const [interval = 0, , duration = 0, coldFactor = 0, usual = limit] = policy.parameters
+    // A request without a limit fills it no further.
+    const capacity = limit === Number.POSITIVE_INFINITY ? Math.max(usual, capacityOf(question, usual)) : capacityOf(question, limit)
+    list.push(String(interval), numeral(capacity), String(duration), String(coldFactor), timeIn(request), numeral(usual))
     if (question.kind === 'give-back') list.push(String(question.at))
   },
   read(reply, question, time) {
-    const [allowed, owed, warmth] = listOf(reply).map(numberOf) as [number, number, number]
-    return verdictBy(question, allowed === 1, [owed, time, warmth], time)
+    const [allowed, owed, warmth, ...own] = listOf(reply).map(numberOf) as [number, number, number, ...number[]]
+    return verdictBy(question, allowed === 1, [owed, time, warmth, ...own], time)
   },
 }
