@@ -182,6 +182,69 @@ describe.each(EACH)('with $name, $coordination, a limit that is changed', ({ alg
   })
 })
 
+/** A limit, and hours of rest before it. */
+const STEPS = [
+  [4, 0.5],
+  [20, 0],
+  [15, 0.5],
+  [30, 0.2],
+  [3, 0.9],
+  [25, 0.1],
+  [26, 0.5],
+] as const
+
+/** Not those of which requests wait for places that the store gives: a place that was given stays. */
+const FILLED = EACH.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
+
+describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
+  test.each(WAYS)('by %s meets what has drained by the limits before and after, not more and not less', async (way) => {
+    const it = await new Limited(algorithm, coordination, way, 12).start()
+    expect(await it.offer(20)).toBe(12)
+    // Limits by which it may have drained since it was full; by the policy's, if requests bring their own.
+    const usual = way === 'function' || way === 'call' ? [USUAL] : []
+    let [full, hours, rates] = [12, 0, [...usual, 12]]
+    for (const [limit, rest] of STEPS) {
+      await it.rest(rest * 3_600_000)
+      it.limitTo(limit)
+      hours += rest
+      rates.push(limit)
+      // In the background a level is known to a thousandth of the interval.
+      const left = (rate: number): number => Math.min(limit, Math.max(0, full - rate * hours))
+      const passed = await it.offer(40)
+      const told = `${limit} after ${hours} hours without one that passed, of ${full}`
+      expect(passed, told).toBeGreaterThanOrEqual(Math.floor(limit - left(Math.min(...rates)) - 0.1))
+      expect(passed, told).toBeLessThanOrEqual(Math.floor(limit - left(Math.max(...rates)) + 0.1))
+      if (passed > 0) [full, hours, rates] = [limit, 0, [...usual, limit]]
+    }
+    await it.rest(36_000_000)
+    it.limitTo(9)
+    expect(await it.offer(40), 'when it was empty').toBe(9)
+    await it.close()
+  })
+})
+
+describe.each(EACH.filter(({ name }) => /sliding(Log|Window)/.test(name)))(
+  'with $name, $coordination, a limit that is changed after a rest',
+  ({ algorithm, coordination }) => {
+    test.each(WAYS)('by %s meets what is still in the window', async (way) => {
+      const it = await new Limited(algorithm, coordination, way, 12).start()
+      expect(await it.offer(20)).toBe(12)
+      await it.rest(1_800_000)
+      it.limitTo(4)
+      expect(await it.offer(5), 'lowered').toBe(0)
+      it.limitTo(20)
+      expect(await it.offer(30), 'raised').toBe(8)
+      await it.rest(2_400_000)
+      it.limitTo(15)
+      expect(await it.offer(30), 'lowered when the first had left').toBe(7)
+      await it.rest(36_000_000)
+      it.limitTo(9)
+      expect(await it.offer(40), 'lowered when it was empty').toBe(9)
+      await it.close()
+    })
+  },
+)
+
 test.each<Coordination>(['local', 'central'])(
   'a bucket that warms up keeps its units when its limit changes, and a call without a limit counts there, %s',
   async (coordination) => {
