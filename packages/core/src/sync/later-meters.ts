@@ -155,8 +155,9 @@ export class LaterMeters {
         continue
       }
       // As a charge: the record is brought to the running interval first.
-      made.admits(slot, units, now)
+      const fits = made.admits(slot, units, now)
       made.add(slot, units, now)
+      if (!fits) made.exceeded?.(slot, now)
     }
     this.#welcome()
   }

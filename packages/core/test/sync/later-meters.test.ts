@@ -79,6 +79,17 @@ test.each([slidingWindow(), tokenBucket({ burst: 10 }), leakyBucket({ burst: 9, 
   },
 )
 
+test.each([FIXED_WINDOW, slidingWindow(), tokenBucket()])(
+  'what was charged above the limit in the meantime is told to the other nodes: $name',
+  async (algorithm) => {
+    const { world, node, other, load } = await started(algorithm)
+    node.charge(node.check('a', 6), 50)
+    load()
+    await world.run(500)
+    expect(other.peek('a').allowed).toBe(false)
+  },
+)
+
 test('keys keep their slots: those that were forgotten and those that come', async () => {
   const { world, node, load } = await started()
   for (let i = 0; i < 100; i++) node.check(`old ${i}`)
