@@ -123,7 +123,7 @@ describe.skipIf(CHROMIUM === undefined)(
           { says: /, sliding log$/, used: '3 of 60', policy: { name: 'log', algorithm: slidingLog() } },
           { says: /, token bucket, 4 at once$/, used: '3 of 4', policy: { name: 'tokens', algorithm: tokenBucket({ burst: 4 }) } },
           {
-            says: /, token bucket warm up, 100 at once$/,
+            says: /, token bucket warming up, 100 at once$/,
             used: '9 of 100',
             policy: { name: 'warm', algorithm: tokenBucket({ burst: 100, warmUp: '10h' }) },
           },

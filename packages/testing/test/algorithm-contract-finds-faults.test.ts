@@ -9,6 +9,7 @@ interface Inside extends Meter {
   allows(slot: number, cost: number, limit: number, now: number): boolean
   countIfAllowed(slot: number, cost: number, limit: number, now: number): boolean
   idle(slot: number, now: number): boolean
+  unused(slot: number, now: number): boolean
   wait(slot: number, cost: number, limit: number, now: number): number
 }
 
@@ -120,6 +121,7 @@ describe('the algorithm contract finds a meter that', () => {
       'a key is forgotten when that changes no decision, and not before',
       (meter) => {
         meter.idle = () => true
+        meter.unused = () => true
       },
     ],
     [
