@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { AWAITED } from '@weir/store-tests/awaited'
-import { alone, endOf, OF_STORES, problemsOf } from '@weir/store-tests/promises-settle'
+import { alone, endOf, OF_STORES, PATIENCE, problemsOf } from '@weir/store-tests/promises-settle'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
@@ -58,6 +58,7 @@ it('a promise that needs no server settles in a process that awaits nothing else
 
 it.each(['in memory', 'in the parent'])('a promise settles where the store is in the same process: %s', async (where) => {
   const names = [...AWAITED.keys()].filter((name) => !/rules/.test(name) && (where === 'in memory' || OF_STORES(name)))
-  const wrong = await problems(names, async (name) => problemsOf(name, 'up', await endOf(alone([file, `${where}: ${name}`, '', '1000']))))
+  const patience = String(PATIENCE.up)
+  const wrong = await problems(names, async (name) => problemsOf(name, 'up', await endOf(alone([file, `${where}: ${name}`, '', patience]))))
   expect(wrong).toEqual([])
 })

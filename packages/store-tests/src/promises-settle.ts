@@ -55,7 +55,7 @@ const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: str
 ]
 
 /** Milliseconds that they wait for a store: one that answers may take long to do so on a busy machine, for one that does not a test is not to wait. */
-const PATIENCE: Readonly<Record<State, number>> = { up: 8_000, down: 500, hung: 500 }
+export const PATIENCE: Readonly<Record<State, number>> = { up: 8_000, down: 500, hung: 500 }
 /** Milliseconds in which each of them has settled: each waits for the store once or twice, and a busy machine takes its time. */
 const BOUND = 10_000
 /** As many as may keep a test waiting. */

@@ -229,7 +229,7 @@ const cases = new Map([
   ...within('in memory', memoryStore),
   ...within('in the parent', () => {
     serveIpc()
-    return ipcStore()
+    return ipcStore({ timeout: 8_000 })
   }),
 ])
 await awaitOne(() => ({ store: HUNG }), cases)

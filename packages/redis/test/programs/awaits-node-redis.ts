@@ -2,7 +2,7 @@ import { awaitOne } from '@weir/store-tests/awaited'
 import { createClient } from 'redis'
 import { redisRules, redisStore } from '../../src/node-redis/index.ts'
 
-await awaitOne((url) => {
+await awaitOne((url, timeout) => {
   const client = createClient({ url })
-  return { store: redisStore(client), rules: redisRules(client) }
+  return { store: redisStore(client, { timeout }), rules: redisRules(client) }
 })
