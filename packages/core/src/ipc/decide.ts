@@ -33,7 +33,7 @@ const DAY = 86_400_000
 /** Times that a log keeps: to walk through more would hold this process for long. */
 const LONGEST_LOG = 100_000
 
-/** All but those of buckets, which are asked with parameters of all kinds. */
+/** All but the steps of buckets, whose parameters differ from request to request. */
 const STEPS: Readonly<Record<string, AtomicStep>> = Object.fromEntries(
   [EPOCH_STEP, CALENDAR_STEP, FIRST_REQUEST_STEP, SLIDING_COUNTER_STEP, SLIDING_LOG_STEP].map((step) => [step.id, step]),
 )
@@ -96,10 +96,14 @@ function readPolicy([id, step, parameters]: readonly unknown[]): DecidedPolicy |
   if (step === BUCKET_STEP.id && Number(more[2] ?? 0) < 0) return undefined
   // What is kept of a bucket means the same whatever that holds: units are counted ahead by sizes of all kinds.
   if (step === BUCKET_STEP.id) return { id: `${id} ${step} ${interval}`, step: BUCKET_STEP, parameters: [...(parameters as number[])] }
-  // Of a warm-up both are above 0.
   if (step === WARM_UP_STEP.id) {
-    if (!(Number(more[1]) > 0 && Number(more[2]) > 1)) return undefined
-    return { id: `${id} ${step} ${[interval, more[1], more[2]].join(' ')}`, step: WARM_UP_STEP, parameters: [...(parameters as number[])] }
+    const [, warmUp, coldFactor, usual = 0] = more.map(Number) as [number, number, number, number?]
+    if (!(warmUp > 0 && coldFactor > 1 && usual >= 0)) return undefined
+    return {
+      id: `${id} ${step} ${[interval, warmUp, coldFactor].join(' ')}`,
+      step: WARM_UP_STEP,
+      parameters: [...(parameters as number[])],
+    }
   }
   const name = `${id} ${step} ${parameters.join(' ')}`
   const known = policies.get(name)

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { Account } from '../../src/hub/account.ts'
 import { Hub } from '../../src/hub/hub.ts'
 import { readMessage, readRequest } from '../../src/ipc/check.ts'
-import { pack, seal } from '../../src/ipc/envelope.ts'
+import { decideFor } from '../../src/ipc/decide.ts'
+import { pack, packDecide, seal } from '../../src/ipc/envelope.ts'
 import type { StorePolicy, SyncRequest } from '../../src/store/contract.ts'
 import type { Ordinal } from '../../src/time/intervals.ts'
 import { EPOCH, World } from '../support/world.ts'
@@ -213,4 +214,24 @@ describe('what a child makes its parent hold', () => {
     }
     expect([hub.size, greedy.held, modest.held, all.held]).toEqual([0, 0, 0, 0])
   })
+})
+
+test.each<[step: string, parameters: readonly number[], isRead: boolean]>([
+  ['bucket', [60_000, -1, 1], true],
+  ['bucket', [60_000, -1, 1, 5], true],
+  ['bucket', [60_000, -1, -2], false],
+  ['bucket-warm-up', [60_000, -1, 1_000, 3], true],
+  ['bucket-warm-up', [60_000, -1, 1_000, 3, 5], true],
+  ['bucket-warm-up', [60_000, -1, 1_000, 3, -1], false],
+  ['bucket-warm-up', [60_000, -1, 0, 3], false],
+  ['bucket-warm-up', [60_000, -1, 1_000, 1], false],
+  ['bucket-warm-up', [60_000, -1, 1_000], false],
+  ['bucket-warm-up', [0, -1, 1_000, 3], false],
+  ['bucket-warm-up', [60_000, -1, 1_000, 3, 5, 6], false],
+])('a child that asks by %s with %j is answered: %s', (id, parameters, isRead) => {
+  const clock = new World().clock({})
+  const policy = { id: 'p', step: { id } as never, parameters }
+  const asked = packDecide({ sequence: 1, time: EPOCH, questions: [{ policy, key: 'k', kind: 'take', units: 1, limit: 10, at: EPOCH }] })
+  const verdicts = decideFor(new Hub(clock), 'n', asked, new Account(1e6), EPOCH)
+  expect(verdicts !== undefined).toBe(isRead)
 })
