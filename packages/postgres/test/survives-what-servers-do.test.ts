@@ -92,6 +92,8 @@ describe('a store in PostgreSQL', () => {
     const options = { name: 'decided', id: 'decided', limit: 100, interval: 3_600_000 }
     const decided = { id: 'decided', step, parameters: step.parameters(options as never) }
     const used = `SELECT count(*) FROM pg_stat_activity WHERE application_name = '${name}'`
+    // A decision doesn't wait for a connection.
+    await node.eventually(() => node.take(decided, 'k', 1, 100).catch(() => undefined))
     for (let i = 1; i <= 20; i++) {
       await Promise.all([...Array.from({ length: 10 }, (_, k) => node.count(`k${k}`, i)), node.beat(), node.take(decided, 'k', 1, 100)])
       expect(Number(await here.server.sql(used))).toBeLessThanOrEqual(2)
