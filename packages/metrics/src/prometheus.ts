@@ -29,7 +29,7 @@ class Bundle {
   readonly #duration: Histogram
   readonly #batch: Histogram
   readonly #wait: Histogram
-  /** Labels of what the histograms hold, by their text. */
+  /** Label sets of the histograms, by their JSON. */
   readonly #synced = new Map<string, Labels>()
   readonly #waited = new Map<string, Labels>()
   #snapshots: Map<MetricsSource, Snapshot> | undefined
@@ -70,7 +70,7 @@ class Bundle {
     }
   }
 
-  /** Notes labels that histograms are about to hold. prom-client keeps all it has seen, so those of policies and throttlers that have gone are taken out. */
+  /** Adds a label set of histograms. prom-client keeps each label set, so those of removed policies and throttlers are removed here. */
   #keep(
     held: Map<string, Labels>,
     labels: Labels,

@@ -108,7 +108,7 @@ export class StoreWatch {
     let isNew = false
     for (const { id, name } of rules.flatMap((told) => toldPolicies(told.rules)).slice(0, MOST_POLICIES)) {
       isNew ||= !this.#policies.has(id)
-      // Those that were told last stand last.
+      // The order is that of the last report.
       this.#policies.delete(id)
       this.#policies.set(id, { id, width: 1_000, cells: 1, limit: 1, hot: Number.POSITIVE_INFINITY, ttl: 1_000 })
       this.#names.set(id, name)

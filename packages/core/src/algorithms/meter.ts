@@ -254,7 +254,7 @@ export interface Meter {
   recheck(slot: number): void
   /** The key of a slot is forgotten: what the meter keeps beside its record goes too. */
   forgotten(slot: number): void
-  /** Frees idle keys in bulk, because the table is full; with the time, also keys whose manual block has ended. True when there is room now. */
+  /** Frees idle keys in bulk, because the table is full. If the time is given, also keys whose manual block has ended. Returns whether there is room. */
   makeRoom(now?: number): boolean
   /** Makes requests wait for units of the store, where quota is taken ahead. */
   readonly reserving?: Reserving | undefined

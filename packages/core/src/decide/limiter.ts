@@ -121,8 +121,8 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   /**
-   * The slot of the key's own even where the table is full: a manual block must hold. `NO_SLOT` once manual blocks have added as many
-   * keys as the table may hold without them.
+   * The key's own slot, also if the table is full, because a manual block must apply. `NO_SLOT` if manual blocks have added `maxKeys`
+   * keys already.
    */
   locateBlocked(key: string, now: number): number {
     const found = this.table.find(key)
@@ -133,12 +133,12 @@ export class Limiter implements SharedSite, BlocksOwner {
   }
 
   #add(key: string, byHand: boolean, now: number | undefined): number {
-    // As many again as the table holds: whoever writes to the store must not fill the memory.
+    // Bounded, because writers to the store must not fill the memory.
     const adds = this.hasRoom(now) || (byHand && this.table.size < 2 * this.maxKeys)
     return adds ? this.#entered(this.table.addAnyway(key)) : NO_SLOT
   }
 
-  /** Whether a new key finds room; a full table forgets idle keys. */
+  /** Whether there is room for a new key. A full table forgets idle keys first. */
   hasRoom(now?: number): boolean {
     return !this.table.full || this.meter.makeRoom(now)
   }

@@ -83,7 +83,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
   #document: Pick<RulesDocument, 'policies' | 'next'> | undefined
   /** What the source said last, whether it holds or was refused. */
   #seen: string | undefined
-  /** Tries again what was checked and could not hold: a throttler that disagreed may be closed by now. */
+  /** Applies checked rules again that conflicted with another throttler, which may be closed by now. */
   #tryAgain: (() => Promise<void>) | undefined
 
   constructor(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req>) {
@@ -174,7 +174,7 @@ class Follower<Req> implements RulesFollower, FollowedRules {
       return
     }
     const { policies, next } = parsed.value as RulesDocument
-    // Without what takes much room: the overrides are held as they were checked.
+    // Without the overrides, which take much room and are kept in their checked form.
     await this.#hold(text, { policies, ...(next !== undefined && { next: { policies: next.policies } }) }, rules, from)
   }
 

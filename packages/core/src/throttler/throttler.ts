@@ -303,8 +303,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * Blocks a key at all nodes, whatever its counts are, for `duration` from now; replaces a block that is there. A full table holds up to
-   * `maxKeys` keys more for such blocks. Beyond that, this node only tells the store of the block, and emits `overflow`.
+   * Blocks a key at all nodes, whatever its counts are, for `duration` from now; replaces a block that is there. A full table has room
+   * for `maxKeys` more keys with such blocks. Beyond that, this node only sends the block to the store, and emits `overflow`.
    *
    * @throws WeirError `WEIR_UNKNOWN_POLICY`, `WEIR_INVALID_KEY`, `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
    */

@@ -71,7 +71,7 @@ export class Listener {
         )
         if (!failed) sent++
         await new Promise<void>((resolve) => clock.setTimeout(resolve, patience / 2))
-        // While nothing can be sent nobody is to blame; and whether this connection is still there only its answer shows.
+        // A failed send proves nothing about the pooler. The query fails if this connection is lost too.
         if (failed) await client.query(`LISTEN "${probe}"`)
       }
       if (heard || this.#closed) await client.query(`UNLISTEN "${probe}"`)

@@ -11,7 +11,7 @@ import { asked, markAsked, type Place, type ServerAlgorithm } from './algorithms
  *     a change      the same as of one of several; before it the sequence number of a request without which nothing is given back
  */
 
-/** Scripts that are remembered: requests choose by their policies which there are. */
+/** Scripts in the cache. Requests choose the combinations. */
 const MOST = 256
 const made = new Map<string, Script>()
 

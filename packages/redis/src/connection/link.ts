@@ -52,12 +52,12 @@ export interface Link {
   close(): void
 }
 
-/** Milliseconds until a server is asked again for a subscription that it has refused. */
+/** Milliseconds after which a refused subscription is tried again. */
 const SUBSCRIBE_AGAIN = 5_000
 
 /**
- * Subscribes connections to a channel. A lost connection subscribes again when it is back; but a refusal would go unnoticed, and costs
- * accuracy, so it is told of once and asked for again: permissions change.
+ * Subscribes connections to a channel. A lost connection subscribes again when it is back. A refusal costs accuracy and would go
+ * unnoticed, so it causes one warning, and is tried again because permissions change.
  */
 export function subscriberOf(channel: string, clock: Clock): (subscribe: () => Promise<unknown>) => void {
   let warned = false
@@ -66,7 +66,7 @@ export function subscriberOf(channel: string, clock: Clock): (subscribe: () => P
     subscribe().catch((error: unknown) => {
       if (!(error instanceof Error) || !/^(NOPERM|ERR)/.test(error.message)) return
       clock.clearTimeout(again)
-      // A connection that has ended by then fails otherwise, and is not asked for again.
+      // If the connection has ended by then, this fails with another error, and is not tried again.
       again = clock.setTimeout(() => ask(subscribe), SUBSCRIBE_AGAIN)
       if (warned) return
       warned = true

@@ -75,7 +75,7 @@ export class ServerLink implements Link {
 /** Subscribes each new connection to a channel. */
 export function subscription(channel: string, clock: Clock, received: (message: string) => void): (client: Client) => void {
   const subscribe = subscriberOf(channel, clock)
-  // Once the client has read on: what it is told by others must not break its reading.
+  // Deferred, because a listener that throws must not break the client's parser.
   const listener = (message: string): void => queueMicrotask(() => received(message))
   return (client) => subscribe(() => client.subscribe(channel, listener))
 }

@@ -2,24 +2,24 @@ import type { KeyTable } from '../../keys/key-table.ts'
 import { Slices } from '../shared/slices.ts'
 import { drained } from './step.ts'
 
-/** Changes of the limit that are looked at one by one while keys are brought to the last one; with the next, all of them are at once. */
+/** Changes of the limit that may be pending while keys are updated in slices. The next change updates all keys at once. */
 const MOST_BEFORE = 8
 
-/** A limit of before, and until when buckets ran out by it. */
+/** An earlier limit, and the time until which buckets drained at its rate. */
 export interface FormerRate {
   readonly rate: number
   readonly until: number
 }
 
-/** The limits of before, by which buckets ran out until they changed. Keys are brought to the limit of now in slices. */
+/** Earlier limits, at whose rates buckets drained until each change. Keys are updated to the current limit in slices. */
 export class FormerRates {
-  /** Oldest first; none once all keys go by the limit of now. */
+  /** Oldest first. Empty if all keys drain at the current limit. */
   list: readonly FormerRate[] = []
   readonly #slices: Slices
 
   /**
-   * @param bring has a key go by the limit of now
-   * @param ended is called when all of them do
+   * @param bring updates a key to the last change
+   * @param ended is called after the last key
    */
   constructor(table: KeyTable, defer: (run: () => void) => void, bring: (slot: number, last: FormerRate) => void, ended: () => void) {
     const visit = (slot: number): void => {
@@ -40,7 +40,7 @@ export class FormerRates {
     this.#slices.begin()
   }
 
-  /** Units of `level`, which a bucket held at `at`, that are still in it. */
+  /** Units that are left of `level`, the units at the time `at`. */
   level(level: number, at: number, pace: number, now: number, interval: number): number {
     let left = level
     let since = at

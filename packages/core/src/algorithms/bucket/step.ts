@@ -51,7 +51,7 @@ export function inForce(own: number | undefined, level: number, limit: number, u
   return own !== undefined || level === 0 ? limit : -limit
 }
 
-/** Whether a bucket runs out by such a limit at all, and not at once. */
+/** Whether a bucket drains at this limit, and not at once. */
 export function isPace(limit: number): boolean {
   return limit > 0 && limit < Number.POSITIVE_INFINITY
 }

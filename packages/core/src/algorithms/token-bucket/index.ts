@@ -83,7 +83,7 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
   const { duration, coldFactor } = parseWarmUp(warmUp)
   return Object.freeze({
     ...shape,
-    // What is kept of a key's warmth means another thing with other numbers. Under `warm-up` earlier versions kept times, not units.
+    // A key's warmth depends on these numbers. Earlier versions kept times instead of units, under the name `warm-up`.
     id: `token-bucket-warming-up-${String(duration).replace('.', '-')}-${String(coldFactor).replace('.', '-')}`,
     fields: 3,
     local: (site, exchange) => new LocalWarmUp(site, exchange, duration, coldFactor),

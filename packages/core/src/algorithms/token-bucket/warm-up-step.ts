@@ -70,7 +70,7 @@ export function shapeOf(limit: number, interval: number, warmUp: number, coldFac
   return { threshold, most: mostSaved(threshold, coldFactor), slope: slopeOf(threshold, coldFactor) }
 }
 
-/** What a key owes, and how warm it is. */
+/** The level of a key's bucket, and its warmth. */
 export interface WarmKey {
   /** In units. */
   level: number
@@ -173,7 +173,7 @@ export const WARM_UP_STEP: Omit<Step, 'parameters'> = Object.freeze({
   },
 })
 
-/** What a key owes now. */
+/** The state of a key now. */
 function at(state: readonly number[], now: number, pace: number, [interval = 0, , warmUp = 0]: readonly number[]): WarmKey {
   const [level = 0, since = now, warmth = 0] = state
   const key = { level, warmth }

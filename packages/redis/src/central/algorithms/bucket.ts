@@ -15,7 +15,7 @@ export function numeral(value: number): string {
   return value === Number.POSITIVE_INFINITY ? 'inf' : String(value)
 }
 
-/** Has `pace` be the limit by which a bucket has run out, where `own` is noted. */
+/** Sets `pace` to the limit at whose rate the bucket drained, if `own` is set. */
 export const OWN = `if own > 0 and limit > 0 and limit < math.huge then
   pace = math.max(math.min(own, limit), math.min(math.max(own, limit), usual))
 end`
@@ -49,7 +49,7 @@ function packed(level: string, own: string): string {
   return `(${own} and struct.pack('<dddd', ${level}, now, lives, ${own}) or struct.pack('<ddd', ${level}, now, lives))`
 }
 
-/** Has `own` be what it is after the request; `level` is what was in the bucket before it. */
+/** Sets `own` after the request. `level` is the level of the bucket before it. */
 export const NOTE = `if limit == usual or limit == 0 or limit == math.huge then own = nil
 else own = (own or level == 0) and limit or -limit end`
 

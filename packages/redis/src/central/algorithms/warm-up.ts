@@ -44,7 +44,7 @@ if change > 0 and limit == math.huge then time = math.max(0, math.min(time, ${ar
 owed = math.max(0, math.min(9007199254740991, owed + time))`
 }
 
-/** What `s` holds. */
+/** The value of `s`. */
 const PACKED = "(own and struct.pack('<ddddd', owed, now, warmth, lives, own) or struct.pack('<dddd', owed, now, warmth, lives))"
 
 function write({ key }: Place, undo = ''): string {
@@ -58,8 +58,8 @@ if added > 0 then ${added(key(), undo)} end`
 }
 
 /**
- * Token buckets that must warm up, as core's `WARM_UP_STEP` describes them. `s` holds four numbers: units owed, when they were, how warm the
- * key was, and until when it lives; and a fifth one where requests bring another limit, as for `BUCKET`.
+ * Token buckets that must warm up, as core's `WARM_UP_STEP` describes them. `s` has four numbers: the level in units, its time, the key's
+ * warmth, and the time of its expiry. If requests bring another limit, `own` follows, as for `BUCKET`.
  */
 export const WARM_UP: ServerAlgorithm = {
   takes: 6,

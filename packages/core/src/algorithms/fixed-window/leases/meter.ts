@@ -350,7 +350,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   protected override mayForget(slot: number): boolean {
     const key = this.#keys[slot]
     if (key === undefined || this.ordinal - key.current.ordinal > 0) return true
-    // Nobody has asked for it yet, as after a manual block.
+    // A key without requests, as after a manual block.
     return key.sentAt === Number.NEGATIVE_INFINITY && key.current.taken === 0 && key.waiting.first === undefined
   }
 
