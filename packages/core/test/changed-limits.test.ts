@@ -7,6 +7,7 @@ import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
 import { slidingLog } from '../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../src/algorithms/token-bucket/index.ts'
+import type { Decision } from '../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../src/decide/policy.ts'
 import { type Node, type Scene, scene } from './support/nodes.ts'
 
@@ -36,6 +37,9 @@ class Limited {
   readonly #waits: boolean
   readonly #node: Node
   #limit: number | undefined
+  /** Requests that were let in so far, and those that were not. */
+  allowed = 0
+  rejected = 0
 
   constructor(algorithm: AnyAlgorithm, coordination: Coordination, way: Way, limit: number) {
     this.#options = { name: 'a', ...(algorithm.slots === undefined && { interval: '1h' }), algorithm, coordination }
@@ -82,10 +86,15 @@ class Limited {
   /** How many of so many requests at once are not rejected. */
   async offer(count: number): Promise<number> {
     let rejected = 0
+    const decided = ({ allowed }: Decision): void => {
+      this.allowed += allowed ? 1 : 0
+      this.rejected += allowed ? 0 : 1
+      rejected += allowed ? 0 : 1
+    }
     const one = (): void => {
       const decision = this.#decide()
-      if (!(decision instanceof Promise)) rejected += decision.allowed ? 0 : 1
-      else decision.then(({ allowed }) => (rejected += allowed ? 0 : 1))
+      if (decision instanceof Promise) decision.then(decided)
+      else decided(decision)
     }
     for (let i = 0; i < count; i++) {
       one()
@@ -193,7 +202,7 @@ const STEPS = [
   [26, 0.5],
 ] as const
 
-/** Not those of which requests wait for places that the store gives: a place that was given stays. */
+/** Not those of which requests wait: who would be late by the new limit is refused, and what it waited for is free again. */
 const FILLED = EACH.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
 
 describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
@@ -222,6 +231,68 @@ describe.each(FILLED)('with $name, $coordination, a limit that is changed after 
     await it.close()
   })
 })
+
+test.each(['update', 'override'] as const)(
+  'by %s: who waits, and would be late by a lower limit, is refused at once; others may wait instead, at the new pace',
+  async (way) => {
+    const it = await new Limited(leakyBucket(), 'background', way, 30).start()
+    expect(await it.offer(40)).toBe(30)
+    await it.rest(54 * 60_000)
+    // Two wait, and must go within four minutes: the next one may six minutes after the last.
+    expect([it.allowed, it.rejected]).toEqual([28, 10])
+    it.limitTo(10)
+    expect(await it.offer(12)).toBe(9)
+    expect([it.allowed, it.rejected]).toEqual([28, 15])
+    let before = it.allowed
+    for (let passed = 0; passed < 60; passed += 6) {
+      await it.rest(6 * 60_000)
+      expect(it.allowed - before).toBeLessThanOrEqual(1)
+      before = it.allowed
+    }
+    // A store takes what came last to have drained at the new pace.
+    expect(it.allowed).toBeGreaterThanOrEqual(28 + 6)
+    await it.close()
+  },
+)
+
+describe.each([leakyBucket({ burst: 5 }), tokenBucket()])(
+  'with $name in the background, a limit that is lowered after a long time of too many requests',
+  (algorithm) => {
+    test.each([1, 3])('holds at once, and nothing of that time is in its way: %i nodes', async (count) => {
+      const it = scene()
+      const policy = (limit: number) => ({ limit, interval: '1s', algorithm }) as const
+      const nodes = Array.from({ length: count }, () => it.node(policy(20)))
+      let loaded = 0
+      for (const node of nodes) {
+        node.start()
+        node.checkAsync('another').then(() => loaded++)
+      }
+      while (loaded < count) {
+        await new Promise((resolve) => setImmediate(resolve))
+        await it.world.run(10)
+      }
+      let allowed = 0
+      let asked = 0
+      const seconds = async (time: number): Promise<number> => {
+        allowed = 0
+        for (let i = 0; i < 30 * time; i++) {
+          nodes[asked++ % count]?.checkAsync('k').then((decision) => (allowed += decision.allowed ? 1 : 0))
+          await it.world.run(1_000 / 30)
+        }
+        return allowed
+      }
+      await seconds(100)
+      const before = await seconds(10)
+      expect(before).toBeGreaterThanOrEqual(190)
+      expect(before).toBeLessThanOrEqual(220)
+      for (const node of nodes) node.update([policy(10)])
+      const after = await seconds(10)
+      expect(after).toBeGreaterThanOrEqual(70)
+      expect(after).toBeLessThanOrEqual(110)
+      await it.close()
+    })
+  },
+)
 
 describe.each(EACH.filter(({ name }) => /sliding(Log|Window)/.test(name)))(
   'with $name, $coordination, a limit that is changed after a rest',

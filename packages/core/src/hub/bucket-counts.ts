@@ -69,8 +69,7 @@ export class BucketCounts {
     if (cells.every(isEmpty)) return answer(found, running, policy, false)
     if (account !== undefined && !this.#hasRoom(nodeId, key, cells, found, account)) return undefined
     const bucket = found ?? newBucket(running, spansOf(policy))
-    hold(bucket, running, policy)
-    fold(bucket, running, policy)
+    foldDue(bucket, running, policy)
     const before = levelAt(bucket, running, policy)
     const taken = write(nodeId, bucket, cells, running, policy)
     raise(bucket, cells, running, policy)
@@ -156,18 +155,20 @@ function newBucket(running: Ordinal, { span }: Spans): KeyBucket {
   }
 }
 
-/** After a silence the nodes may bring what is older than usual. */
-function hold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
+/** Adds what is old to the level; after a silence, in which the nodes may have counted what they still bring, only what was old before it. */
+function foldDue(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
   const { span } = spansOf(policy)
-  if (running - bucket.writtenIn > span / 2) bucket.heldUntil = (running + span) as Ordinal
-  if (running > bucket.writtenIn) bucket.writtenIn = running
+  const { writtenIn } = bucket
+  if (running > writtenIn) bucket.writtenIn = running
+  if (running < bucket.heldUntil) return
+  const silent = running - writtenIn > span / 2
+  fold(bucket, ((silent ? writtenIn : running) - span) as Ordinal, policy)
+  if (silent) bucket.heldUntil = (running + span) as Ordinal
 }
 
-/** Adds what is old to the level. */
-function fold(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void {
-  if (running < bucket.heldUntil) return
-  const { span } = spansOf(policy)
-  while (bucket.groups.length > 0 && (bucket.groups[0] as Group).ordinal < running - span) {
+/** Adds what is of cells before this one to the level. */
+function fold(bucket: KeyBucket, before: Ordinal, policy: StorePolicy): void {
+  while (bucket.groups.length > 0 && (bucket.groups[0] as Group).ordinal < before) {
     const { ordinal, taken, given } = bucket.groups.shift() as Group
     bucket.base = { ordinal, level: levelBefore(bucket.base, bucket.floor, ordinal, policy) + taken - given }
     if (bucket.floor !== undefined && bucket.floor.ordinal < ordinal) bucket.floor = undefined

@@ -47,8 +47,10 @@ export function shapeOf({ cells, drain }: StorePolicy): Shape {
  *     level   0 at the beginning; each group that is more than `span` cells old is added to it, once it has run down by `drain` for
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
- * Where nobody has written for half a span, or ever, the nodes may bring what is older: for a span from then on nothing is added to the
- * level. Then and always there are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
+ * Where nobody has written for half a span, or ever, the nodes may bring what is older. Only those groups are added to the level then that
+ * were more than `span` cells old when somebody wrote last, and none for a span from then on; other silences don't make that longer.
+ * (Else a bucket that is seldom written would keep all of its units, and another limit would drain them all at its own rate.) There are
+ * at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
  */
 export const BUCKET_PARTS = 8
 export const FINE_PARTS = 128

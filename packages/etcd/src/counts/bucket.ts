@@ -89,20 +89,31 @@ export class Bucket {
 
   /**
    * The base that is due, with the milliseconds that it must last; undefined while the known one will do. One is made with a key's first
-   * units, and after a silence: then nodes may bring what is older than usual, and it waits for a span.
+   * units, and after a silence of half a span: then nodes may bring what is older than usual, so it takes up only what was old before the
+   * silence, and then lasts for a span.
    *
-   * @param silent nobody has written for half a span
+   * @param written the last cell of which somebody wrote before this; undefined for none
    */
-  due(known: Base | undefined, silent: boolean): { readonly base: Base; readonly life: number } | undefined {
+  due(known: Base | undefined, written: number | undefined): { readonly base: Base; readonly life: number } | undefined {
     const span = spanOf(this.#policy)
-    if (known === undefined || silent || known.epoch < this.#base.epoch) {
-      const held = { ...this.#base, heldUntil: this.running + span }
-      return { base: held, life: this.#life(held) }
-    }
+    const held = { heldUntil: this.running + span }
+    if (known === undefined || known.epoch < this.#base.epoch) return this.#lasting({ ...this.#base, ...held })
+    if (this.running < known.heldUntil) return undefined
+    if (written !== undefined && this.running - written > span / 2) return this.#lasting({ ...this.#baseAt(written - span - 1), ...held })
     const [oldest] = this.#cells
     const slack = Math.max(1, Math.floor(span / BUCKET_PARTS))
-    if (oldest === undefined || this.running < known.heldUntil || oldest.ordinal >= this.running - span - slack) return undefined
-    const upTo = this.running - span - 1
+    if (oldest === undefined || oldest.ordinal >= this.running - span - slack) return undefined
+    return this.#lasting(this.#baseAt(this.running - span - 1))
+  }
+
+  #lasting(base: Base): { readonly base: Base; readonly life: number } {
+    return { base, life: this.#life(base) }
+  }
+
+  /** The base that takes up the cells up to this one. */
+  #baseAt(upTo: number): Base {
+    const [oldest] = this.#cells
+    if (oldest === undefined || oldest.ordinal > upTo) return this.#base
     let { taken, given, refused } = this.#base
     for (const cell of this.#cells) {
       if (cell.ordinal > upTo) break
@@ -110,14 +121,12 @@ export class Bucket {
       given = Math.min(taken, sumOf(given, cell.given))
       refused = sumOf(refused, cell.refused)
     }
-    const base = { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, refused }
-    return { base, life: this.#life(base) }
+    return { ...this.#base, ordinal: upTo, level: this.#levelAt(upTo), taken, given, refused }
   }
 
-  /** Whether nobody has written for half a span before these counts. */
-  silentBefore(): boolean {
-    const newest = this.#cells.at(-1)
-    return newest !== undefined && this.running - newest.ordinal > spanOf(this.#policy) / 2
+  /** The newest cell of which somebody has written. */
+  get newest(): number | undefined {
+    return this.#cells.at(-1)?.ordinal
   }
 
   /** How long what is in it matters, in milliseconds. */

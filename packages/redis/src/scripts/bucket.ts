@@ -151,11 +151,15 @@ end
   return kept
 end
 `,
-  // Adds what is old to the level, unless the nodes may still bring what is older. All groups are written anew then: the base has moved.
-  `local function fold(state, running, span, drain)
+  // Adds what is old to the level, unless the nodes may still bring what is older: after a silence only what was old before it. All groups
+  // are written anew then: the base has moved.
+  `local function foldDue(state, running, span, drain)
+  local written = state.written
+  state.written = max(written, running)
   if running < state.held then return end
-  local over, groups = 0, state.groups
-  while over < #groups and groups[over + 1] < running - span do
+  local silent = running - written > span / 2
+  local over, groups, before = 0, state.groups, (silent and written or running) - span
+  while over < #groups and groups[over + 1] < before do
     local ordinal = groups[over + 1]
     state.level = levelBefore(state, state.base, state.level, ordinal, drain) + groups[over + 2] - groups[over + 3]
     state.base = ordinal
@@ -163,6 +167,7 @@ end
     over = over + 4
   end
   if over > 0 then state.groups, state.changed = without(groups, over), 1 end
+  if silent then state.held = running + span end
 end
 `,
   // The place of the group of a cell, which is made if there is none.
@@ -272,9 +277,7 @@ end
   if sends then`,
   // The first number of the groups from which on they differ from what is stored.
   `    state.changed = math.huge
-    if running - state.written > span / 2 then state.held = running + span end
-    state.written = max(state.written, running)
-    fold(state, running, span, drain)
+    foldDue(state, running, span, drain)
     local over = 0
     while over < #own and own[over + 1] <= state.base do over = over + 4 end
     if over > 0 then own = without(own, over) end

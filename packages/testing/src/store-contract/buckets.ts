@@ -109,6 +109,20 @@ export const bucketCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a bucket that is seldom written keeps no units that ran out long ago, by whatever rate they would run out now',
+    async run(context) {
+      const node = await context.node()
+      const quick = bucketPolicy({ width: 20, cells: 1_000, limit: 1, drain: 1, ttl: 40_000 })
+      for (let i = 0; i < 12; i++) {
+        await node.count(quick, 'k', [cell(context.ordinal(quick), 1)])
+        await context.pass(100)
+      }
+      const [told] = (await node.count({ ...quick, drain: 1e-6 }, 'k', [cell(context.ordinal(quick), 1)])).cells
+      assert.equal(told?.taken, 13)
+      assert.ok((told?.level ?? 13) <= 5, `${told?.level} units are in the bucket`)
+    },
+  },
+  {
     title: 'a bucket is announced when it is hot and when it is full, and handed to a node that starts',
     needs: ['announcements'],
     async run(context) {
