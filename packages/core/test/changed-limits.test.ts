@@ -202,7 +202,7 @@ const STEPS = [
   [26, 0.5],
 ] as const
 
-/** Not those of which requests wait: who would be late by the new limit is refused, and what it waited for is free again. */
+/** Not those whose requests wait for a place: one that would be late by the new limit is refused, and others may wait instead. */
 const FILLED = EACH.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
 
 describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
@@ -233,7 +233,7 @@ describe.each(FILLED)('with $name, $coordination, a limit that is changed after 
 })
 
 test.each(['update', 'override'] as const)(
-  'by %s: who waits, and would be late by a lower limit, is refused at once; others may wait instead, at the new pace',
+  'by %s: a request that waits, is first in line and would be late by a lower limit is refused at once; others may wait instead, at the new pace',
   async (way) => {
     const it = await new Limited(leakyBucket(), 'background', way, 30).start()
     expect(await it.offer(40)).toBe(30)
