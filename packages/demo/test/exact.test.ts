@@ -44,6 +44,7 @@ describe('the comparison', () => {
         ['a', 1],
         ['b', 1],
       ]),
+      new Map([['b', 1]]),
       exact,
     )
     expect(same).toMatchObject({
@@ -51,9 +52,10 @@ describe('the comparison', () => {
       clientsRefused: 2,
       exactClientsRefused: 2,
       requestsRefused: 2,
+      requestsDegraded: 1,
       exactRequestsRefused: 3,
     })
-    expect(same.clients[0]).toEqual({ client: 'a', requests: 4, refused: 1, exactRefused: 2 })
+    expect(same.clients[0]).toEqual({ client: 'a', requests: 4, refused: 1, degraded: 0, exactRefused: 2 })
     // As many, but others.
     expect(
       compare(
@@ -62,6 +64,7 @@ describe('the comparison', () => {
           ['a', 2],
           ['c', 1],
         ]),
+        new Map(),
         exact,
       ),
     ).toMatchObject({ sameClients: false, clientsRefused: 2, exactClientsRefused: 2 })

@@ -10,8 +10,9 @@ const plain = pc.createColors(false)
 
 function view(): LiveView {
   const tally = new Tally(3, 1000)
-  for (let i = 0; i < 150; i++) tally.add({ gateway: i % 3, client: 'mallory', status: i < 100 ? 200 : 429, arrived: 5000 + i, late: 0 })
-  for (let i = 0; i < 30; i++) tally.add({ gateway: i % 3, client: 'alice', status: 200, arrived: 5000 + i, late: 0 })
+  for (let i = 0; i < 150; i++)
+    tally.add({ gateway: i % 3, client: 'mallory', status: i < 100 ? 200 : 429, arrived: 5000 + i, late: 0, degraded: false })
+  for (let i = 0; i < 30; i++) tally.add({ gateway: i % 3, client: 'alice', status: 200, arrived: 5000 + i, late: 0, degraded: false })
   return {
     storeText: 'a store',
     elapsed: 2_500,
@@ -56,7 +57,7 @@ describe('the frame', () => {
 
   it('of a replay shows text of untrusted clients harmlessly', () => {
     const tally = new Tally(3, 1000)
-    tally.add({ gateway: 0, client: 'evil\x1b[2J\x07', status: 429, arrived: 0, late: 0 })
+    tally.add({ gateway: 0, client: 'evil\x1b[2J\x07', status: 429, arrived: 0, late: 0, degraded: false })
     const text = replayFrame({ ...view(), logTime: 0, logInterval: 60_000, current: tally.at(0), refused: [...tally.clients] }, plain)
     expect(text).toContain('evil\\x1b[2J\\x07 1 time')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what must not be there

@@ -2,13 +2,13 @@ import type { Server } from 'node:http'
 import type { Throttler } from '@weir/core'
 import weir from '@weir/fastify'
 import fastify from 'fastify'
-import { stampingServer } from '../processes/front.ts'
+import { reasonOf, stampingServer } from '../processes/front.ts'
 import { createProxy } from './proxy.ts'
 
 export async function fastifyGateway(throttler: Throttler, backendPort: number): Promise<Server> {
   const app = fastify({ serverFactory: stampingServer })
   const proxy = createProxy(backendPort)
-  await app.register(weir, { throttler })
+  await app.register(weir, { throttler, message: reasonOf })
   // The body is the backend's to read.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, _payload, done) => done(null))

@@ -2,13 +2,13 @@ import type { Server } from 'node:http'
 import type { Throttler } from '@weir/core'
 import { throttle } from '@weir/koa'
 import Koa from 'koa'
-import { stampingServer } from '../processes/front.ts'
+import { reasonOf, stampingServer } from '../processes/front.ts'
 import { createProxy } from './proxy.ts'
 
 export async function koaGateway(throttler: Throttler, backendPort: number): Promise<Server> {
   const app = new Koa()
   const proxy = createProxy(backendPort)
-  app.use(throttle(throttler))
+  app.use(throttle({ throttler, message: reasonOf }))
   app.use((context) => {
     // Koa writes no answer of its own then.
     context.respond = false

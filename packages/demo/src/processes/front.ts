@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http'
+import type { Decision } from '@weir/core'
 import { ARRIVED_HEADER } from './messages.ts'
 import { arrived } from './timing.ts'
 
@@ -14,4 +15,9 @@ export function stampingServer(handler: RequestListener): Server {
   })
   server.keepAliveTimeout = KEEP_ALIVE
   return server
+}
+
+/** The body of a refusal: the demo's clients count by it what was refused without the store. */
+export function reasonOf(_request: unknown, { reason }: Decision): string {
+  return reason
 }

@@ -78,7 +78,7 @@ export function replaySummary(run: ReplayRun): ReplaySummary {
       clients: requests.size,
     },
     limits: { perClient: limit, logIntervalMs: logInterval, intervalMs: interval, speed, spans },
-    comparison: compare(requests, refused, exactFixedWindow(arrivals, limit, interval)),
+    comparison: compare(requests, refused, tally.degraded, exactFixedWindow(arrivals, limit, interval)),
     exactByLog: { clientsRefused: byLog.clients.size, requestsRefused: byLog.refused },
     strayed: strayed(run),
     checks,

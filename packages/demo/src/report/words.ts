@@ -19,6 +19,7 @@ export function liveWords(summary: LiveSummary, colors: Colors): string {
     `${abusive.client} sent ${abusive.timesItsLimit} times its limit: ${count(abusive.admitted)} admitted, ${count(abusive.refused)} refused` +
       `${average === undefined ? '' : ` – on average ${average.toFixed(1)} of ${count(limits.perClient)} per ${duration(limits.intervalMs)}, at most ${count(abusive.worstIntervalAdmitted)}`}.`,
     `The ${plural(others.clients, 'other client')} sent ${count(others.admitted + others.refused)} requests; ${others.refused === 0 ? 'none was refused' : `${count(others.refused)} were refused`}.`,
+    ...(others.degraded > 0 ? [withoutStore(others.degraded)] : []),
     exchange(summary),
   ]
   if (outage !== undefined) {
@@ -52,6 +53,7 @@ export function replayWords(summary: ReplaySummary, colors: Colors): string {
     '',
     comparisonTable(summary, colors),
     `Refused by the gateways and by an exact limiter: ${same}.`,
+    ...(comparison.requestsDegraded > 0 ? [withoutStore(comparison.requestsDegraded)] : []),
     'The exact limiter is one counter per client and interval, asked about every request in the interval in which it reached its gateway.',
     strayed === 0
       ? 'Every request arrived in its own interval, so the log’s own times give the same figures.'
@@ -59,6 +61,10 @@ export function replayWords(summary: ReplaySummary, colors: Colors): string {
     exchange(summary),
     ...checkLines(summary, colors),
   ].join('\n')
+}
+
+function withoutStore(refused: number): string {
+  return `${plural(refused, 'request')} refused while the store’s answer was overdue: then a gateway holds its part of the limit.`
 }
 
 function comparisonTable({ comparison }: ReplaySummary, colors: Colors): string {

@@ -1,3 +1,4 @@
+import type { DecisionReason } from '@weir/core'
 import { type Dispatcher, Pool } from 'undici'
 import { ARRIVED_HEADER, CLIENT_HEADER } from '../processes/messages.ts'
 import { safeText } from '../view/format.ts'
@@ -19,12 +20,16 @@ export interface Answer {
   readonly arrived: number
   /** How much later than planned that was, in milliseconds. */
   readonly late: number
+  /** Refused by the gateway's part of the limit, as the store was away or its answer overdue. */
+  readonly degraded: boolean
 }
 
 /** A request whose answer takes longer has failed: nothing here takes more than some milliseconds. */
 const DEADLINE = 10_000
 /** To each gateway. More would only be opened in a burst, when opening them costs most. */
 const CONNECTIONS = 16
+/** The reason of such a refusal. */
+const DEGRADED: DecisionReason = 'degraded'
 /** Longest error that is shown, in characters: a path of a log is in it. */
 const LONGEST_ERROR = 200
 
@@ -49,23 +54,24 @@ export class Sender {
     const gateway = this.#next
     this.#next = (gateway + 1) % this.#pools.length
     this.#pending++
-    void this.#ask(this.#pools[gateway] as Pool, request).then(({ status, arrived }) => {
-      this.#onAnswer({ gateway, client: request.client, status, arrived, late: Math.max(0, arrived - due) })
+    void this.#ask(this.#pools[gateway] as Pool, request).then(({ status, arrived, degraded }) => {
+      this.#onAnswer({ gateway, client: request.client, status, arrived, late: Math.max(0, arrived - due), degraded })
       if (--this.#pending === 0) this.#idle?.()
     })
   }
 
-  async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<{ status: number; arrived: number }> {
+  async #ask(pool: Pool, { client, method, path }: Outgoing): Promise<Pick<Answer, 'status' | 'arrived' | 'degraded'>> {
     try {
       // The client's name may be any bytes of a log.
       const headers = { [CLIENT_HEADER]: encodeURIComponent(client) }
       const { statusCode: status, headers: answered, body } = await pool.request({ method: method as Dispatcher.HttpMethod, path, headers })
-      await body.dump()
+      const degraded = status === 429 && (await body.text()) === DEGRADED
+      if (status !== 429) await body.dump()
       if (status !== 429 && status >= 400) this.firstError ??= safeText(`${method} ${path}: status ${status}`, LONGEST_ERROR)
-      return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()) }
+      return { status, arrived: Number(answered[ARRIVED_HEADER] ?? Date.now()), degraded }
     } catch (error) {
       this.firstError ??= safeText(`${method} ${path}: ${error instanceof Error ? error.message : String(error)}`, LONGEST_ERROR)
-      return { status: 0, arrived: Date.now() }
+      return { status: 0, arrived: Date.now(), degraded: false }
     }
   }
 

@@ -26,6 +26,8 @@ export class Tally {
   readonly interval: number
   readonly gateways: readonly Count[]
   readonly clients = new Map<string, Count>()
+  /** Of each client's refused requests, those refused without the store. */
+  readonly degraded = new Map<string, number>()
   /** How late the latest request was, in milliseconds: a machine that is too busy sends other traffic than planned. */
   latest = 0
   readonly #intervals = new Map<number, IntervalTally>()
@@ -35,8 +37,9 @@ export class Tally {
     this.gateways = Array.from({ length: gateways }, nothing)
   }
 
-  add({ gateway, client, status, arrived, late }: Answer): void {
+  add({ gateway, client, status, arrived, late, degraded }: Answer): void {
     this.latest = Math.max(this.latest, late)
+    if (degraded) this.degraded.set(client, (this.degraded.get(client) ?? 0) + 1)
     const outcome = status === 429 ? 'refused' : status >= 200 && status < 400 ? 'admitted' : 'errors'
     const interval = this.at(Math.floor(arrived / this.interval))
     interval.latest = Math.max(interval.latest, late)
