@@ -122,7 +122,10 @@ describe.skipIf(CHROMIUM === undefined)(`in a browser${CHROMIUM === undefined ? 
     await page.getByRole('heading', { level: 1, name: 'Which limiter do I need?' }).waitFor()
     await page.getByRole('link', { name: 'Leases', exact: true }).click()
     await page.waitForURL(`${top}guides/leases.html`)
-    await page.keyboard.press('Control+k')
+    // A page that was loaded anew listens to keys a moment later than it shows its text.
+    await expect
+      .poll(() => page.keyboard.press('Control+k').then(() => page.getByRole('searchbox').isVisible()), { timeout: 60_000 })
+      .toBe(true)
     await page.getByRole('searchbox').fill('redis is down')
     await page.locator('.VPLocalSearchBox .result').first().waitFor()
     await page.locator('.VPLocalSearchBox .result', { hasText: 'When Redis is down' }).first().click()
