@@ -42,6 +42,8 @@ export function weirTests(overrides = {}) {
       // On a machine that does many things besides, a test of a second may take ten.
       testTimeout: 60_000,
       hookTimeout: 60_000,
+      // So may what a test waits for.
+      expect: { poll: { timeout: 30_000 } },
       reporters: ['default', own('./summary-reporter.js')],
     },
   })
