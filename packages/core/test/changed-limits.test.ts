@@ -294,6 +294,35 @@ describe.each([leakyBucket({ burst: 5 }), tokenBucket()])(
   },
 )
 
+test('a limit that is raised and lowered again leaves nothing of the time between in the way', async () => {
+  const it = scene()
+  const policy = (limit: number) => ({ limit, interval: '10s', algorithm: leakyBucket({ burst: 1 }) }) as const
+  const node = it.node(policy(1))
+  node.start()
+  let loaded = false
+  node.checkAsync('another').then(() => (loaded = true))
+  while (!loaded) {
+    await new Promise((resolve) => setImmediate(resolve))
+    await it.world.run(10)
+  }
+  const offer = async (count: number, pause: number): Promise<number> => {
+    let allowed = 0
+    for (let i = 0; i < count; i++) {
+      node.checkAsync('k').then((decision) => (allowed += decision.allowed ? 1 : 0))
+      await it.world.run(pause)
+    }
+    return allowed
+  }
+  expect(await offer(25, 40)).toBe(1)
+  node.update([policy(200)])
+  expect(await offer(225, 40)).toBeGreaterThanOrEqual(170)
+  node.update([policy(1)])
+  // Some groups of the quick time drain at the slow pace.
+  await offer(30, 2_000)
+  expect(await offer(30, 2_000)).toBe(6)
+  await it.close()
+})
+
 describe.each(EACH.filter(({ name }) => /sliding(Log|Window)/.test(name)))(
   'with $name, $coordination, a limit that is changed after a rest',
   ({ algorithm, coordination }) => {

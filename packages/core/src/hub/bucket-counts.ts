@@ -160,10 +160,11 @@ function foldDue(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void
   const { span } = spansOf(policy)
   const { writtenIn } = bucket
   if (running > writtenIn) bucket.writtenIn = running
-  if (running < bucket.heldUntil) return
   const silent = running - writtenIn > span / 2
-  fold(bucket, ((silent ? writtenIn : running) - span) as Ordinal, policy)
-  if (silent) bucket.heldUntil = (running + span) as Ordinal
+  const held = running < bucket.heldUntil
+  if (silent || !held) fold(bucket, ((silent ? writtenIn : running) - (held ? 2 : 1) * span) as Ordinal, policy)
+  // Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+  bucket.heldUntil = Math.min(silent ? Number.POSITIVE_INFINITY : bucket.heldUntil, running + span) as Ordinal
 }
 
 /** Adds what is of cells before this one to the level. */

@@ -48,9 +48,10 @@ export function shapeOf({ cells, drain }: StorePolicy): Shape {
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
  * Where nobody has written for half a span, or ever, the nodes may bring what is older. Only those groups are added to the level then that
- * were more than `span` cells old when somebody wrote last, and none for a span from then on; other silences don't make that longer.
- * (Else a bucket that is seldom written would keep all of its units, and another limit would drain them all at its own rate.) There are
- * at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
+ * were more than `span` cells old when somebody wrote last, and none for a span from then on. Another silence in that time makes it
+ * longer, but groups that were more than two spans old when somebody wrote last are added. (Else a bucket that is seldom written would
+ * keep all of its units, and another limit would drain them all at its own rate.) For the same reason that time is never more than a span
+ * by the limit that holds now. There are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
  */
 export const BUCKET_PARTS = 8
 export const FINE_PARTS = 128

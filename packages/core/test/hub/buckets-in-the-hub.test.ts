@@ -95,6 +95,45 @@ describe('buckets in the hub', () => {
     expect(scene.level()).toBe(90)
   })
 
+  test('what two nodes missed in two outages in a row is all in it, though one of them was heard in between', () => {
+    const scene = new Scene()
+    scene.send('a', [[scene.ordinal, 40]])
+    scene.send('b', [[scene.ordinal, 40]])
+    const begun = scene.ordinal
+    const missed = (node: string, to: number): SyncResult =>
+      scene.send(
+        node,
+        Array.from({ length: to / 10 }, (_, place) => [begun + 10 * place, place === 0 ? 40 : 10] as const),
+      )
+    scene.time += 40 * WIDTH
+    missed('a', 40)
+    scene.time += 39 * WIDTH
+    missed('a', 80)
+    scene.time += WIDTH
+    scene.send('a', [[scene.ordinal, 1]])
+    scene.time += 2 * WIDTH
+    missed('b', 80)
+    // 80 and twice 70 and one, less 82 times 2.
+    expect(scene.level()).toBe(57)
+  })
+
+  test.each([
+    ['a limit that was lower', { ...policy, limit: 1, drain: 1 / 60 }, 0],
+    ['a clock that was ahead', policy, 86_400_000],
+  ])('units are not held back for longer than a span on account of %s', (_why, other, ahead) => {
+    const scene = new Scene()
+    const quick = { ...policy, limit: 1, drain: 0.5 }
+    scene.time += ahead
+    scene.send('a', [[scene.ordinal, 1]], other)
+    scene.time -= ahead
+    for (let sent = 0; sent < 25; sent++) {
+      scene.time += 2 * WIDTH
+      scene.send('a', [[scene.ordinal, 1]], quick)
+    }
+    // By the lower rate hardly anything runs out: what is in it is what is still held.
+    expect(scene.level({ ...quick, drain: 1e-6 })).toBeLessThanOrEqual(5)
+  })
+
   test('no more groups are kept than the contract says, and the level stays below the truth', () => {
     const scene = new Scene()
     const fine = { ...policy, drain: 20 }

@@ -90,20 +90,33 @@ export class Bucket {
   /**
    * The base that is due, with the milliseconds that it must last; undefined while the known one will do. One is made with a key's first
    * units, and after a silence of half a span: then nodes may bring what is older than usual, so it takes up only what was old before the
-   * silence, and then lasts for a span.
+   * silence, and then lasts for a span. A node that was silent itself can't tell whether the others were, as one that was faster has just
+   * written: it takes up only what was old before its own silence.
    *
    * @param written the last cell of which somebody wrote before this; undefined for none
+   * @param own the same of this node
    */
-  due(known: Base | undefined, written: number | undefined): { readonly base: Base; readonly life: number } | undefined {
+  due(
+    known: Base | undefined,
+    written: number | undefined,
+    own: number | undefined,
+  ): { readonly base: Base; readonly life: number } | undefined {
     const span = spanOf(this.#policy)
     const held = { heldUntil: this.running + span }
     if (known === undefined || known.epoch < this.#base.epoch) return this.#lasting({ ...this.#base, ...held })
-    if (this.running < known.heldUntil) return undefined
-    if (written !== undefined && this.running - written > span / 2) return this.#lasting({ ...this.#baseAt(written - span - 1), ...held })
+    const holds = this.running < known.heldUntil
+    const silent = (last: number): boolean => this.running - last > span / 2
+    if (written !== undefined && silent(written)) {
+      return this.#lasting({ ...this.#baseAt(written - (holds ? 2 : 1) * span - 1), ...held })
+    }
+    // Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+    if (known.heldUntil > held.heldUntil) return this.#lasting({ ...this.#base, ...held })
+    if (holds || own === undefined) return undefined
+    const last = silent(own) ? own : this.running
     const [oldest] = this.#cells
     const slack = Math.max(1, Math.floor(span / BUCKET_PARTS))
-    if (oldest === undefined || oldest.ordinal >= this.running - span - slack) return undefined
-    return this.#lasting(this.#baseAt(this.running - span - 1))
+    if (oldest === undefined || oldest.ordinal >= last - span - slack) return undefined
+    return this.#lasting(this.#baseAt(last - span - 1))
   }
 
   #lasting(base: Base): { readonly base: Base; readonly life: number } {

@@ -204,7 +204,7 @@ export class Counts {
   #baseDue({ policy, key }: SyncEntry, own: Own, snapshot: Snapshot, before: NodeCounts): Change<void> | undefined {
     own.folded = snapshot.base?.ordinal ?? -1
     if (policy.drain === undefined || own.counts === before) return undefined
-    const due = snapshot.bucket(own.counts).due(snapshot.base, snapshot.bucket(before).newest)
+    const due = snapshot.bucket(own.counts).due(snapshot.base, snapshot.bucket(before).newest, [...before.cells.keys()].at(-1))
     if (due === undefined) return undefined
     const known = snapshot.base
     return {

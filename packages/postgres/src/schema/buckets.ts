@@ -41,7 +41,7 @@ DECLARE
   fine bigint := greatest(1, span / ${FINE_PARTS});
   asks boolean := NOT EXISTS (SELECT 1 FROM jsonb_array_elements(sent) c WHERE (c->>1)::float8 > 0 OR (c->>2)::float8 > 0 OR (c->>3)::float8 > 0 OR (c->>4)::float8 > 0);
   held float8; after float8; units float8 := 0; excess float8; cut float8; run float8;
-  one record; known jsonb; o bigint; place int; apart boolean; joins boolean; more_taken float8; more_given float8; more_refused float8; silent boolean; folded boolean := false;
+  one record; known jsonb; o bigint; place int; apart boolean; joins boolean; more_taken float8; more_given float8; more_refused float8; silent boolean; holds boolean; before bigint; folded boolean := false;
 BEGIN
   announces := false;
   IF asks THEN
@@ -57,10 +57,12 @@ BEGIN
     b := ROW(id, name, whole, NULL, 0, NULL, NULL, '{}'::bigint[], '{}'::float8[], '{}'::float8[], '{}'::jsonb, 0, 0, 0, running, running + span, 0, false, since, t);
   END IF;
   IF NOT asks THEN
-    IF running >= b.held_until THEN
-      -- After a silence the nodes may bring what is older than usual: only what was old before it is added to the level.
-      silent := running - b.written_in > span / 2.0;
-      WHILE cardinality(b.group_ordinals) > 0 AND b.group_ordinals[1] < CASE WHEN silent THEN b.written_in ELSE running END - span LOOP
+    -- After a silence the nodes may bring what is older than usual: only what was old before it is added to the level.
+    silent := running - b.written_in > span / 2.0;
+    holds := running < b.held_until;
+    IF silent OR NOT holds THEN
+      before := CASE WHEN silent THEN b.written_in ELSE running END - CASE WHEN holds THEN 2 ELSE 1 END * span;
+      WHILE cardinality(b.group_ordinals) > 0 AND b.group_ordinals[1] < before LOOP
         o := b.group_ordinals[1];
         held := greatest(0, b.base_level - (o - coalesce(b.base_ordinal, o)) * drain);
         IF b.floor_ordinal < o THEN
@@ -80,8 +82,9 @@ BEGIN
           WHERE c.key::bigint > b.base_ordinal GROUP BY n.key
         ) n;
       END IF;
-      IF silent THEN b.held_until := running + span; END IF;
     END IF;
+    -- Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+    b.held_until := CASE WHEN silent THEN running + span ELSE least(b.held_until, running + span) END;
     b.written_in := greatest(b.written_in, running);
     held := @.level_1(b, running, drain);
 

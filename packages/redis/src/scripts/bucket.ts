@@ -2,8 +2,8 @@ import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 import { MOST_UNITS } from '../keys/keys.ts'
 import { FAR } from './prelude.ts'
 
-/** Bytes of one field: more than the lists of the most groups and cells need. */
-const LONGEST_FIELD = 4_096
+/** Bytes of one field: more than the lists of the most groups and cells need, a node's cells of two spans. */
+const LONGEST_FIELD = 8_192
 /** Groups in a field: what is longer than 64 bytes would make the hash several times as large. */
 const GROUPS_PER_FIELD = 8
 const GROUP_FIELDS = Math.ceil(BUCKET_GROUPS / GROUPS_PER_FIELD)
@@ -156,9 +156,10 @@ end
   `local function foldDue(state, running, span, drain)
   local written = state.written
   state.written = max(written, running)
-  if running < state.held then return end
-  local silent = running - written > span / 2
-  local over, groups, before = 0, state.groups, (silent and written or running) - span
+  local silent, holds = running - written > span / 2, running < state.held
+  if silent or state.held > running + span then state.held = running + span end
+  if holds and not silent then return end
+  local over, groups, before = 0, state.groups, (silent and written or running) - (holds and 2 or 1) * span
   while over < #groups and groups[over + 1] < before do
     local ordinal = groups[over + 1]
     state.level = levelBefore(state, state.base, state.level, ordinal, drain) + groups[over + 2] - groups[over + 3]
@@ -167,7 +168,6 @@ end
     over = over + 4
   end
   if over > 0 then state.groups, state.changed = without(groups, over), 1 end
-  if silent then state.held = running + span end
 end
 `,
   // The place of the group of a cell, which is made if there is none.

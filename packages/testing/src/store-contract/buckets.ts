@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import type { SyncResult } from '@weir/core/sync'
+import type { StorePolicy, SyncResult } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
-import { bucketPolicy, type ContractNode, cell } from './context.ts'
+import { bucketPolicy, type ContractNode, cell, defined } from './context.ts'
 
 const policy = bucketPolicy()
 
@@ -10,6 +10,15 @@ function levelOf({ cells }: SyncResult): number {
   const level = cells[0]?.level
   assert.ok(level !== undefined, 'a bucket has a level')
   return level
+}
+
+/** Of cells short enough for some spans to be within the time that nodes may be off by. */
+const told = bucketPolicy({ width: 600_000, ttl: 12_000_000 })
+
+/** The level when a node sends units of cells, at a time that it tells: how long the case takes makes no difference. */
+async function levelAt(node: ContractNode, of: StorePolicy, at: number, units: readonly (readonly [number, number])[]): Promise<number> {
+  const cells = units.map(([ordinal, taken]) => cell(ordinal, taken))
+  return levelOf(defined((await node.sync({ time: (at + 0.5) * of.width, entries: [{ policy: of, key: 'k', cells }] })).results[0]))
 }
 
 /** Levels of buckets. */
@@ -121,6 +130,31 @@ export const bucketCases: readonly ContractCase[] = [
       const [told] = (await node.count({ ...quick, drain: 1e-6 }, 'k', [cell(context.ordinal(quick), 1)])).cells
       assert.equal(told?.taken, 9)
       assert.ok((told?.level ?? 9) <= 5, `${told?.level} units are in the bucket`)
+    },
+  },
+  {
+    title: 'after a silence a bucket takes up what nodes admitted in it, each in its turn',
+    async run(context) {
+      const [a, b, c] = (await context.nodes(3)) as [ContractNode, ContractNode, ContractNode]
+      const now = context.ordinal(told)
+      assert.equal(await levelAt(a, told, now - 30, [[now - 30, 100]]), 100)
+      const missed = [-25, -20, -15, -10, -5].map((at) => [now + at, 20] as const)
+      for (const node of [a, b]) await levelAt(node, told, now, missed)
+      await levelAt(c, told, now + 1, missed)
+      // 100 and 3 times 100, less 31 times 10.
+      assert.equal(await levelAt(a, told, now + 1, [[now + 1, 0]]), 90)
+    },
+  },
+  {
+    title: 'units of a bucket wait for those of a silence no longer than a span, by whatever limit was there before',
+    async run(context) {
+      const node = await context.node()
+      const quick = { ...told, limit: 10 }
+      const now = context.ordinal(told)
+      await levelAt(node, { ...told, drain: 1 }, now - 20, [[now - 20, 1]])
+      for (let at = now - 18; at < now - 1; at += 2) await levelAt(node, quick, at, [[at, 1]])
+      const level = await levelAt(node, { ...quick, drain: 1e-6 }, now - 1, [[now - 1, 1]])
+      assert.ok(level <= 5, `${level} units are in the bucket`)
     },
   },
   {
