@@ -36,8 +36,8 @@ export const BUCKETS: readonly Mutation[] = [
   {
     name: 'a silence loses what was admitted in it',
     file: HUB,
-    find: 'if (running < bucket.heldUntil) return',
-    replace: '',
+    find: 'const held = running < bucket.heldUntil',
+    replace: 'const held = false',
     check: 'bucket: twice the limit, outages',
   },
   {
