@@ -163,7 +163,7 @@ function foldDue(bucket: KeyBucket, running: Ordinal, policy: StorePolicy): void
   const silent = running - writtenIn > span / 2
   const held = running < bucket.heldUntil
   if (silent || !held) fold(bucket, ((silent ? writtenIn : running) - (held ? 2 : 1) * span) as Ordinal, policy)
-  // Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+  // Set by a limit with a longer span, or by a clock that was ahead, it may lie too far in the future.
   bucket.heldUntil = Math.min(silent ? Number.POSITIVE_INFINITY : bucket.heldUntil, running + span) as Ordinal
 }
 

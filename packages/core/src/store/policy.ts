@@ -47,11 +47,12 @@ export function shapeOf({ cells, drain }: StorePolicy): Shape {
  *     level   0 at the beginning; each group that is more than `span` cells old is added to it, once it has run down by `drain` for
  *             each cell since. What is sent later for a cell that is not newer than the last such group is dropped
  *
- * Where nobody has written for half a span, or ever, the nodes may bring what is older. Only those groups are added to the level then that
- * were more than `span` cells old when somebody wrote last, and none for a span from then on. Another silence in that time makes it
- * longer, but groups that were more than two spans old when somebody wrote last are added. (Else a bucket that is seldom written would
- * keep all of its units, and another limit would drain them all at its own rate.) For the same reason that time is never more than a span
- * by the limit that holds now. There are at most `BUCKET_GROUPS` groups: of more, the two oldest become one.
+ * After a silence (no write for half a span, or the first write ever) nodes may still send older units. The write that ends the silence adds
+ * only the groups that were more than `span` cells old at the last write before it, and starts a hold of one span, during which no group is
+ * added. If another silence ends during a hold, the hold starts again, and the groups are added that were more than two spans old at the last
+ * write. Otherwise a bucket with rare writes would keep all its units, and a changed limit would drain them at its own rate. For the same
+ * reason a hold ends at most one span of the current limit from now. At most `BUCKET_GROUPS` groups are kept; if there are more, the two
+ * oldest are joined.
  */
 export const BUCKET_PARTS = 8
 export const FINE_PARTS = 128

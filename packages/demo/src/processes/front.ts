@@ -17,7 +17,7 @@ export function stampingServer(handler: RequestListener): Server {
   return server
 }
 
-/** The body of a refusal: the demo's clients count by it what was refused without the store. */
+/** The body of a rejection: the demo's clients count rejections without the store by it. */
 export function reasonOf(_request: unknown, { reason }: Decision): string {
   return reason
 }

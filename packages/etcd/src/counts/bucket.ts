@@ -90,11 +90,11 @@ export class Bucket {
   /**
    * The base that is due, with the milliseconds that it must last; undefined while the known one will do. One is made with a key's first
    * units, and after a silence of half a span: then nodes may bring what is older than usual, so it takes up only what was old before the
-   * silence, and then lasts for a span. A node that was silent itself can't tell whether the others were, as one that was faster has just
-   * written: it takes up only what was old before its own silence.
+   * silence, and then lasts for a span. If this node was silent, the others may have been silent too, even if one of
+   * them has just written. So the base then takes up only cells that were old before this node's silence.
    *
    * @param written the last cell of which somebody wrote before this; undefined for none
-   * @param own the same of this node
+   * @param own the last cell that this node wrote before; undefined for none
    */
   due(
     known: Base | undefined,
@@ -109,7 +109,7 @@ export class Bucket {
     if (written !== undefined && silent(written)) {
       return this.#lasting({ ...this.#baseAt(written - (holds ? 2 : 1) * span - 1), ...held })
     }
-    // Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+    // Set by a limit with a longer span, or by a clock that was ahead, it may lie too far in the future.
     if (known.heldUntil > held.heldUntil) return this.#lasting({ ...this.#base, ...held })
     if (holds || own === undefined) return undefined
     const last = silent(own) ? own : this.running

@@ -83,7 +83,7 @@ BEGIN
         ) n;
       END IF;
     END IF;
-    -- Of a longer span, by another limit, or of a clock that was ahead, no more than a span is left.
+    -- Set by a limit with a longer span, or by a clock that was ahead, it may lie too far in the future.
     b.held_until := CASE WHEN silent THEN running + span ELSE least(b.held_until, running + span) END;
     b.written_in := greatest(b.written_in, running);
     held := @.level_1(b, running, drain);

@@ -2,7 +2,7 @@ import { BUCKET_GROUPS, BUCKET_PARTS, FINE_PARTS } from '@weir/core/sync'
 import { MOST_UNITS } from '../keys/keys.ts'
 import { FAR } from './prelude.ts'
 
-/** Bytes of one field: more than the lists of the most groups and cells need, a node's cells of two spans. */
+/** Bytes of one field: enough for the cells that a node sends in two spans, with all four numbers. */
 const LONGEST_FIELD = 8_192
 /** Groups in a field: what is longer than 64 bytes would make the hash several times as large. */
 const GROUPS_PER_FIELD = 8
