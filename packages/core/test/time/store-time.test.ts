@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fixedWindow } from '../../src/algorithms/fixed-window/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
+import type { Decision } from '../../src/decide/decision.ts'
 import type { Policy } from '../../src/decide/policy.ts'
 import { snapshot } from '../../src/inspect/index.ts'
+import { calendar } from '../../src/options/calendar.ts'
 import { StoreTime } from '../../src/time/store-time.ts'
-import { offer, scene } from '../support/nodes.ts'
-import { EPOCH } from '../support/world.ts'
+import { type Node, offer, scene } from '../support/nodes.ts'
+import { EPOCH, type World } from '../support/world.ts'
 
 const WALL = 1_800_000_000_000
 
@@ -196,6 +198,57 @@ describe('through a throttler', () => {
     }
     await close()
     expect(booked).toEqual([30, 55, 55, 25, 25, 0])
+  })
+
+  describe.each([
+    ['minutes', '1m', 60_000],
+    ['days of a calendar', calendar('day', { timeZone: 'Pacific/Auckland' }), 86_400_000],
+  ] as const)('quota taken ahead, in %s', (_what, interval, length) => {
+    const rule = { limit: 10, interval, coordination: 'leases', deadline: '5s' } as const
+    const admittedOf = async (throttler: Node, count: number, world: World): Promise<number> => {
+      const decisions = Promise.all(Array.from({ length: count }, () => throttler.checkAsync('a')))
+      await world.run(1_000)
+      return (await decisions).filter(({ allowed }) => allowed).length
+    }
+
+    test.each([1_000, 70_000, 3_600_000, 5 * 86_400_000, -70_000, -5 * 86_400_000])(
+      'a request that comes before the first answer waits for two of them, by a clock that is off by %d ms',
+      async (offset) => {
+        const { world, node, store, close } = scene()
+        store.roundTrip = 20
+        await world.runTo(59_990)
+        const wrong = node(rule, { offset })
+        let waited = Number.NaN
+        void wrong.checkAsync('a').then(({ allowed }) => {
+          if (allowed) waited = world.time - 59_990
+        })
+        await world.run(2_000)
+        expect(waited).toBeLessThan(70)
+        expect(store.requests.length).toBeLessThan(20)
+        for (let later = 1; later < 4; later++) {
+          await world.run(length)
+          expect(await admittedOf(wrong, 30, world)).toBe(10)
+        }
+        await close()
+      },
+    )
+
+    test('what was admitted without the store, by a clock that was ahead, counts in the interval of the others', async () => {
+      const { world, node, store, close } = scene()
+      store.health = 'refusing'
+      await world.runTo(60_500)
+      const wrong = node({ ...rule, degraded: 'open' }, { offset: 5 * 86_400_000 })
+      wrong.start()
+      await world.run(1_000)
+      const alone = await Promise.all([1, 2, 3, 4, 5, 6].map(() => wrong.checkAsync('a')))
+      expect(alone.every(({ allowed }) => allowed)).toBe(true)
+      store.health = 'up'
+      await world.run(5_000)
+      wrong.refund(alone[0] as Decision)
+      await world.run(1_000)
+      expect(await admittedOf(node(rule), 30, world)).toBe(5)
+      await close()
+    })
   })
 
   test.each([-60_000, 60_000, 500])('a step of the node’s wall clock by %d ms is not noticed', async (step) => {

@@ -34,6 +34,15 @@ export class KeyLeases extends LeasedKey {
     this.#measured = 0
   }
 
+  /** Goes back to an interval that runs, from one that was told by a clock that was ahead. The store grants nothing of such a one. */
+  moveBack(ordinal: Ordinal, incarnation: number, limit: number): void {
+    const lease = newLease(ordinal, incarnation, limit)
+    lease.taken = this.current.taken - this.current.given
+    this.begin(lease)
+    this.next = undefined
+    this.#measured = lease.taken
+  }
+
   /** Measures the pace since the last time. */
   measure(now: number, interval: number): void {
     const passed = now - this.#measuredAt

@@ -36,7 +36,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   readonly #store: StoreExchange
   readonly #leasing: Leasing<KeyLeases>
   readonly #keys: (KeyLeases | undefined)[]
-  /** How often the rule has changed. A key goes by the last change when it is used next, or visited. */
+  /** How often the rule has changed, or the clock was set back. A key goes by the last change when it is used next, or visited. */
   #changes = 0
   readonly #slices: Slices
   #incarnation = newIncarnation()
@@ -202,6 +202,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       const running = calendar?.at(reply.now).ordinal ?? ordinalAt(reply.now, interval)
       this.#moveKey(slot, key, Math.min(running, this.ordinal + 1) as Ordinal, now)
     }
+    // It was ahead, and has been set: the key follows.
+    else this.#keyOf(slot, now)
     this.#goOn(slot, key, now)
   }
 
@@ -357,7 +359,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override refund(name: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     const key = slot < 0 ? undefined : this.#keys[slot]
-    if (key === undefined || key.current.ordinal !== ordinal) return
+    // One of later was counted by a clock that was ahead, and counts now.
+    if (key === undefined || ordinal < key.current.ordinal) return
     const { current } = key
     const back = Math.min(units, current.taken - current.given - current.cleared)
     if (!(back > 0)) return
@@ -386,14 +389,26 @@ export class LeaseMeter extends GatedMeter implements Reserving {
 
   override adopt(now: number): void {
     super.adopt(now)
+    this.#visitAll()
+  }
+
+  override adoptTime(now: number): void {
+    const before = this.ordinal
+    super.adoptTime(now)
+    if (this.ordinal < before) this.#visitAll()
+  }
+
+  #visitAll(): void {
     this.#changes++
     this.#slices.begin()
   }
 
-  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. */
+  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. Or the node's clock has been set. */
   #changed(slot: number, key: KeyLeases | undefined): void {
     if (key === undefined || key.changes === this.#changes) return
     key.changes = this.#changes
+    if (key.current.ordinal > this.ordinal && key.current.heard === 0)
+      key.moveBack(this.ordinal, this.#incarnation, this.site.limitOf(slot))
     if (key.current.ordinal !== this.ordinal) return
     key.emptyUntil = Number.NEGATIVE_INFINITY
     key.report = true
