@@ -38,12 +38,14 @@ export function weirTests(overrides = {}) {
     test: {
       include: ['{src,test}/**/*.test.ts'],
       passWithNoTests: true,
-      setupFiles: [own('./seeded-random.js')],
+      setupFiles: [own('./seeded-random.js'), own('./within-an-interval.js')],
       // On a machine that does many things besides, a test of a second may take ten.
       testTimeout: 60_000,
       hookTimeout: 60_000,
       // So may what a test waits for.
       expect: { poll: { timeout: 30_000 } },
+      // Faked time begins with an interval: one that began at any moment would end, now and then, between two requests of a test.
+      fakeTimers: { now: Date.parse('2027-03-01T10:00:00Z') },
       reporters: ['default', own('./summary-reporter.js')],
     },
   })

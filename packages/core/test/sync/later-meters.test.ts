@@ -188,6 +188,8 @@ test('what is to be told of ever new keys is bounded while the code can not be l
   const other = here.node({ limit: 10, interval: 10_000, cooldown: '1h' }).start()
   await here.world.runTo(12_000)
   const heap = (): number => {
+    // The first one may end a collection that was under way, and keeps what that has seen before.
+    collect()
     collect()
     return process.memoryUsage().heapUsed
   }
