@@ -1,12 +1,12 @@
-// A setup file of every test: none begins just before a minute or an hour ends, and with it the intervals of real time that it counts in.
+// A setup file of every test. If a minute or an hour is about to end, the test waits, so that no interval of real time ends within it.
 import { beforeEach } from 'vitest'
 
-/** Of each of these lengths the last milliseconds are waited for: the shorter an interval is, the less time its tests take. */
+/** In milliseconds: no test begins in the `last` part of a `length`. Tests with short intervals are short themselves. */
 const ENDS = [
   { length: 60_000, last: 2_000 },
   { length: 3_600_000, last: 15_000 },
 ]
-// A test may have faked it.
+// Tests may replace it by a fake.
 const { setTimeout } = globalThis
 
 beforeEach(async () => {

@@ -240,6 +240,9 @@ describe('through a throttler', () => {
       const wrong = node({ ...rule, degraded: 'open' }, { offset: 5 * 86_400_000 })
       wrong.start()
       await world.run(1_000)
+      await Promise.all([1, 2, 3].map(() => wrong.checkAsync('a')))
+      wrong.reset('a')
+      await world.run(1_000)
       const alone = await Promise.all([1, 2, 3, 4, 5, 6].map(() => wrong.checkAsync('a')))
       expect(alone.every(({ allowed }) => allowed)).toBe(true)
       store.health = 'up'

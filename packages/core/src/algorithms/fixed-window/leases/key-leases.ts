@@ -34,10 +34,12 @@ export class KeyLeases extends LeasedKey {
     this.#measured = 0
   }
 
-  /** Goes back to an interval that runs, from one that was told by a clock that was ahead. The store grants nothing of such a one. */
+  /** Goes back to the running interval if this node's clock was ahead. Units that were used without the store move along. */
   moveBack(ordinal: Ordinal, incarnation: number, limit: number): void {
     const lease = newLease(ordinal, incarnation, limit)
-    lease.taken = this.current.taken - this.current.given
+    const { taken, given, cleared } = this.current
+    lease.taken = taken - given - cleared
+    lease.epoch = this.current.epoch
     this.begin(lease)
     this.next = undefined
     this.#measured = lease.taken

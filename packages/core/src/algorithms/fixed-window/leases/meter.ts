@@ -202,7 +202,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
       const running = calendar?.at(reply.now).ordinal ?? ordinalAt(reply.now, interval)
       this.#moveKey(slot, key, Math.min(running, this.ordinal + 1) as Ordinal, now)
     }
-    // It was ahead, and has been set: the key follows.
+    // The node's clock was ahead. Once the clock is corrected, the key follows.
     else this.#keyOf(slot, now)
     this.#goOn(slot, key, now)
   }
@@ -359,7 +359,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override refund(name: string, ordinal: Ordinal, units: number, now: number): void {
     const slot = this.table.find(name)
     const key = slot < 0 ? undefined : this.#keys[slot]
-    // One of later was counted by a clock that was ahead, and counts now.
+    // A later ordinal comes from a clock that was ahead. Its units count in the running interval now.
     if (key === undefined || ordinal < key.current.ordinal) return
     const { current } = key
     const back = Math.min(units, current.taken - current.given - current.cleared)
@@ -403,7 +403,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     this.#slices.begin()
   }
 
-  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. Or the node's clock has been set. */
+  /** Another limit: the store is to hear of it, and tells all nodes if little is left by it. Or the node's clock was set back. */
   #changed(slot: number, key: KeyLeases | undefined): void {
     if (key === undefined || key.changes === this.#changes) return
     key.changes = this.#changes
