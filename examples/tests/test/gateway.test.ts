@@ -107,12 +107,12 @@ describe('the gateway', () => {
   })
 
   it('says that it ends, answers what is under way, and ends', TIMEOUT, async () => {
-    const gateway = await start([configure('shutdown.yaml', 'drainSeconds: 0.5\n')])
+    const gateway = await start([configure('shutdown.yaml', 'drainSeconds: 3\n')])
     await get(gateway, '/', 'a')
     const slow = get(gateway, '/slow', 'a')
     await new Promise((resolve) => setTimeout(resolve, 200))
     const ended = gateway.stop('SIGTERM')
-    await expect.poll(async () => (await fetch(`${gateway.url}/-/health`)).status, { timeout: 400, interval: 20 }).toBe(503)
+    await expect.poll(async () => (await fetch(`${gateway.url}/-/health`)).status, { timeout: 2_500, interval: 20 }).toBe(503)
     expect((await slow).status).toBe(200)
     expect(await ended).toBe(0)
   })

@@ -49,10 +49,11 @@ async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-function followed(source: RulesSource, lastGood?: string) {
+/** Beside others a file may be read and written in seconds; what never comes is not to keep a test waiting. */
+function followed(source: RulesSource, timeout: number, lastGood?: string) {
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h', coordination: 'local' }] })
   throttler.on('warning', () => {})
-  return follow(throttler as unknown as Throttler, source, { timeout: 300, ...(lastGood !== undefined && { lastGood }) })
+  return follow(throttler as unknown as Throttler, source, { timeout, ...(lastGood !== undefined && { lastGood }) })
 }
 
 const document = (limit: number): string =>
@@ -133,7 +134,7 @@ const ALONE: readonly [string, Case][] = [
     () =>
       inFolder(async (folder) => {
         writeFileSync(join(folder, 'rules.json'), document(5))
-        const rules = followed(fileRules(join(folder, 'rules.json')), join(folder, 'last-good.json'))
+        const rules = followed(fileRules(join(folder, 'rules.json')), 8_000, join(folder, 'last-good.json'))
         await rules.ready
         await rules.close()
         return rules.status.version
@@ -144,7 +145,7 @@ const ALONE: readonly [string, Case][] = [
     async () => {
       const server = createServer(() => {}).unref()
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      const rules = followed(httpRules(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`))
+      const rules = followed(httpRules(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`), 300)
       await rules.ready
       await rules.close()
       return rules.status.away === undefined ? 'read' : 'away'
