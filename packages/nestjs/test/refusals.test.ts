@@ -49,14 +49,14 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
       }
     }
     const { status, body, after } = await refused({ onRefused: 'throw' }, All)
-    expect([status, after]).toEqual([429, '3600'])
+    expect([status, after]).toEqual([429, expect.stringMatching(/^3(600|59\d)$/)])
     expect(JSON.parse(body)).toMatchObject({ policy: 'default', mine: { statusCode: 429 } })
   })
 
   test("onRefused: 'throw' without a filter is answered as any exception", async () => {
     const { status, type, body, after } = await refused({ onRefused: 'throw' })
-    expect([status, type, after]).toEqual([429, 'application/json', '3600'])
-    expect(JSON.parse(body)).toEqual({ statusCode: 429, message: 'Too many requests. Try again in 3600 s.' })
+    expect([status, type, after]).toEqual([429, 'application/json', expect.stringMatching(/^3(600|59\d)$/)])
+    expect(JSON.parse(body)).toEqual({ statusCode: 429, message: `Too many requests. Try again in ${after} s.` })
   })
 
   test('a handler that answers nothing is followed by the standard answer', async () => {

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { MOST_HOT } from '../src/keys/keys.ts'
+import { PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -27,7 +28,7 @@ async function totals(node: TestNode, entries: readonly SyncEntry[]): Promise<(n
 
 /** Two nodes of a store, and all messages that its scripts publish. */
 async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; messages: string[] }> {
-  const store = redisStore(here.server.url, { namespace })
+  const store = redisStore(here.server.url, { ...PATIENT, namespace })
   const [a, b] = [new TestNode(store), new TestNode(store)]
   const messages: string[] = []
   const listener = new Redis(here.server.port)

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 const loaded = vi.hoisted(() => ({ times: 0 }))
 
@@ -56,7 +56,7 @@ test('random late, doubled and partly sent batches bring from Redis what they br
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const hub = new Hub(systemClock)
-      const store = redisStore(server.url, { namespace: freshNamespace(), publish: false })
+      const store = redisStore(server.url, { ...PATIENT, namespace: freshNamespace(), publish: false })
       const connections = [0, 1, 2].map((i) => store.open({ id: `node-${i}`, clock: systemClock, announced: () => {} }))
       // In the middle of a cell, as the call itself takes time.
       let time = (Math.floor(Date.now() / WIDTH) + 0.5) * WIDTH
@@ -95,7 +95,7 @@ test('random late, doubled and partly sent batches bring from Redis what they br
 
 test('a busy key of twelve nodes takes no more than 600 bytes', async () => {
   const namespace = freshNamespace()
-  const store = redisStore(server.url, { namespace, publish: false })
+  const store = redisStore(server.url, { ...PATIENT, namespace, publish: false })
   const connections = Array.from({ length: 12 }, (_, i) =>
     store.open({ id: `0123456789abcd${10 + i}`, clock: systemClock, announced: () => {} }),
   )

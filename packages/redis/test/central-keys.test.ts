@@ -14,7 +14,7 @@ import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 /** What servers may hold of a key: nonsense, and times of a clock that was ahead. */
 
@@ -50,7 +50,7 @@ describe('a key that holds nonsense is decided about without the server, and dis
   test.each(ALGORITHMS.map((algorithm) => [algorithm.id, algorithm] as const))('%s', async (_, algorithm) => {
     const namespace = freshNamespace()
     const policy = { limit: 5, interval: '1h', algorithm, coordination: 'central', degraded: 'closed', deadline: '10s' } as const
-    const throttler = createThrottler({ policies: [policy], store: redisStore(server.url, { namespace }) })
+    const throttler = createThrottler({ policies: [policy], store: redisStore(server.url, { ...PATIENT, namespace }) })
     try {
       throttler.start()
       await until(() => throttler.state === 'synced', 'the store answers')
@@ -82,7 +82,7 @@ describe('a clock that was ahead keeps nobody out once it is right again', () =>
     '%s',
     async (_, algorithm) => {
       const namespace = freshNamespace()
-      const store = redisStore(server.url, { namespace })
+      const store = redisStore(server.url, { ...PATIENT, namespace })
       const connection = store.open({ id: 'node', clock: systemClock, announced: () => {} })
       try {
         await connection.sync({ entries: [], blocks: [] })
@@ -116,7 +116,7 @@ describe('a clock that was ahead keeps nobody out once it is right again', () =>
 test('what is told in the turn in which a throttler is closed arrives', async () => {
   const namespace = freshNamespace()
   const policy = { limit: 10, interval: '1h', coordination: 'central', deadline: '10s' } as const
-  const [a, b] = [1, 2].map(() => createThrottler({ policies: [policy], store: redisStore(server.url, { namespace }) }).start())
+  const [a, b] = [1, 2].map(() => createThrottler({ policies: [policy], store: redisStore(server.url, { ...PATIENT, namespace }) }).start())
   if (a === undefined || b === undefined) throw new Error('no throttlers')
   await until(() => a.state === 'synced' && b.state === 'synced', 'the store answers')
   const keys = Array.from({ length: 20 }, (_, i) => `user ${i}`)

@@ -18,7 +18,7 @@ import { ALGORITHMS } from '../src/central/all.ts'
 import { takesScript } from '../src/central/scripts.ts'
 import { redisStore } from '../src/index.ts'
 import type { RedisTarget } from '../src/ioredis/template.ts'
-import { documentedUser, freshNamespace } from './fixtures.ts'
+import { documentedUser, freshNamespace, PATIENT } from './fixtures.ts'
 
 /**
  * Each script against the step that is its model: the same requests, one after the other, some of them asked again as if their answer
@@ -112,7 +112,11 @@ for (const [place, target, runs] of places) {
 }
 
 async function connected(target: RedisTarget, namespace: string): Promise<{ connection: StoreConnection; decider: Decider }> {
-  const connection = redisStore(target, { namespace }).open({ id: `node-${namespace}`, clock: systemClock, announced: () => {} })
+  const connection = redisStore(target, { ...PATIENT, namespace }).open({
+    id: `node-${namespace}`,
+    clock: systemClock,
+    announced: () => {},
+  })
   await connection.sync({ entries: [], blocks: [] })
   const decider = await (connection.decider as () => Promise<Decider>)()
   return { connection, decider }

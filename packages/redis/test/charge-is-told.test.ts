@@ -3,7 +3,7 @@ import { snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 let server: RedisServer
 beforeAll(async () => {
@@ -18,7 +18,10 @@ test.each([
   const namespace = freshNamespace()
   // One store each, as two processes have.
   const [a, b] = [0, 1].map(() =>
-    createThrottler({ policies: [{ limit: 100, interval: '1d', spans: 2, ...window }], store: redisStore(server.url, { namespace }) }),
+    createThrottler({
+      policies: [{ limit: 100, interval: '1d', spans: 2, ...window }],
+      store: redisStore(server.url, { ...PATIENT, namespace }),
+    }),
   ) as [ReturnType<typeof createThrottler>, ReturnType<typeof createThrottler>]
   try {
     for (const one of [a, b]) one.start()

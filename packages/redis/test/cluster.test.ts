@@ -6,7 +6,7 @@ import { Cluster as Cluster5 } from 'ioredis5'
 import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { flushed, hanging } from './faults.ts'
-import { documentedUser, PATIENT, redisFixture } from './fixtures.ts'
+import { BRIEF, documentedUser, PATIENT, redisFixture } from './fixtures.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -21,7 +21,7 @@ const primaries = () => cluster.servers.slice(0, 3)
 storeContract(
   'redisStore over a Cluster',
   () =>
-    redisFixture((namespace) => redisStore({ cluster: startupNodes() }, { namespace }), primaries(), {
+    redisFixture((namespace) => redisStore({ cluster: startupNodes() }, { ...BRIEF, namespace }), primaries(), {
       lose: flushed(primaries),
       goAway: hanging(() => cluster.servers),
     }),
@@ -51,7 +51,7 @@ test('an instance of a Cluster is a template: it stays unconnected', async ({ ex
 test('the permissions in the README suffice in a Cluster', async ({ expect }) => {
   for (const server of cluster.servers) await server.cli('acl', 'setuser', ...documentedUser('acl', true))
   const options = { redisOptions: { username: 'weir', password: 'secret' } }
-  const node = new TestNode(redisStore({ cluster: startupNodes(), options }, { namespace: 'acl' }))
+  const node = new TestNode(redisStore({ cluster: startupNodes(), options }, { ...PATIENT, namespace: 'acl' }))
   for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await node.eventually(() => node.count(key, 1))).toBe(1)
   expect((await node.beat()).nodes).toBe(1)
   await node.close()

@@ -5,7 +5,7 @@ import { TestNode } from '@weir/store-tests/test-node'
 import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -76,7 +76,7 @@ test('random values of a live store are corrupted while three nodes count: none 
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const namespace = freshNamespace()
-      const store = redisStore(here.server.url, { namespace })
+      const store = redisStore(here.server.url, { ...PATIENT, namespace })
       const nodes = [new TestNode(store), new TestNode(store), new TestNode(store)]
       const corrupted = new Map<string, number>()
       const taken = nodes.map(() => POLICIES.map(() => KEYS.map(() => 0)))

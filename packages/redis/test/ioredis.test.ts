@@ -4,7 +4,7 @@ import { POLICY, TestNode } from '@weir/store-tests/test-node'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { outputOf } from './fixtures.ts'
+import { outputOf, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -20,7 +20,7 @@ async function commandsDuring(work: () => Promise<unknown>): Promise<Record<stri
 }
 
 test('a key-write takes three commands, and in a batch two', async () => {
-  const node = new TestNode(redisStore(here.server.url, { namespace: 'commands' }))
+  const node = new TestNode(redisStore(here.server.url, { ...PATIENT, namespace: 'commands' }))
   await node.count('warm', 1)
   // Both kinds of calls begin with TIME, GET and SET, and look once whether anything is blocked.
   const fixedPart = { evalsha: 1, time: 1, get: 1, zcard: 1 }
@@ -35,7 +35,7 @@ test('a key-write takes three commands, and in a batch two', async () => {
 })
 
 test('anyone can read a counter with GET', async () => {
-  const node = new TestNode(redisStore(here.server.url, { namespace: 'readable' }))
+  const node = new TestNode(redisStore(here.server.url, { ...PATIENT, namespace: 'readable' }))
   await node.count('GET /users', 2)
   await node.count('GET /users', 5)
   const [key = ''] = await here.admin.keys('readable:*:c:*')
@@ -48,7 +48,7 @@ test('anyone can read a counter with GET', async () => {
 test('the instance that is given is a template: neither used, changed nor closed', async () => {
   const client = new Redis({ port: here.server.port, lazyConnect: true, keyPrefix: 'mine:', db: 2 })
   const options = { ...client.options }
-  const node = new TestNode(redisStore(client, { namespace: 'template' }))
+  const node = new TestNode(redisStore(client, { ...PATIENT, namespace: 'template' }))
   expect(await node.count('k', 1)).toBe(1)
   await node.close()
   expect(client.status).toBe('wait')

@@ -2,7 +2,7 @@ import { createThrottler } from '@weir/core'
 import { faultProxy } from '@weir/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -16,7 +16,7 @@ test.each([
   onTestFinished(() => proxy.close())
   proxy.set({ latency: 20 })
   const throttler = createThrottler({
-    store: redisStore({ port: proxy.port }, { namespace: freshNamespace() }),
+    store: redisStore({ port: proxy.port }, { ...PATIENT, namespace: freshNamespace() }),
     policies: [{ name: 'p', limit, interval: '1w', coordination: 'central', degraded: 'closed', deadline: '30s' }],
   })
   onTestFinished(() => throttler.close())

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'
 import { targetOf } from '../src/node-redis/target.ts'
 import { flushed, hanging } from './faults.ts'
-import { documentedUser, PATIENT, redisFixture } from './fixtures.ts'
+import { BRIEF, documentedUser, PATIENT, redisFixture } from './fixtures.ts'
 
 let cluster: ClusterSetup
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(() => {
 storeContract(
   'redisStore by a Cluster of redis 6',
   () =>
-    redisFixture((namespace) => redisStore(client, { namespace }), primaries(), {
+    redisFixture((namespace) => redisStore(client, { ...BRIEF, namespace }), primaries(), {
       lose: flushed(primaries),
       goAway: hanging(() => cluster.servers),
     }),
@@ -49,14 +49,14 @@ storeContract(
 test('the permissions in the README suffice in a Cluster, which may be given by its options', async () => {
   for (const server of cluster.servers) await server.cli('acl', 'setuser', ...documentedUser('acl', true))
   const options = { rootNodes: rootNodes(), defaults: { username: 'weir', password: 'secret' } }
-  const node = new TestNode(redisStore(options, { namespace: 'acl' }))
+  const node = new TestNode(redisStore(options, { ...PATIENT, namespace: 'acl' }))
   for (const key of ['a', 'b', 'c', 'd', 'e']) expect(await node.eventually(() => node.count(key, 1))).toBe(1)
   expect((await node.beat()).nodes).toBe(1)
   await node.close()
 })
 
 test('slots that move are followed, and asked for where they are meanwhile', { timeout: 60_000 }, async () => {
-  const node = new TestNode(redisStore(client, { namespace: 'moving', buckets: 1 }))
+  const node = new TestNode(redisStore(client, { ...PATIENT, namespace: 'moving', buckets: 1 }))
   expect(await node.eventually(() => node.count('k', 1))).toBe(1)
   const names = await Promise.all(primaries().map((server) => server.cli('--scan', '--pattern', 'moving:*')))
   const from = primaries()[names.findIndex((keys) => keys.trim() !== '')]

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'
 import { followsFailovers } from './failover.ts'
 import { flushed, hanging } from './faults.ts'
-import { redisFixture } from './fixtures.ts'
+import { BRIEF, redisFixture } from './fixtures.ts'
 
 let setup: SentinelSetup
 beforeAll(async () => {
@@ -18,7 +18,7 @@ const options = () => ({ name: setup.name, sentinelRootNodes: setup.sentinels.ma
 storeContract(
   'redisStore of node-redis behind Sentinels',
   () =>
-    redisFixture((namespace) => redisStore(options(), { namespace }), setup.servers.slice(0, 1), {
+    redisFixture((namespace) => redisStore(options(), { ...BRIEF, namespace }), setup.servers.slice(0, 1), {
       lose: flushed(async () => [await setup.primary()]),
       goAway: hanging(() => [...setup.servers, ...setup.sentinels]),
     }),
@@ -33,6 +33,6 @@ test('a name that no Sentinel knows is told', async () => {
 
 followsFailovers(
   () => setup,
-  (namespace) => redisStore(options(), { namespace }),
+  (namespace) => redisStore(options(), { ...BRIEF, namespace }),
   (node) => node.beat().catch(() => undefined),
 )

@@ -5,7 +5,7 @@ import { createClient as createClient5 } from 'redis5'
 import { describe, expect, test } from 'vitest'
 import { redisStore } from '../src/node-redis/index.ts'
 import { flushed, hanging, killed } from './faults.ts'
-import { PATIENT, redisFixture } from './fixtures.ts'
+import { BRIEF, PATIENT, redisFixture } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -29,7 +29,7 @@ storeContract(
   'redisStore by a client of redis 5 with RESP2, flushed and hanging',
   () => {
     const client = createClient5({ socket: { port: here.server.port }, RESP: 2 })
-    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [here.server], {
+    return redisFixture((namespace) => redisStore(client, { ...BRIEF, namespace }), [here.server], {
       lose: flushed(() => [here.server]),
       goAway: hanging(() => [here.server]),
     })
@@ -58,7 +58,7 @@ test.each(VERSIONS)('the client of %s that is given is a template: neither used,
   const namespace = `template-${name.at(-1)}`
   const client = create({ url: here.server.url, database: 2, commandOptions: { timeout: 1 } })
   const options = { ...client.options, socket: { ...client.options?.socket } }
-  const node = new TestNode(redisStore(client, { namespace }))
+  const node = new TestNode(redisStore(client, { ...PATIENT, namespace }))
   expect(await node.count('k', 1)).toBe(1)
   await node.close()
   expect(client.isOpen).toBe(false)

@@ -6,7 +6,7 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type RedisRules, redisRules, redisStore } from '../src/index.ts'
 import { redisRules as nodeRedisRules } from '../src/node-redis/index.ts'
-import { documentedUser, freshNamespace } from './fixtures.ts'
+import { documentedUser, freshNamespace, PATIENT } from './fixtures.ts'
 
 const DEADLINE = { timeout: 30_000, interval: 10 }
 const textOf = (version: number, limit = version) => JSON.stringify({ version, policies: [{ name: 'a', limit, interval: '23h' }] })
@@ -35,7 +35,7 @@ function heard(source: RedisRules): RulesSource {
 function throttlerAt(namespace: string): Throttler {
   const throttler = createThrottler({
     policies: [{ name: 'a', limit: 99, interval: '23h' }],
-    store: redisStore({ port: server.port, host: '127.0.0.1' }, { namespace }),
+    store: redisStore({ port: server.port, host: '127.0.0.1' }, { ...PATIENT, namespace }),
   })
   onTestFinished(() => throttler.close())
   return throttler.start()

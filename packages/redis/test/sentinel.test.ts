@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { followsFailovers } from './failover.ts'
 import { flushed, hanging } from './faults.ts'
-import { redisFixture } from './fixtures.ts'
+import { BRIEF, redisFixture } from './fixtures.ts'
 
 let setup: SentinelSetup
 let client: Redis
@@ -21,7 +21,7 @@ afterAll(async () => {
 storeContract(
   'redisStore behind Sentinels',
   () =>
-    redisFixture((namespace) => redisStore(client, { namespace }), setup.servers.slice(0, 1), {
+    redisFixture((namespace) => redisStore(client, { ...BRIEF, namespace }), setup.servers.slice(0, 1), {
       lose: flushed(async () => [await setup.primary()]),
       goAway: hanging(() => [...setup.servers, ...setup.sentinels]),
     }),
@@ -30,5 +30,5 @@ storeContract(
 
 followsFailovers(
   () => setup,
-  (namespace) => redisStore(client, { namespace }),
+  (namespace) => redisStore(client, { ...BRIEF, namespace }),
 )

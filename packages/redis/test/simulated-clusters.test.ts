@@ -2,7 +2,7 @@ import { answersAsSimulated, SCENARIOS } from '@weir/store-tests/simulated-bucke
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 let server: RedisServer
 beforeAll(async () => {
@@ -11,5 +11,5 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 test.each(Object.entries(SCENARIOS))('%s: Redis answers each exchange as the store of the simulation', (_name, scenario) =>
-  answersAsSimulated(redisStore(server.url, { namespace: freshNamespace(), publish: false }), scenario),
+  answersAsSimulated(redisStore(server.url, { ...PATIENT, namespace: freshNamespace(), publish: false }), scenario),
 )

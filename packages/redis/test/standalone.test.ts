@@ -5,7 +5,7 @@ import { Redis as Valkey } from 'iovalkey'
 import { describe, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { flushed, hanging, killed } from './faults.ts'
-import { PATIENT, redisFixture } from './fixtures.ts'
+import { BRIEF, PATIENT, redisFixture } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
@@ -24,7 +24,7 @@ storeContract(
   'redisStore by an instance of ioredis 6 with RESP2, flushed and hanging',
   () => {
     const client = new Redis({ port: here.server.port, protocol: 2, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [here.server], {
+    return redisFixture((namespace) => redisStore(client, { ...BRIEF, namespace }), [here.server], {
       lose: flushed(() => [here.server]),
       goAway: hanging(() => [here.server]),
       close: () => client.disconnect(),
@@ -50,7 +50,7 @@ storeContract(
   'redisStore by an instance of iovalkey, restarted empty and hanging',
   () => {
     const client = new Valkey({ port: here.server.port, lazyConnect: true })
-    return redisFixture((namespace) => redisStore(client, { namespace, timeout: 500 }), [here.server], {
+    return redisFixture((namespace) => redisStore(client, { ...BRIEF, namespace }), [here.server], {
       lose: () => here.server.restart(),
       goAway: hanging(() => [here.server]),
       close: () => client.disconnect(),

@@ -3,7 +3,7 @@ import { cluster, snapshot } from '@weir/core/inspect'
 import { RedisServer } from '@weir/tooling/redis-servers'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 let server: RedisServer
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(() => server.stop())
 
 function node(namespace: string) {
   const throttler = createThrottler({
-    store: redisStore(server.url, { namespace, buckets: 4 }),
+    store: redisStore(server.url, { ...PATIENT, namespace, buckets: 4 }),
     policies: [{ name: 'user', limit: 100, interval: '1h' }],
     heartbeat: 100,
   })
@@ -53,7 +53,7 @@ test('nodes of two processes that have different rules under one name are told, 
   const urls = [server.url, server.url.replace('127.0.0.1', 'localhost')]
   const warnings = urls.map((url, at) => {
     const throttler = createThrottler({
-      store: redisStore(url, { namespace, buckets: 4 }),
+      store: redisStore(url, { ...PATIENT, namespace, buckets: 4 }),
       policies: [
         { name: 'user', limit: 100, interval: at === 0 ? '1h' : '2h' },
         { name: 'other', limit: 100 + at, interval: '1h' },

@@ -6,7 +6,7 @@ import { Cluster, Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { escapePolicy, intervalKeys, Keys, offenceKey, sequenceKey, windowKey } from '../src/keys/keys.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 
 // Cells so wide that the running one does not change while the test runs.
 const WIDTH = 86_400_000_000
@@ -187,12 +187,12 @@ describe.each(['a server', 'a Cluster'])('%s', (topology) => {
     if (topology === 'a server') {
       server = await RedisServer.start()
       admin = new Redis(server.port)
-      open = (namespace) => new TestNode(redisStore(server.url, { namespace }))
+      open = (namespace) => new TestNode(redisStore(server.url, { ...PATIENT, namespace }))
     } else {
       cluster = await startCluster()
       const startup = cluster.servers.map(({ port }) => ({ host: '127.0.0.1', port }))
       admin = new Cluster(startup)
-      open = (namespace) => new TestNode(redisStore({ cluster: startup }, { namespace }))
+      open = (namespace) => new TestNode(redisStore({ cluster: startup }, { ...PATIENT, namespace }))
     }
   }, 60_000)
   afterAll(async () => {

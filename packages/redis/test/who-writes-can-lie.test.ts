@@ -2,7 +2,7 @@ import { createThrottler, type ThrottlerOptions } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import { expect, onTestFinished, test } from 'vitest'
 import { redisStore } from '../src/index.ts'
-import { freshNamespace } from './fixtures.ts'
+import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 /** What can be read is believed. These are the bounds of what somebody gains who can write to Redis, or publish. */
@@ -13,7 +13,7 @@ const LIMIT = 20
 async function start(namespace: string, count: number, options: Partial<ThrottlerOptions> = {}) {
   const nodes = Array.from({ length: count }, () => {
     const throttler = createThrottler({
-      store: redisStore(here.server.url, { namespace }),
+      store: redisStore(here.server.url, { ...PATIENT, namespace }),
       policies: [{ name: 'p', limit: LIMIT, interval: '1w' }],
       heartbeat: 100,
       ...options,

@@ -6,17 +6,18 @@ export type Place =
   | { readonly kind: 'redis' | 'postgres'; readonly url: string }
   | { readonly kind: 'etcd'; readonly endpoint: string }
 
-export async function storeAt(place: Place): Promise<Store> {
+/** @param timeout in milliseconds, of stores over a network */
+export async function storeAt(place: Place, timeout = 1_000): Promise<Store> {
   switch (place.kind) {
     case 'memory':
       return (await import('@weir/core')).memoryStore()
     case 'ipc':
       return (await import('@weir/core/ipc')).ipcStore()
     case 'redis':
-      return (await import('@weir/redis')).redisStore(place.url)
+      return (await import('@weir/redis')).redisStore(place.url, { timeout })
     case 'postgres':
-      return (await import('@weir/postgres')).postgresStore(place.url)
+      return (await import('@weir/postgres')).postgresStore(place.url, { timeout })
     case 'etcd':
-      return (await import('@weir/etcd')).etcdStore(place.endpoint)
+      return (await import('@weir/etcd')).etcdStore(place.endpoint, { timeout })
   }
 }

@@ -25,14 +25,14 @@ export interface Count {
   readonly interval: number
   admitted: number
   refused: number
-  /** Milliseconds that the slowest exchange took of those that were looked at. */
+  /** Milliseconds that the slowest exchange took. */
   slowest: number
 }
 
 /** Requests are sent in batches so far apart: timers of a busy machine come late, and what is due is then sent at once. */
 const BATCH = 5
-/** So many batches lie between two looks at how long exchanges take. */
-const LOOK = 4
+/** Milliseconds: how long an exchange takes that a machine slows is told, that of one which is given up would not be. */
+const PATIENT = 10_000
 /**
  * Of what a machine that stood still would have had to send, only the last part: it comes in one turn of the event loop, in
  * which no node can hear of the others.
@@ -43,7 +43,6 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
   const { interval, from, until } = task
   const counts = new Map<number, Count>()
   const gap = interval / perInterval
-  let batches = 0
   // Processes that begin together don't send together.
   let next = from + task.part * gap
   for (let now = Date.now(); now < until; now = Date.now()) {
@@ -56,7 +55,7 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
       else count.refused++
     }
     const running = counts.get(Math.floor(now / interval))
-    if (running !== undefined && ++batches % LOOK === 0) running.slowest = Math.max(running.slowest, snapshot(throttler).sync.lastDuration)
+    if (running !== undefined) running.slowest = Math.max(running.slowest, snapshot(throttler).sync.lastDuration)
     await sleep(BATCH)
   }
   return [...counts.values()]
@@ -64,7 +63,7 @@ async function send(task: Task, store: string, throttler: Throttler, load: strin
 
 async function meetAt(task: Task, name: string, place: Place): Promise<readonly Count[]> {
   const { limit, interval, loads } = task
-  const throttler = createThrottler({ policies: [{ limit, interval }], store: await storeAt(place) }).start()
+  const throttler = createThrottler({ policies: [{ limit, interval }], store: await storeAt(place, PATIENT) }).start()
   const sent = Object.entries(loads).map(([load, perInterval]) => send(task, name, throttler, load, perInterval))
   const counts = await Promise.all(sent)
   await throttler.close()

@@ -5,6 +5,9 @@ import { etcdTarget } from './etcd-target.ts'
 /** Addresses of stores, as they are told in help and errors. */
 export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or of etcd http://host:2379 or https://…'
 
+/** Milliseconds: nobody's request waits for it, so a store that is slow for a moment may be waited for. */
+const TIMEOUT = 3_000
+
 /**
  * The store at an address. Only the code of that one is loaded.
  *
@@ -17,18 +20,18 @@ export async function openStore(address: string, namespace: string): Promise<Sto
     case 'redis':
     case 'rediss': {
       const { redisStore } = await import('@weir/redis')
-      return redisStore(address, { namespace })
+      return redisStore(address, { namespace, timeout: TIMEOUT })
     }
     case 'postgres':
     case 'postgresql': {
       const { postgresStore } = await import('@weir/postgres')
       // Who looks makes nothing.
-      return postgresStore(address, { schema: namespace, create: false })
+      return postgresStore(address, { schema: namespace, create: false, timeout: TIMEOUT })
     }
     case 'http':
     case 'https': {
       const { etcdStore } = await import('@weir/etcd')
-      return etcdStore(etcdTarget(address), { namespace })
+      return etcdStore(etcdTarget(address), { namespace, timeout: TIMEOUT })
     }
     default:
       throw new UsageError(`${JSON.stringify(address.replace(/:.*/s, ''))} is no address of a store; it must be ${ADDRESSES}.`)

@@ -36,6 +36,8 @@ const ROWS: readonly Row[] = [
 const MOST = 6
 /** What buckets lose of a year's units while a case runs. */
 const NEARLY = 0.01
+/** In seconds, less some that a busy machine takes to ask. */
+const AN_HOUR = /^3(600|59\d)$/
 
 type Rule = PolicyOptions<never> & { readonly limit: number }
 
@@ -88,7 +90,8 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
         await eventually(() => (warms === undefined ? about(after - 3) : left(client) < after - 3 + NEARLY), 'its bytes are charged')
         throttler?.block('all', '1h')
         const blocked = await client.send('/')
-        assert.deepEqual([blocked.status, blocked.headers['retry-after']], [429, '3600'])
+        assert.equal(blocked.status, 429)
+        assert.match(blocked.headers['retry-after'] ?? '', AN_HOUR)
         throttler?.unblock('all')
         throttler?.reset('all')
         assert.ok(about(MOST), `${left(client)} are left after a reset`)
@@ -109,7 +112,7 @@ function casesOf({ name, algorithm, burst, warms }: Row): AdapterCase[] {
         throttler?.block('all', '1h')
         const interval = context.limit(1).interval / 2
         update(algorithm, { interval })
-        assert.equal((await client.send('/')).headers['retry-after'], '3600')
+        assert.match((await client.send('/')).headers['retry-after'] ?? '', AN_HOUR)
         throttler?.unblock('all')
         assert.ok(Math.abs(left(client) - MOST) < NEARLY, 'another interval starts from zero')
         await client.statuses(['/', '/'])
