@@ -23,8 +23,8 @@ export function documentedUser(namespace: string, cluster = false): string[] {
 
 /** For stores whose servers never hang: a machine that does other things too must not look as one of them. */
 export const PATIENT = { timeout: 20_000 } as const
-/** For stores whose servers hang in some of the cases, which wait as long; a machine that stands still for a second must not look as one of them. */
-export const BRIEF = { timeout: 3_000 } as const
+/** For stores whose servers hang in a case of the contract, which has to fail promptly; nor must a machine that stands still for a second look as one of them. */
+export const BRIEF = { timeout: 1_500 } as const
 
 /** A namespace that no other test uses, so that tests share a server and nothing else. */
 export function freshNamespace(): string {
