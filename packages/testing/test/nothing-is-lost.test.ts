@@ -24,6 +24,8 @@ const REQUESTS_BEGIN = 0.02
 /** Requests come until here; faults are over a little later. */
 const REQUESTS_END = 0.5
 const FAULTS_END = 0.6
+/** All nodes are closed then. */
+const CLOSED = FAULTS_END + 0.2
 
 /** Longer than the store can be away, outages in a row included: a node that is closed meanwhile waits for it to come back. */
 const CLOSE_TIMEOUT = 6_000
@@ -49,6 +51,12 @@ const scenarios = fc.record({
   balancing: fc.constantFrom(uniform, zipf(), moving()),
 })
 
+/** When the store loses all, in intervals: while requests come, and until nodes are closed; often just before that. */
+const losses = fc.oneof(
+  fc.double({ min: 0.3, max: CLOSED, maxExcluded: true, noNaN: true }),
+  fc.double({ min: CLOSED - 0.01, max: CLOSED, maxExcluded: true, noNaN: true }),
+)
+
 type Choice = typeof scenarios extends fc.Arbitrary<infer T> ? T : never
 
 /** Runs one interval, closes all nodes in it, and tells what was admitted and what the store has. */
@@ -72,7 +80,7 @@ async function closed(
     balancing,
     network: { duplication: 0.1, reordering: 0.1, announcementLoss: 0.1 },
     deadline: 100,
-    faults: faults(...list, ...more, { kind: 'scale', at: FAULTS_END + 0.2, nodes: 0 }),
+    faults: faults(...list, ...more, { kind: 'scale', at: CLOSED, nodes: 0 }),
     node: ({ policy, store: given, clock, random }) => {
       if (given instanceof SimulatedStore) store = given
       return createThrottler({ policies: [policy], store: given, clock, random, closeTimeout: CLOSE_TIMEOUT })
@@ -100,6 +108,18 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
         expect(stored).toBe(admitted)
       }),
       { numRuns: 30 },
+    )
+  })
+
+  it('the store has what they admitted, though it lost all before', async () => {
+    await fc.assert(
+      fc.asyncProperty(scenarios, losses, async (choice, at) => {
+        // A node that is closed before can tell nobody of what it had.
+        const list = choice.list.filter(({ kind }) => kind !== 'restart' && kind !== 'scale')
+        const { admitted, stored } = await closed({ ...choice, list }, window, [{ kind: 'data-loss', at }])
+        expect(stored).toBe(admitted)
+      }),
+      { numRuns: 100 },
     )
   })
 

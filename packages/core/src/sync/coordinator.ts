@@ -258,16 +258,8 @@ class BackgroundCoordinator implements Coordinator {
   }
 
   ask(meter: Exchanging, id: string, deadline: number): Promise<SyncResult | undefined> {
-    const own = meter.inquire?.(id, deadline)
-    if (own !== undefined) return own
-    const loop = this.#loop
-    return askUsage(meter, id, deadline, {
-      clock: this.#clock,
-      get usual() {
-        return loop.usual
-      },
-      inquire: (entry) => loop.inquire(entry),
-    })
+    const [loop, link, clock] = [this.#loop, this.#link, this.#clock]
+    return meter.inquire?.(id, deadline) ?? askUsage(meter, id, deadline, { clock, link, loop })
   }
 
   wake(): void {

@@ -1,18 +1,24 @@
 import type { Exchanging } from '../algorithms/shared/site.ts'
 import type { SyncEntry, SyncResult } from '../store/contract.ts'
+import type { ThrottlerState } from '../throttler/coordinator.ts'
 import type { Clock } from '../time/clock.ts'
 
 /** What asking for a key's usage needs of the exchange. */
 export interface UsageHost {
   readonly clock: Clock
-  /** Milliseconds that an answer of the store usually takes. */
-  readonly usual: number
-  inquire(entry: SyncEntry): Promise<SyncResult | undefined>
+  readonly link: { readonly state: ThrottlerState }
+  readonly loop: {
+    /** Milliseconds that an answer of the store usually takes. */
+    readonly usual: number
+    inquire(entry: SyncEntry): Promise<SyncResult | undefined>
+  }
 }
 
 /** Other nodes have at least this time to send what they have of a key, in milliseconds, and so many usual round trips. */
 const LEAST_WAIT = 30
 const WAIT_TIMES = 4
+/** A question that failed is asked again after so many milliseconds. */
+const AGAIN = 50
 
 /**
  * Units of a key that all nodes together have taken: the others are told to send what they have, however little it is, and
@@ -22,25 +28,35 @@ const WAIT_TIMES = 4
  * @returns undefined when the store did not answer within the deadline
  */
 export function askUsage(meter: Exchanging, id: string, deadline: number, host: UsageHost): Promise<SyncResult | undefined> {
-  const { clock } = host
+  const { clock, link } = host
+  // A store that is known to be away is not waited for; one that only just fails may answer in time.
+  let isLast = link.state === 'degraded'
   return new Promise((resolve) => {
-    const timer = clock.setTimeout(() => resolve(undefined), deadline)
-    void ask(meter, id, host).then((result) => {
-      clock.clearTimeout(timer)
-      resolve(result)
-    })
+    const timer = clock.setTimeout(() => {
+      isLast = true
+      resolve(undefined)
+    }, deadline)
+    const again = (): void =>
+      void ask(meter, id, host).then((result) => {
+        if (result === undefined && !isLast && link.state !== 'closed') clock.setTimeout(again, AGAIN)
+        else {
+          clock.clearTimeout(timer)
+          resolve(result)
+        }
+      })
+    again()
   })
 }
 
-async function ask(meter: Exchanging, id: string, host: UsageHost): Promise<SyncResult | undefined> {
-  meter.tellAll(id, host.clock.monotonic())
-  const first = await host.inquire({ ...entryOf(meter, id), ask: true })
+async function ask(meter: Exchanging, id: string, { clock, loop }: UsageHost): Promise<SyncResult | undefined> {
+  meter.tellAll(id, clock.monotonic())
+  const first = await loop.inquire({ ...entryOf(meter, id), ask: true })
   if (first === undefined) return undefined
-  if (first.epoch !== undefined) meter.hearReset(id, first.epoch, host.clock.monotonic())
+  if (first.epoch !== undefined) meter.hearReset(id, first.epoch, clock.monotonic())
   await new Promise<void>((resolve) => {
-    host.clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * host.usual))
+    clock.setTimeout(resolve, Math.max(LEAST_WAIT, WAIT_TIMES * loop.usual))
   })
-  const last = await host.inquire(entryOf(meter, id))
+  const last = await loop.inquire(entryOf(meter, id))
   // Of quota that was taken ahead the store tells the use beside it.
   return last?.lease === undefined
     ? last

@@ -102,6 +102,37 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('where the store is %s',
   })
 })
 
+test.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s for a moment is asked again within the time', async (health) => {
+  const world = scene()
+  const { store } = world
+  const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]
+  await world.world.run(50)
+  offer(one, 'a', 4)
+  offer(two, 'a', 3)
+  await world.world.run(50)
+  store.deadline = 100
+  store.health = health
+  const asking = asked(world, one, 'a')
+  await world.world.run(150)
+  store.health = 'up'
+  expect((await asking)[0]).toMatchObject({ used: 7, source: 'store' })
+  await world.close()
+})
+
+test('a throttler that is closed meanwhile does not ask on', async () => {
+  const world = scene()
+  const one = world.node(here).start() as Node
+  await world.world.run(50)
+  world.store.health = 'refusing'
+  const asking = one.usage('a', { timeout: '1m' }).catch(({ code }) => code)
+  await world.world.run(10)
+  const closing = one.close()
+  await world.world.run(1_500)
+  await closing
+  expect(await asking).toBe('WEIR_CLOSED')
+  expect(one.clock.outstanding).toBe(0)
+})
+
 test('it waits for a store that connects, and fails in time', async () => {
   const world = scene()
   world.store.roundTrip = 40

@@ -144,7 +144,7 @@ export class SlidingWindowMeter extends GatedMeter {
     }
     for (const cell of result.cells) this.#learn(key, cell, 0, !key.announcedInFlight)
     key.cells.changed()
-    if (!key.resent && this.#isLost(key, entry.cells, result.cells)) {
+    if (key.resend || (!key.resent && this.#isLost(key, entry.cells, result.cells))) {
       key.resend = true
       this.wantExchange(slot, now, RESEND)
     }
@@ -250,12 +250,15 @@ export class SlidingWindowMeter extends GatedMeter {
       const flags = table.flags[slot] as number
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
         if (this.records.isIdle(slot)) this.site.forget(slot)
-      } else if (this.exchange.connected && !this.exchange.degraded && (flags & IN_FLIGHT) === 0) {
+      } else if ((flags & IN_FLIGHT) !== 0) {
+        // It carries no more than what was new.
+        if (resend) this.records.at(slot).resend = true
+      } else if (this.exchange.connected && !this.exchange.degraded) {
         const key = this.records.at(slot)
         this.records.absorb(slot, key, now)
         if (resend) this.lost(slot)
         const unsent = key.cells.unsent()
-        if (key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
+        if (key.resend || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#quiet(key, unsent)))) {
           this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
           this.#send(slot, key, now, batch)
         }

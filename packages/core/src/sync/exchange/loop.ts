@@ -94,7 +94,8 @@ export class SyncLoop {
   readonly #inquiries = new Inquiries()
   /** When the observer wants to be called next. */
   #nextTick = Number.POSITIVE_INFINITY
-  #entriesSent = 0
+  /** Changes with each entry that is sent, and when sent ones turn out to be lost: a flush looks again at all that is left then. */
+  #left = 0
   /** Entries came back without an answer while others had theirs: part of the store is away. */
   #failedAlone = false
   #heartbeatAt = Number.NEGATIVE_INFINITY
@@ -169,6 +170,7 @@ export class SyncLoop {
 
   /** Walks over all keys of all policies now: after an outage, or when the store lost its data. */
   scanAll(options: ScanOptions): void {
+    if (options.resend) this.#left++
     this.#walks.beginAll(this.#meters(), options)
     this.#soon()
   }
@@ -196,15 +198,15 @@ export class SyncLoop {
     this.#heartbeatAt = Number.NEGATIVE_INFINITY
     this.#soon()
     // A key whose exchange is under way is passed over, so look again until there was nothing to send.
-    for (let sent = -1; (sent !== this.#entriesSent || this.degraded) && this.#connection !== undefined; ) {
+    for (let seen = -1; (seen !== this.#left || this.degraded) && this.#connection !== undefined; ) {
       const left = end - this.#clock.monotonic()
       if (left <= 0) return
       if (this.degraded) {
-        sent = -1
+        seen = -1
         await this.#pause(Math.min(LOOK_AGAIN, left))
         continue
       }
-      sent = this.#flights.size > 0 ? -1 : this.#entriesSent
+      seen = this.#flights.size > 0 ? -1 : this.#left
       this.scanAll({ all: true, resend: false })
       await new Promise<void>((resolve) => {
         const timer = this.#clock.setTimeout(resolve, left)
@@ -332,7 +334,7 @@ export class SyncLoop {
         },
       }),
     }
-    this.#entriesSent += batch.entries.length
+    this.#left += batch.entries.length
     if (beat) {
       this.#beatenAt = now
       this.#heartbeatAt = this.#probing ? this.#probeAfter(now) : now + Math.min(this.#distance, this.#heartbeatEvery)
