@@ -139,9 +139,12 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
 export const OF_STORES = (name: string): boolean =>
   /^(checkAsync, (central|leases)|usage, (background|central)|close, background|a pause|rules|followed|an exchange|what asks)/.test(name)
 
+/** A process that does not end is asked by a signal what it does and waits for. */
+const REPORTS = ['--report-on-signal', '--report-compact', '--report-exclude-network', '--report-filename=stderr']
+
 /** Runs a program in a process that shares nothing with this one but two pipes. */
 export function alone(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, [...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(process.execPath, [...REPORTS, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 interface End {
@@ -159,10 +162,22 @@ export async function endOf(child: ChildProcess): Promise<End> {
     said.err += String(piece)
   })
   // Far beyond what is asserted; it must not outlive the test.
-  const last = setTimeout(() => child.kill('SIGKILL'), 3 * BOUND)
+  const timers = [setTimeout(() => child.kill('SIGUSR2'), 3 * BOUND), setTimeout(() => child.kill('SIGKILL'), 3.5 * BOUND)]
   const [code] = (await once(child, 'close')) as [number | null]
-  clearTimeout(last)
-  return { code, ...said }
+  for (const timer of timers) clearTimeout(timer)
+  return { code, out: said.out, err: withoutTheRest(said.err) }
+}
+
+/** Of a report of Node.js what tells why a process goes on. */
+function withoutTheRest(err: string): string {
+  const at = err.indexOf('{"header"')
+  if (at < 0) return err
+  try {
+    const { javascriptStack, nativeStack, libuv, resourceUsage } = JSON.parse(err.slice(at, err.lastIndexOf('}') + 1))
+    return `${err.slice(0, at)}${JSON.stringify({ javascriptStack, nativeStack, libuv, cpu: resourceUsage.userCpuSeconds })}`
+  } catch {
+    return err
+  }
 }
 
 /** What is wrong with how a process ended that awaited a promise of a store in that state; empty if nothing is. */
