@@ -351,7 +351,7 @@ export class BackgroundBucket extends GatedMeter {
     if (cell !== undefined) {
       const all = Math.max(own, cell.taken - key.heard)
       key.share.add(own, all, this.#records.most(slot))
-      if (key.resend || (!key.resent && this.#records.isLost(key, cell))) {
+      if (!key.resent && this.#records.isLost(key, cell)) {
         key.resend = true
         key.tellsLevel = true
         this.wantExchange(slot, now, RESEND)
@@ -432,21 +432,15 @@ export class BackgroundBucket extends GatedMeter {
       if (table.keys[slot] === undefined) continue
       const flags = table.flags[slot] as number
       if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
-      const inFlight = (flags & IN_FLIGHT) !== 0
-      const key = inFlight ? this.#records.at(slot) : this.#records.refresh(slot, now)
+      if ((flags & IN_FLIGHT) !== 0) continue
+      const key = this.#records.refresh(slot, now)
       // Where it was noticed before the heartbeat told of it, to tell the level once more would hide what others have admitted since.
-      const isLost = resend && now >= key.toldAt + this.#store.lifetime
-      if (inFlight) {
-        // It carries no more than what was new.
-        if (isLost && !key.tellsLevel) key.resend = true
-        continue
-      }
-      if (isLost) this.lost(slot)
+      if (resend && now >= key.toldAt + this.#store.lifetime) this.lost(slot)
       const unsent = key.cells.unsent()
       const tells = key.tellsLevel && this.#levels.at(slot, now) > 0
       if (
         connected &&
-        (tells || key.resend || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
+        (tells || key.cells.givenUnsent() || (unsent > 0 && (all || !this.#telling.quiet(slot, key, unsent, now, resend))))
       ) {
         this.stats.countExchange(resend ? RESEND : all ? CLOSE : SPAN_END)
         this.#send(slot, key, now, batch)
