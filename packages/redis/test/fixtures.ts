@@ -23,7 +23,7 @@ export function documentedUser(namespace: string, cluster = false): string[] {
 
 /** For stores whose servers never hang: a machine that does other things too must not look as one of them. */
 export const PATIENT = { timeout: 20_000 } as const
-/** For stores whose servers hang in a case of the contract, which has to fail promptly; nor must a machine that stands still for a second look as one of them. */
+/** For stores whose servers hang in a case of the contract: that case must fail promptly, but not if the machine pauses for a second. */
 export const BRIEF = { timeout: 1_500 } as const
 
 /** A namespace that no other test uses, so that tests share a server and nothing else. */

@@ -139,7 +139,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
 export const OF_STORES = (name: string): boolean =>
   /^(checkAsync, (central|leases)|usage, (background|central)|close, background|a pause|rules|followed|an exchange|what asks)/.test(name)
 
-/** A process that does not end is asked by a signal what it does and waits for. */
+/** If a process does not end, a signal makes it write a diagnostic report. */
 const REPORTS = ['--report-on-signal', '--report-compact', '--report-exclude-network', '--report-filename=stderr']
 
 /** Runs a program in a process that shares nothing with this one but two pipes. */
@@ -168,7 +168,7 @@ export async function endOf(child: ChildProcess): Promise<End> {
   return { code, out: said.out, err: withoutTheRest(said.err) }
 }
 
-/** Of a report of Node.js what tells why a process goes on. */
+/** Reduces a diagnostic report to the parts that explain why the process does not end. */
 function withoutTheRest(err: string): string {
   const at = err.indexOf('{"header"')
   if (at < 0) return err

@@ -24,7 +24,7 @@ const REQUESTS_BEGIN = 0.02
 /** Requests come until here; faults are over a little later. */
 const REQUESTS_END = 0.5
 const FAULTS_END = 0.6
-/** All nodes are closed then. */
+/** When all nodes close, in intervals. */
 const CLOSED = FAULTS_END + 0.2
 
 /** Longer than the store can be away, outages in a row included: a node that is closed meanwhile waits for it to come back. */
@@ -51,7 +51,7 @@ const scenarios = fc.record({
   balancing: fc.constantFrom(uniform, zipf(), moving()),
 })
 
-/** When the store loses all, in intervals: while requests come, and until nodes are closed; often just before that. */
+/** When the store loses its data, in intervals: at any time before the nodes close, often just before. */
 const losses = fc.oneof(
   fc.double({ min: 0.3, max: CLOSED, maxExcluded: true, noNaN: true }),
   fc.double({ min: CLOSED - 0.01, max: CLOSED, maxExcluded: true, noNaN: true }),
@@ -114,7 +114,7 @@ describe.each(['fixed', 'sliding'] as const)('once all nodes of a cluster with a
   it('the store has what they admitted, though it lost all before', async () => {
     await fc.assert(
       fc.asyncProperty(scenarios, losses, async (choice, at) => {
-        // A node that is closed before can tell nobody of what it had.
+        // A node that closed before the loss can't resend its units.
         const list = choice.list.filter(({ kind }) => kind !== 'restart' && kind !== 'scale')
         const { admitted, stored } = await closed({ ...choice, list }, window, [{ kind: 'data-loss', at }])
         expect(stored).toBe(admitted)

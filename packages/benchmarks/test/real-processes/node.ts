@@ -31,7 +31,7 @@ export interface Count {
 
 /** Requests are sent in batches so far apart: timers of a busy machine come late, and what is due is then sent at once. */
 const BATCH = 5
-/** Milliseconds: how long an exchange takes that a machine slows is told, that of one which is given up would not be. */
+/** Milliseconds. Long, so that a slow exchange is measured and not given up. */
 const PATIENT = 10_000
 /**
  * Of what a machine that stood still would have had to send, only the last part: it comes in one turn of the event loop, in

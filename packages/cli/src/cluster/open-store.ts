@@ -5,7 +5,7 @@ import { etcdTarget } from './etcd-target.ts'
 /** Addresses of stores, as they are told in help and errors. */
 export const ADDRESSES = 'redis://host:6379, rediss://…, postgres://host/database, or of etcd http://host:2379 or https://…'
 
-/** Milliseconds: nobody's request waits for it, so a store that is slow for a moment may be waited for. */
+/** Milliseconds. No request waits for a command, so a slow store gets more time here than in a service. */
 const TIMEOUT = 3_000
 
 /**

@@ -17,7 +17,7 @@ export interface UsageHost {
 /** Other nodes have at least this time to send what they have of a key, in milliseconds, and so many usual round trips. */
 const LEAST_WAIT = 30
 const WAIT_TIMES = 4
-/** A question that failed is asked again after so many milliseconds. */
+/** Milliseconds before a failed exchange is repeated. */
 const AGAIN = 50
 
 /**
@@ -29,7 +29,7 @@ const AGAIN = 50
  */
 export function askUsage(meter: Exchanging, id: string, deadline: number, host: UsageHost): Promise<SyncResult | undefined> {
   const { clock, link } = host
-  // A store that is known to be away is not waited for; one that only just fails may answer in time.
+  // A store known to be away is not waited for. If it fails only now, it may still answer in time.
   let isLast = link.state === 'degraded'
   return new Promise((resolve) => {
     const timer = clock.setTimeout(() => {

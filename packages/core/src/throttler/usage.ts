@@ -9,7 +9,7 @@ import type { LimitersNow } from './manual-blocks.ts'
 
 /** Which policies' usage is asked for, and how long it may take. */
 export interface UsageOptions extends PolicyChoice {
-  /** How long the store may take to answer; at least 1 ms, at most a minute. One that is known to be away is not waited for. Default 1 s. */
+  /** How long the store may take to answer; at least 1 ms, at most a minute. A store known to be away is not waited for. Default 1 s. */
   readonly timeout?: Duration
 }
 

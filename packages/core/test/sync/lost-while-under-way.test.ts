@@ -34,7 +34,7 @@ test.each([
         admitted += offer(busy, 'a', 1)
         await world.run(20)
       }
-      // The busy one has sent its own again by now or not, and a heartbeat of this one is under way or not.
+      // In some of the cases the busy node has resent its units by now, and in some this node's heartbeat is in flight.
       admitted += offer(leaving, 'a', 1)
       await close(leaving)
       await close(busy)

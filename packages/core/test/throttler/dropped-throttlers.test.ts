@@ -22,7 +22,7 @@ const POLICIES = {
   local: { limit: 5, interval: '1m', coordination: 'local' },
 } as unknown as Record<string, AnyPolicyOptions>
 
-/** How many of these are still there after some collections, and some heartbeats: the store's last answer is kept until the next one. */
+/** Counts those that stay. The store's last answer is kept until the next heartbeat, so it takes up to some seconds. */
 async function left(refs: readonly WeakRef<object>[]): Promise<number> {
   for (const end = performance.now() + 10_000; performance.now() < end; ) {
     await new Promise((resolve) => setTimeout(resolve, 5))

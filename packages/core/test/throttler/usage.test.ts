@@ -76,15 +76,20 @@ test('a block is told, and whether it was set by hand', async () => {
   await world.close()
 })
 
+/** Two nodes that have counted 4 and 3 units of a key. */
+async function counted() {
+  const world = scene()
+  const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]
+  await world.world.run(50)
+  offer(one, 'a', 4)
+  offer(two, 'a', 3)
+  await world.world.run(50)
+  return { world, store: world.store, one }
+}
+
 describe.each(['refusing', 'hanging', 'mute'] as const)('where the store is %s', (health) => {
   test('the answer comes within its time, and says that it is this node’s alone', async () => {
-    const world = scene()
-    const { store } = world
-    const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]
-    await world.world.run(50)
-    offer(one, 'a', 4)
-    offer(two, 'a', 3)
-    await world.world.run(50)
+    const { world, store, one } = await counted()
     store.deadline = 900
     store.health = health
     const first = await asked(world, one, 'a', { timeout: 200 })
@@ -103,13 +108,7 @@ describe.each(['refusing', 'hanging', 'mute'] as const)('where the store is %s',
 })
 
 test.each(['refusing', 'hanging', 'mute'] as const)('a store that is %s for a moment is asked again within the time', async (health) => {
-  const world = scene()
-  const { store } = world
-  const [one, two] = [world.node(here).start(), world.node(here).start()] as Node[] as [Node, Node]
-  await world.world.run(50)
-  offer(one, 'a', 4)
-  offer(two, 'a', 3)
-  await world.world.run(50)
+  const { world, store, one } = await counted()
   store.deadline = 100
   store.health = health
   const asking = asked(world, one, 'a')

@@ -49,7 +49,7 @@ async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** Beside others a file may be read and written in seconds; what never comes is not to keep a test waiting. */
+/** @param timeout long for a file, which may take seconds on a busy machine; short for a server that never answers */
 function followed(source: RulesSource, timeout: number, lastGood?: string) {
   const throttler = createThrottler({ policies: [{ limit: 1, interval: '1h', coordination: 'local' }] })
   throttler.on('warning', () => {})

@@ -36,7 +36,7 @@ const ROWS: readonly Row[] = [
 const MOST = 6
 /** What buckets lose of a year's units while a case runs. */
 const NEARLY = 0.01
-/** In seconds, less some that a busy machine takes to ask. */
+/** Seconds; up to ten fewer if the machine is busy. */
 const AN_HOUR = /^3(600|59\d)$/
 
 type Rule = PolicyOptions<never> & { readonly limit: number }

@@ -263,7 +263,7 @@ export const nodeCases: readonly ContractCase[] = [
           assert.ok(context.clock.monotonic() - begun < PROMPT, 'the exchange took too long to fail')
         }
       } finally {
-        // Else one failure is that of all cases that follow.
+        // If the store stayed away, all later cases would fail too.
         await comeBack()
       }
       assert.equal(net(await context.eventually(() => node.count(policy, 'k', 2))), 2)

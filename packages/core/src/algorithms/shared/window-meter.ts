@@ -186,7 +186,7 @@ export class WindowMeter extends GatedMeter {
         } else if ((flags & BLOCKED) !== 0) this.blockOf(slot, now)
         continue
       }
-      // What is in flight is all of a key's units: sent again, even if the store had lost some of them.
+      // An entry in flight carries all units of its key, so it also restores those that the store has lost.
       if (!exchange.connected || (flags & IN_FLIGHT) !== 0) continue
       if (exchange.degraded) {
         rule.spanUnsent(slot, base, now)

@@ -251,7 +251,7 @@ export class SlidingWindowMeter extends GatedMeter {
       if (this.ordinal - this.ordinalOf(baseOf(slot)) > this.storePolicy.cells && (flags & (BLOCKED | IN_FLIGHT)) === 0) {
         if (this.records.isIdle(slot)) this.site.forget(slot)
       } else if ((flags & IN_FLIGHT) !== 0) {
-        // It carries no more than what was new.
+        // The exchange in flight carries only new units; the next one must carry all.
         if (resend) this.records.at(slot).resend = true
       } else if (this.exchange.connected && !this.exchange.degraded) {
         const key = this.records.at(slot)

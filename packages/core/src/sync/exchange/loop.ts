@@ -94,7 +94,7 @@ export class SyncLoop {
   readonly #inquiries = new Inquiries()
   /** When the observer wants to be called next. */
   #nextTick = Number.POSITIVE_INFINITY
-  /** Changes with each entry that is sent, and when sent ones turn out to be lost: a flush looks again at all that is left then. */
+  /** Changes with each entry that is sent, and if the store has lost entries: then a flush must look again for what is left. */
   #left = 0
   /** Entries came back without an answer while others had theirs: part of the store is away. */
   #failedAlone = false
