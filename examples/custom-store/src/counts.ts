@@ -10,43 +10,66 @@ export interface Counts {
   readonly cells: Record<string, Record<string, Units>>
   base: { readonly ordinal: number; readonly level: number; readonly units: Units }
   floor: { readonly ordinal: number; readonly level: number }
-  /** Until this cell nothing is added to `base`, as nodes may bring what is older. */
+  /** Until this cell less is added to `base`, as nodes may bring what is older. */
   heldUntil: number
+  /** The newest cell in which somebody wrote. */
+  writtenIn: number
 }
 
 export function newCounts(): Counts {
-  return { cells: {}, base: { ordinal: 0, level: 0, units: NONE }, floor: { ordinal: 0, level: 0 }, heldUntil: 0 }
+  return { cells: {}, base: { ordinal: 0, level: 0, units: NONE }, floor: { ordinal: 0, level: 0 }, heldUntil: 0, writtenIn: 0 }
 }
 
 /** Takes a node's counts over: they are absolute and only grow, so the larger ones count. @returns whether it said anything */
 export function count(counts: Counts, node: string, { policy, cells }: SyncEntry, now: number): boolean {
   const sent = cells.filter(({ taken, given, refused = 0, level = 0 }) => taken + given + refused + level > 0)
-  const running = ordinalAt(now, policy.width)
-  for (const { ordinal, taken, given, refused = 0, level = 0 } of sent) {
-    if (ordinal <= counts.base.ordinal) continue
-    if (level > levelAt(counts, ordinal, policy)) counts.floor = { ordinal, level }
-    if (counts.heldUntil === 0) counts.heldUntil = running + policy.cells
-    counts.cells[ordinal] = {
-      ...counts.cells[ordinal],
-      [node]: both(counts.cells[ordinal]?.[node] ?? NONE, [taken, given, refused], Math.max),
-    }
-  }
+  if (sent.length === 0) return false
   const { drain, width, ttl } = policy
-  for (const ordinal of sent.length > 0 ? ordinalsOf(counts) : []) {
-    const isOver =
-      drain === undefined ? endOf(ordinal, width) + ttl <= now : ordinal < running - policy.cells && running >= counts.heldUntil
-    if (!isOver || sent.some((one) => one.ordinal === ordinal)) continue
+  const oldBefore = drain === undefined ? 0 : oldCells(counts, ordinalAt(now, width), policy)
+  for (const ordinal of ordinalsOf(counts)) {
+    const isOver = drain === undefined ? endOf(ordinal, width) + ttl <= now : ordinal < oldBefore
+    if (!isOver || (drain === undefined && sent.some((one) => one.ordinal === ordinal))) continue
     // What is too old to be sent again becomes one number.
     const level = levelAt(counts, ordinal, policy)
     counts.base = { ordinal: drain ? ordinal : 0, level, units: both(counts.base.units, unitsOf(counts, ordinal), (a, b) => a + b) }
     delete counts.cells[ordinal]
   }
-  return sent.length > 0
+  for (const { ordinal, taken, given, refused = 0, level = 0 } of sent) {
+    if (ordinal <= counts.base.ordinal) continue
+    if (level > levelAt(counts, ordinal, policy)) counts.floor = { ordinal, level }
+    counts.cells[ordinal] = {
+      ...counts.cells[ordinal],
+      [node]: both(counts.cells[ordinal]?.[node] ?? NONE, [taken, given, refused], Math.max),
+    }
+  }
+  return true
+}
+
+/**
+ * After a silence nodes may bring what is older: only cells are added to `base` then that were old when somebody wrote last, and for a span
+ * none but those that were so before another silence.
+ * @returns the cell before which all are old
+ */
+function oldCells(counts: Counts, running: number, { cells, limit, drain = 0 }: StorePolicy): number {
+  const span = drain > 0 ? Math.min(cells, Math.ceil(limit / drain)) : cells
+  const { writtenIn, heldUntil } = counts
+  const isSilent = running - writtenIn > span / 2
+  const isHeld = running < heldUntil
+  counts.writtenIn = Math.max(writtenIn, running)
+  // By another limit a span may have been longer.
+  counts.heldUntil = Math.min(isSilent ? Number.POSITIVE_INFINITY : heldUntil, running + span)
+  if (isHeld && !isSilent) return 0
+  return (isSilent ? writtenIn : running) - (isHeld ? 2 : 1) * span
 }
 
 /** What is left after a reset: cells after `last`. */
-export function without({ cells, heldUntil }: Counts, last: Ordinal): Counts {
-  return { ...newCounts(), heldUntil, cells: Object.fromEntries(Object.entries(cells).filter(([ordinal]) => Number(ordinal) > last)) }
+export function without({ cells, heldUntil, writtenIn }: Counts, last: Ordinal): Counts {
+  return {
+    ...newCounts(),
+    heldUntil,
+    writtenIn,
+    cells: Object.fromEntries(Object.entries(cells).filter(([ordinal]) => Number(ordinal) > last)),
+  }
 }
 
 /** What a node hears: the sums over all nodes. */

@@ -36,7 +36,7 @@ class Connection implements StoreConnection {
       // All of an exchange or nothing of it, and one process after another.
       this.#database.exec('BEGIN IMMEDIATE')
       try {
-        this.#database.prepare('DELETE FROM kept WHERE until <= ?').run(now)
+        this.#database.prepare('DELETE FROM kept WHERE until < ?').run(now)
         const blocks = request.blocks.map((change) => this.#change(change, now))
         const results = request.entries.map((entry) => this.#apply(entry, now))
         const heartbeat = request.heartbeat && this.#beat(request.heartbeat, now)
