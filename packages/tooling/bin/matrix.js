@@ -1,8 +1,8 @@
 // Runs the whole suite on each supported Node.js line and prints a table. Arguments are versions: `pnpm test:matrix 22 26`.
-// Each Node.js comes from the npm package `node`, so nothing has to be installed first.
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { ensureEtcdServer } from '../src/etcd-server.js'
+import { onNode } from '../src/node.js'
 import { ensurePostgres } from '../src/postgres-server.js'
 import { ensureRedisServer } from '../src/redis-server.js'
 import { mustRun, run } from '../src/run.js'
@@ -28,11 +28,10 @@ const rows = [['node', 'result', 'seconds']]
 let failed = false
 for (const version of versions) {
   const started = performance.now()
-  const node = (await mustRun('npx', ['-y', '-p', `node@${version}`, 'node', '-p', 'process.execPath'])).trim()
-  const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` }
+  const env = await onNode(version)
   const release = (await mustRun('node', ['--version'], { env })).trim()
   console.log(`running on ${release}`)
-  const { status, stdout, output } = await run(node, [join(ROOT, 'packages/tooling/bin/test.js')], { cwd: ROOT, env })
+  const { status, stdout, output } = await run('node', [join(ROOT, 'packages/tooling/bin/test.js')], { cwd: ROOT, env })
   const log = join(logs, `${release}.log`)
   writeFileSync(log, output)
   const last = stdout.trim().split('\n').at(-1) ?? ''

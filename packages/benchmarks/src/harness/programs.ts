@@ -114,14 +114,19 @@ export async function runProgram<Result>(name: ProgramName, input: unknown, opti
 export async function printed(name: ProgramName, input: unknown, options: ProgramOptions = {}): Promise<string> {
   const child = await startProgram(name, input, options)
   const { patience = 600_000 } = options
-  const timer = setTimeout(() => child.kill('SIGKILL'), patience)
+  let how: string | undefined
+  const timer = setTimeout(() => {
+    how = `took more than ${patience / 1_000} s`
+    child.kill('SIGKILL')
+  }, patience)
   let text = ''
   child.stdout?.setEncoding('utf8').on('data', (part: string) => {
     text += part
   })
   const [status, signal] = (await once(child, 'close')) as [number | null, string | null]
   clearTimeout(timer)
-  if (status !== 0) throw new Error(`The program ${name} ended with ${status ?? signal} for ${JSON.stringify(input)}\n${text.slice(-2000)}`)
+  if (status !== 0)
+    throw new Error(`The program ${name} ${how ?? `ended with ${status ?? signal}`} for ${JSON.stringify(input)}\n${text.slice(-2000)}`)
   return text
 }
 

@@ -9,8 +9,8 @@ import { FAULTS, type Fault } from './faulty-store.ts'
 import type { SoakInput } from './program.ts'
 import { FLAT, type SoakResult, type SoakRun } from './soak.ts'
 
-/** A soak may take so many milliseconds at most: minutes, on a busy machine. */
-const PATIENCE = 3_600_000
+/** Milliseconds after which a soak is ended. Most take less than an hour of processor time, but a busy machine needs several hours. */
+const PATIENCE = 6 * 3_600_000
 /** Megabytes of heap of a process: what grows without bound ends soon, and not with the machine's memory. */
 const MOST_HEAP = 1_024
 
