@@ -1,4 +1,4 @@
-import { printable, show } from './show.ts'
+import { printable, reasonOf, show } from './show.ts'
 
 export { show }
 
@@ -73,6 +73,12 @@ export function warnProcess(
 /** An option that can't be used: names the option, what was given and what is allowed. */
 export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
   return new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(given)}; it must be ${allowed}.`)
+}
+
+/** For a store that can't load a part of its code yet. The store tries again with each exchange, and warns once. */
+export function codeNotLoaded(store: string, cause: unknown): WeirError {
+  const what = `Code of the ${store} store could not be loaded (${reasonOf(cause)})`
+  return new WeirError('WEIR_NOT_LOADED', `${what}. Until a retry succeeds, counts that need it are not exchanged.`, { cause })
 }
 
 export function closedError(): WeirError {

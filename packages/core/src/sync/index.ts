@@ -1,4 +1,5 @@
 export { CALENDAR_STEP } from '../algorithms/fixed-window/calendar-step.ts'
+export { codeNotLoaded } from '../report/errors.ts'
 export type {
   Announcement,
   AskAnnouncement,

@@ -2,6 +2,7 @@ import { WeirError } from '@weir/core'
 import {
   type Announcement,
   type BlockChange,
+  codeNotLoaded,
   type Decider,
   loadCode,
   type StoreConnection,
@@ -27,8 +28,9 @@ import { Unreadable } from './unreadable.ts'
 /** How long it is told that blocks have changed, in milliseconds: longer than any node's heartbeats are apart. */
 const CHANGED_FOR = 3_600_000
 
-/** Loaded with the first policy that asks for quota ahead. */
-let leases: typeof import('@weir/core/leases') | undefined
+type Leases = typeof import('@weir/core/leases')
+
+let leases: Leases | undefined
 
 /** One node's connection to etcd. */
 export class EtcdConnection implements StoreConnection {
@@ -44,6 +46,8 @@ export class EtcdConnection implements StoreConnection {
   readonly #heartbeat: Heartbeat
   readonly #unreadable: Unreadable
   #closed = false
+  /** Whether it has warned that code could not be loaded. */
+  #notLoaded = false
   /** Something was sent that may have to be taken back when the node leaves. */
   #known = false
 
@@ -86,9 +90,10 @@ export class EtcdConnection implements StoreConnection {
       const places = [...request.entries.keys()]
       const asking = places.filter((place) => request.entries[place]?.lease !== undefined)
       const counting = places.filter((place) => request.entries[place]?.lease === undefined)
+      const quota = asking.length > 0 ? await this.#leases() : undefined
       await Promise.all([
         ...(counting.length > 0 ? [this.counts.exchange(request.entries, counting, now(), { results, answered })] : []),
-        ...(asking.length > 0 ? [this.#ask(request, asking, now(), results).then(answered)] : []),
+        ...(quota === undefined ? [] : [this.#ask(quota, request, asking, now(), results).then(answered)]),
       ])
       if (request.heartbeat !== undefined) {
         // What became hot in this exchange is among the hot keys that a node hears of at its start.
@@ -97,8 +102,8 @@ export class EtcdConnection implements StoreConnection {
         heartbeat = await this.#heartbeat.beat(request.heartbeat, now(), ahead)
         this.#known = true
         answered()
-      } else if (places.length === 0 && request.blocks.length === 0) {
-        // Without anything to send it still brings the time.
+      } else if (answers === 0) {
+        // Without anything to send, or without the code for it, it still brings the time.
         await this.link.transact([get(this.keys.node(this.id))])
         answered()
       }
@@ -163,17 +168,31 @@ export class EtcdConnection implements StoreConnection {
     this.#listener.beginAnew()
   }
 
+  /** Undefined if the code can't be loaded: the quota alone has failed, and the next exchange asks for it again. */
+  async #leases(): Promise<Leases | undefined> {
+    leases ??= await loadCode(() => import('@weir/core/leases')).catch((cause: unknown) => {
+      if (!this.#notLoaded) this.#node.warned?.(codeNotLoaded('etcd', cause))
+      this.#notLoaded = true
+      return undefined
+    })
+    return leases
+  }
+
   /** Asks for quota ahead. */
-  async #ask({ entries }: SyncRequest, places: readonly number[], now: number, results: (SyncResult | undefined)[]): Promise<void> {
-    leases ??= await loadCode(() => import('@weir/core/leases'))
-    const grants = leases
+  async #ask(
+    quota: Leases,
+    { entries }: SyncRequest,
+    places: readonly number[],
+    now: number,
+    results: (SyncResult | undefined)[],
+  ): Promise<void> {
     const asking = places.flatMap((place) => {
       const entry = entries[place]
       const ordinal = entry?.lease?.ordinal
       return entry === undefined || ordinal === undefined ? [] : [{ place, entry, ordinal }]
     })
     const changes = asking.map(({ entry, ordinal }) =>
-      quotaChange(grants, this.id, this.keys.quota(entry.policy, entry.key, ordinal), this.keys.block(entry.policy, entry.key), entry, now),
+      quotaChange(quota, this.id, this.keys.quota(entry.policy, entry.key, ordinal), this.keys.block(entry.policy, entry.key), entry, now),
     )
     const granted: (Granted | undefined)[] = []
     try {

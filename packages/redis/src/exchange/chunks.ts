@@ -227,8 +227,13 @@ function time(milliseconds: number): number {
   return Math.max(0, Math.min(milliseconds, LONGEST_TIME))
 }
 
-/** Divides a request into script calls, by bucket; those of one bucket follow each other. */
-export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockChange[], keys: Keys): ReadonlyMap<number, readonly Chunk[]> {
+/** Divides a request into script calls, by bucket; those of one bucket follow each other. Leaves out quota, and entries of some shapes. */
+export function chunksOf(
+  entries: readonly SyncEntry[],
+  blocks: readonly BlockChange[],
+  keys: Keys,
+  without: ReadonlySet<Shape>,
+): ReadonlyMap<number, readonly Chunk[]> {
   const chunks = new Map<number, Chunk[]>()
   const open = (name: string, policy?: StorePolicy): Chunk => {
     const bucket = keys.bucketOf(name)
@@ -246,7 +251,7 @@ export function chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockCh
     open(name).addBlock(place, change, label, name)
   })
   entries.forEach((entry, place) => {
-    if (entry.lease !== undefined) return
+    if (entry.lease !== undefined || without.has(shapeOf(entry.policy))) return
     const label = escapeKey(entry.key)
     const name = nameOf(label)
     open(name, entry.policy).addEntry(place, entry, label, name)

@@ -1,4 +1,5 @@
 import type {
+  BlockChange,
   BlockState,
   Cell,
   HeartbeatReply,
@@ -13,7 +14,7 @@ import type {
   SyncResult,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import { lastCellOf, loadCode, ordinalAt } from '@weir/core/sync'
+import { lastCellOf, loadCode, ordinalAt, shapeOf } from '@weir/core/sync'
 import { type Keys, MOST_HOT } from '../keys/keys.ts'
 import { EXCHANGE } from '../scripts/exchange.ts'
 import { HEARTBEAT } from '../scripts/heartbeat.ts'
@@ -39,17 +40,16 @@ const heartbeatScript = script(HEARTBEAT)
 /** Not there until they are needed, so that an application without such algorithms need not carry them. */
 const loaded = new Map<Shape, Script>([['fixed', exchangeScript]])
 
-async function load(kind: Shape): Promise<Script> {
+async function load(shape: Shape): Promise<void> {
   const source =
-    kind === 'sliding'
+    shape === 'sliding'
       ? (await loadCode(() => import('../scripts/exchange-with-sliding.ts'))).EXCHANGE_WITH_SLIDING
       : (await loadCode(() => import('../scripts/exchange-with-buckets.ts'))).EXCHANGE_WITH_BUCKETS
-  const made = script(source)
-  loaded.set(kind, made)
-  return made
+  loaded.set(shape, script(source))
 }
+type Leases = typeof import('./leases.ts')
 /** Not there until quota is taken ahead, for the same reason. */
-let leases: typeof import('./leases.ts') | undefined
+let leases: Leases | undefined
 /** Changed blocks that one heartbeat call hands out at most. */
 const PAGE = 1000
 /** Calls of one heartbeat to a bucket at most. What is left comes with the next one. */
@@ -71,6 +71,8 @@ export interface ExchangeContext {
   lost(names: unknown): void
   /** A bucket has lost blocks that this node has heard of. */
   blocksLost(): void
+  /** Code that the exchange needs could not be loaded. */
+  notLoaded(cause: unknown): void
 }
 
 /**
@@ -116,14 +118,14 @@ export class Exchange {
   /** Never rejects. */
   async run(): Promise<void> {
     const { entries, blocks, heartbeat } = this.#request
-    const chunks = chunksOf(entries, blocks, this.#context.keys)
-    const asks = entries.some(({ lease }) => lease !== undefined)
+    const chunks = await this.#chunksOf(entries, blocks)
+    const quota = entries.some(({ lease }) => lease !== undefined) ? await this.#leases() : undefined
     await Promise.all([
       ...Array.from(chunks, ([bucket, list]) => this.#try(() => this.#runChunks(bucket, list))),
-      ...(asks ? [this.#askLeases()] : []),
+      ...(quota === undefined ? [] : [this.#askLeases(quota)]),
     ])
     // Without anything to send it still brings the store's time.
-    if (heartbeat !== undefined || (chunks.size === 0 && !asks)) await this.#beat()
+    if (heartbeat !== undefined || (chunks.size === 0 && quota === undefined)) await this.#beat()
   }
 
   /** What has come back by now. `middle`: the middle of the exchange on the node's monotonic clock. */
@@ -170,9 +172,13 @@ export class Exchange {
     }
   }
 
-  async #askLeases(): Promise<void> {
-    leases ??= await loadCode(() => import('./leases.ts'))
-    const { leaseChunksOf, leaseScript, parseLease } = leases
+  /** Undefined if the code can't be loaded: the quota alone has failed, and the next exchange asks for it again. */
+  async #leases(): Promise<Leases | undefined> {
+    leases ??= await loadCode(() => import('./leases.ts')).catch((cause: unknown) => void this.#context.notLoaded(cause))
+    return leases
+  }
+
+  async #askLeases({ leaseChunksOf, leaseScript, parseLease }: Leases): Promise<void> {
     const channel = this.#context.channel ?? false
     const chunks = leaseChunksOf(this.#request.entries, this.#context.keys)
     const call = async (place: number, list: typeof chunks extends ReadonlyMap<number, infer List> ? List : never): Promise<void> => {
@@ -193,10 +199,22 @@ export class Exchange {
     await Promise.all(Array.from(chunks, ([bucket, list]) => this.#try(() => call(bucket, list))))
   }
 
+  /** Leaves out entries whose script can't be loaded: they have failed alone, and are sent again. */
+  async #chunksOf(entries: readonly SyncEntry[], blocks: readonly BlockChange[]): Promise<ReadonlyMap<number, readonly Chunk[]>> {
+    const missing = new Set<Shape>()
+    for (const { policy, lease } of entries) if (lease === undefined && !loaded.has(shapeOf(policy))) missing.add(shapeOf(policy))
+    for (const shape of missing) {
+      await load(shape).then(
+        () => missing.delete(shape),
+        (cause: unknown) => this.#context.notLoaded(cause),
+      )
+    }
+    return chunksOf(entries, blocks, this.#context.keys, missing)
+  }
+
   async #call(bucket: Bucket, chunk: Chunk): Promise<Answer> {
     const argumentOf = (common: object): string => chunk.argument({ ...common, channel: this.#context.channel ?? false })
-    const exchange = loaded.get(chunk.kind) ?? (await load(chunk.kind))
-    const answer = await bucket.call(exchange, chunk.keys(), argumentOf, this.#nodesTime)
+    const answer = await bucket.call(loaded.get(chunk.kind) as Script, chunk.keys(), argumentOf, this.#nodesTime)
     const { moment, rest } = answer
     const { results } = chunk
     if (rest.length !== results && rest.length !== results + 1) throw replyError('too few results')
@@ -336,7 +354,7 @@ export class Exchange {
     const resets = new Map(blocks.map(({ policyId, key, epoch }) => [`${policyId}\n${key}`, epoch]))
     const totals: TotalAnnouncement[] = []
     await Promise.all(
-      Array.from(chunksOf(entries, [], this.#context.keys), ([place, chunks]) =>
+      Array.from(await this.#chunksOf(entries, []), ([place, chunks]) =>
         this.#try(async () => {
           for (const chunk of chunks) {
             const { rest } = await this.#call(this.#context.buckets[place] as Bucket, chunk)

@@ -1,5 +1,5 @@
 import { type TimerHandle, WeirError } from '@weir/core'
-import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '@weir/core/sync'
+import { codeNotLoaded, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
 import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
 import { asWeirError } from '../connection/unavailable.ts'
@@ -42,6 +42,12 @@ export class RedisConnection implements StoreConnection {
     const lost = (): void => {
       this.#losses++
     }
+    let told = false
+    const notLoaded = (cause: unknown): void => {
+      if (told) return
+      told = true
+      node.warned?.(codeNotLoaded('Redis', cause))
+    }
     this.#context = {
       keys,
       buckets: keys.buckets.map((bucket) => new Bucket({ keys: bucket, nodeId, clock, link, timeout, lost })),
@@ -52,6 +58,7 @@ export class RedisConnection implements StoreConnection {
       generation: () => String(this.#losses),
       lost: (names) => this.#unreadable.report(names),
       blocksLost: lost,
+      notLoaded,
     }
   }
 

@@ -1,0 +1,8 @@
+import { codeThatFailsOnce } from '@weir/store-tests/code-that-fails-once'
+import { etcdStore } from '../src/index.ts'
+import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
+
+describeEtcd('with etcd', () => {
+  const here = ownServer()
+  codeThatFailsOnce(() => etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT }))
+})
