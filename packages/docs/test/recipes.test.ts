@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Throttler } from '@weir/core'
 import { createThrottler, memoryStore } from '@weir/core'
@@ -150,6 +150,9 @@ test('graphql', async () => {
   expect(cost('query ($n: Int) { list(first: $n) { b } }', { n: 20 })).toBe(21)
   expect(cost('query ($n: Int = 30) { list(first: $n) { b } }')).toBe(31)
   expect(cost('{ list(first: -5) { b } b }')).toBe(3)
+  expect(cost('{ list(first: 1, last: 1000000) { b } }')).toBe(LIMIT)
+  expect(cost('{ list(first: null, last: 9) { b } }')).toBe(10)
+  expect(cost('{ list(first: 4) { list(last: 3) { b } } }')).toBe(17)
   expect(cost('query A { b } query B { a { x: b y: b } }')).toBeGreaterThanOrEqual(3)
 })
 
@@ -199,6 +202,30 @@ test('websockets: a client that goes on after it was told to stop is cut off', a
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   for (let i = 0; i < 10_000; i++) socket.send(String(i))
   await closed
+})
+
+test('websockets: a client that does not read the answers is cut off', async () => {
+  const { limitSockets } = await recipe<{ limitSockets(server: Server): void }>('websockets')
+  vi.useFakeTimers({ toFake: ['Date', 'hrtime'] })
+  const server = createServer()
+  limitSockets(server)
+  const connected = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  const socket = new WebSocket((await listen(server)).replace('http', 'ws'))
+  onTestFinished(() => socket.terminate())
+  await new Promise((resolve) => socket.once('open', resolve))
+  socket.pause()
+  const peer = await connected
+  // One message a second, so that the limit lets all pass. The system's buffers take the answers of the first ones.
+  const LENGTH = 60_000
+  let sent = 0
+  for (; sent < 1_000 && !peer.destroyed; sent++) {
+    const before = peer.bytesRead
+    socket.send('x'.repeat(LENGTH))
+    while (!peer.destroyed && peer.bytesRead < before + LENGTH) await new Promise((resolve) => setImmediate(resolve))
+    vi.advanceTimersByTime(1_000)
+  }
+  expect(peer.destroyed).toBe(true)
+  expect(sent * LENGTH).toBeGreaterThan(2 ** 20)
 })
 
 test('usage', async () => {

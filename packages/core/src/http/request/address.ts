@@ -25,7 +25,8 @@ export const LONGEST_ADDRESS = 100
  *   such clients would share one network and one key.
  * - other IPv6 as its network of `subnet` bits, e.g. `2001:db8:1:2::/64`: one subscriber holds a whole network, so
  *   single addresses would mint keys. The zone is dropped. A 6to4 client holds 48 bits (RFC 3056), so no more are kept.
- * - link-local addresses (`fe80::/10`) whole: all hosts of a link share their first 64 bits.
+ * - link-local addresses (`fe80::/10`) and those of a network's own NAT64 (`64:ff9b:1::/48`) whole: all hosts of a link, and all clients of a
+ *   translator, share their first 64 bits.
  * - anything else as `unknown`.
  *
  * @param subnet bits of an IPv6 address that are kept, 1 to 128; default 64
@@ -54,7 +55,7 @@ function addressKey(address: string, subnet: number): string {
   const groups = groupsOf(parsed.text)
   const carried = carriedIPv4(groups)
   if (carried !== undefined) return carried
-  const network = bitsOfClient(groups[0] as number, subnet)
+  const network = bitsOfClient(groups, subnet)
   const kept = groups.map((group, place) => {
     const bits = Math.min(16, Math.max(0, network - place * 16))
     return (group & (0xffff << (16 - bits))).toString(16)
@@ -74,13 +75,16 @@ function carriedIPv4(groups: readonly number[]): string | undefined {
 }
 
 /** Bits of an IPv6 address that belong to one client. */
-function bitsOfClient(firstGroup: number, subnet: number): number {
-  if ((firstGroup & 0xffc0) === LINK_LOCAL) return 128
-  return firstGroup === SIX_TO_FOUR ? Math.min(subnet, 48) : subnet
+function bitsOfClient(groups: readonly number[], subnet: number): number {
+  const [first = 0] = groups
+  if ((first & 0xffc0) === LINK_LOCAL || groups.slice(0, 3).join() === LOCAL_NAT64) return 128
+  return first === SIX_TO_FOUR ? Math.min(subnet, 48) : subnet
 }
 
 const LINK_LOCAL = 0xfe80
 const SIX_TO_FOUR = 0x2002
+/** A network's own NAT64 (RFC 8215). The IPv4 address may be at five places in the rest, but each client has one address. */
+const LOCAL_NAT64 = '100,65435,1'
 
 /** An address in the one spelling that all its spellings come to. */
 export interface Address {
