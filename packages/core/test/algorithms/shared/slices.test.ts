@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { concurrency } from '../../../src/algorithms/concurrency/index.ts'
 import { Slices } from '../../../src/algorithms/shared/slices.ts'
 import { tokenBucket } from '../../../src/algorithms/token-bucket/index.ts'
@@ -101,5 +101,27 @@ test.each([
   expect(await ask(last)).toBe(false)
   throttler.update(rule(3))
   expect([await ask(last), await ask(last), await ask(last)]).toEqual([true, true, false])
+  await close()
+})
+
+test.each([
+  ['buckets', (limit: number) => ({ limit, interval: '1h', algorithm: tokenBucket({ burst: 40 }), coordination: 'local' }) as const],
+  [
+    'buckets that warm up',
+    (limit: number) => ({ limit, interval: '1h', algorithm: tokenBucket({ warmUp: '1m' }), coordination: 'local' }) as const,
+  ],
+  ['windows taken ahead', (limit: number) => ({ limit, interval: '1h', coordination: 'leases' }) as const],
+  ['slots taken ahead', (limit: number) => ({ limit, algorithm: concurrency(), coordination: 'leases' }) as const],
+])('update() visits the keys of %s in slices', async (_, rule) => {
+  const { world, node, close } = scene()
+  const throttler = node([rule(20)])
+  throttler.start()
+  await world.run(1_100)
+  throttler.checkAsync('k').catch(() => {})
+  await world.run(100)
+  const begin = vi.spyOn(Slices.prototype, 'begin')
+  onTestFinished(() => begin.mockRestore())
+  throttler.update([rule(30)])
+  expect(begin).toHaveBeenCalled()
   await close()
 })
