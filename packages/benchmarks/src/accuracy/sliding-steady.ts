@@ -99,7 +99,7 @@ export const slidingSteadyGoals: readonly Goal[] = [
     id: 'S11',
     title: 'Sliding: admitted, beside an exact log',
     cases: (size) =>
-      [NODES, 50].flatMap((nodes) =>
+      [1, NODES, 50].flatMap((nodes) =>
         (
           [
             [0.8, 99, undefined],
@@ -108,16 +108,19 @@ export const slidingSteadyGoals: readonly Goal[] = [
             [2, 92, undefined],
             [100, 100, 103],
           ] as const
-        ).flatMap(([times, least, most]) =>
-          forEachSetting((setting) => ({
-            name: `x${times}, ${nodes} nodes, ${nameOf(setting)}`,
-            scenarios: [slidingOf(setting, times, size, { nodes })],
-            judge: (results) => {
-              const part = percent(pooled(results).admittedOfExact)
-              return [atLeast('admitted', part, least), ...(most === undefined ? [] : [atMost('admitted', part, most)])]
-            },
-          })),
-        ),
+        )
+          // One process below the limit is no better than its buckets: 97 to 98 % of a limit of 100.
+          .filter(([times]) => nodes > 1 || times === 100)
+          .flatMap(([times, least, most]) =>
+            forEachSetting((setting) => ({
+              name: `x${times}, ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, ${nameOf(setting)}`,
+              scenarios: [slidingOf(setting, times, size, { nodes })],
+              judge: (results) => {
+                const part = percent(pooled(results).admittedOfExact)
+                return [atLeast('admitted', part, least), ...(most === undefined ? [] : [atMost('admitted', part, most)])]
+              },
+            })),
+          ),
       ),
   },
   {
