@@ -33,15 +33,19 @@ async function started(rule: Rule) {
   const it = scene()
   const files = outOfFiles()
   const warned: string[] = []
+  const said: string[] = []
   const { algorithm = fixedWindow(), coordination = 'background' } = rule
   const given = coordination === 'central' || coordination === 'local' ? algorithm : unloaded(algorithm, coordination)
   const nodes = [0, 1].map(() => it.node({ limit: 10, ...rule, algorithm: given } as AnyPolicyOptions))
   for (const node of nodes) {
-    node.on('warning', ({ error }) => warned.push(error.code))
+    node.on('warning', ({ error }) => {
+      warned.push(error.code)
+      said.push(error.message)
+    })
     node.start()
   }
   await it.world.runTo(INTERVAL + 2_000)
-  return { ...it, files, warned, nodes: nodes as [Node, Node], [Symbol.asyncDispose]: () => it.close() }
+  return { ...it, files, warned, said, nodes: nodes as [Node, Node], [Symbol.asyncDispose]: () => it.close() }
 }
 
 async function ask({ world }: Scene, node: Node, count: number, key = 'k'): Promise<Decision[]> {
@@ -128,6 +132,9 @@ for (const [name, rule] of Object.entries(LATER)) {
     expect(refused).toMatchObject([0, 1, 2].map(() => ({ allowed: false })))
     // Nobody knows when a request in flight ends.
     if (rule.interval !== undefined) expect(refused[0]?.retryAfter).toBeGreaterThan(0)
+    // By "degraded", and no longer by this process alone.
+    for (const text of closed.said) expect(text).toMatch(/"degraded".* decides/)
+    expect(closed.said).toHaveLength(2)
     expect(refused[0]?.retryAfter).toBeLessThanOrEqual(INTERVAL)
     closed.files.end()
     await untilLoaded(closed, closed.nodes)
