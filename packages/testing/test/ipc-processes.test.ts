@@ -1,5 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { EventEmitter, once } from 'node:events'
 import { memoryStore, systemClock } from '@weir/core'
 import { ipcStore, serveIpc } from '@weir/core/ipc'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -54,6 +54,27 @@ test('a parent that does not serve is missed once, not at each exchange', { time
   const connection = await child.connect(node('alone'))
   for (let i = 0; i < 3; i++) await expect(connection.sync(beat)).rejects.toMatchObject({ code: 'WEIR_STORE_TIMEOUT' })
   await vi.waitFor(() => expect(child.warnings).toEqual(['WEIR_STORE_TIMEOUT']), PATIENCE)
+})
+
+test('a child whose parent fails at its questions decides by "degraded", without waiting for the deadline', {
+  timeout: 30_000,
+}, async () => {
+  const execArgv = ['--import', 'tsx', '--conditions=@weir/source']
+  const child = fork(new URL('./fixtures/ipc-denied.ts', import.meta.url), { execArgv })
+  endings.push(() => child.kill('SIGKILL'))
+  const send = child.send.bind(child)
+  // The parent's side of the channel, which receives all but the questions about requests.
+  const served = Object.assign(new EventEmitter(), { pid: child.pid, connected: true, send })
+  const service = serveIpc({ children: [served as ChildProcess] })
+  endings.push(() => service.close())
+  const decided = new Promise((resolve) => {
+    child.on('message', (value: { message?: { kind: string; node: string; id: number } }) => {
+      if (value.message === undefined) resolve(value)
+      else if (value.message.kind !== 'ask') served.emit('message', value)
+      else send({ ...value, message: { ...value.message, kind: 'failure', message: 'It fails.' } })
+    })
+  })
+  expect(await decided).toEqual({ open: ['allowed', 'allowed'], closed: ['degraded', 'degraded'], share: ['allowed', 'degraded'] })
 })
 
 test('an open store does not keep a child alive', { timeout: 30_000 }, async () => {
