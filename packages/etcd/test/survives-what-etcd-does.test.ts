@@ -25,6 +25,16 @@ describeEtcd('a node and its etcd', () => {
     await Promise.all([a.close(), b.close()])
   })
 
+  test('etcd is absent at the start, and used as soon as it is there', async () => {
+    await here.server.kill()
+    const store = etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT })
+    const node = new TestNode(store)
+    expect(await node.failure(() => node.count('k', 1))).toMatchObject({ code: 'WEIR_STORE_UNAVAILABLE' })
+    await here.server.start()
+    expect(await node.eventually(() => node.count('k', 1).catch(() => undefined))).toBe(1)
+    await node.close()
+  })
+
   test('etcd hangs: exchanges fail in time, and what came to it late lowers no count', async () => {
     const store = etcdStore(here.server.url, { namespace: freshNamespace(), timeout: 300 })
     const [a, b] = [new TestNode(store), new TestNode(store)]
