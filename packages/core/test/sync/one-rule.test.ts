@@ -8,6 +8,7 @@ import { memoryStore } from '../../src/hub/index.ts'
 import {
   type Algorithm,
   calendar,
+  concurrency,
   createThrottler,
   fixedWindow,
   growing,
@@ -152,6 +153,21 @@ test.each<[string, AnyPolicyOptions<never> | PlannedPolicyOptions<never>, AnyPol
     'how a bucket warms up',
     { limit: 5, interval: '1m', coordination: 'central', algorithm: tokenBucket({ warmUp: '0.5s' }) },
     { limit: 5, interval: '1m', coordination: 'central', algorithm: tokenBucket({ warmUp: { coldFactor: 3, duration: 500 } }) },
+  ],
+  [
+    'a deadline in two spellings',
+    { limit: 5, interval: '1m', coordination: 'central', deadline: '1s' },
+    { limit: 5, interval: '1m', coordination: 'central', deadline: 1_000 },
+  ],
+  [
+    'how long a request in flight is held for a silent node',
+    { limit: 5, algorithm: concurrency({ lease: '30s' }), coordination: 'leases' },
+    { limit: 5, algorithm: concurrency({ lease: 30_000 }), coordination: 'leases' },
+  ],
+  [
+    'what a leaky bucket holds by default and stated',
+    { limit: 5, interval: '1m', algorithm: leakyBucket() },
+    { limit: 5, interval: '1m', algorithm: leakyBucket({ burst: 4, immediate: 0 }) },
   ],
   [
     'how a cooldown grows',
