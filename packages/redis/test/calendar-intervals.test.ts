@@ -73,10 +73,11 @@ describe.each(['background', 'leases', 'central'] as const)('intervals of a cale
     const monthly = calendar('month', { timeZone: 'Asia/Kathmandu' })
     const { made, namespace } = await nodes(2, monthly, coordination)
     const [a, b] = made as [Throttler, Throttler]
-    const first = await a.checkAsync('k', 12)
+    // The share of one of two nodes, which it has even if the machine is so busy that an answer is overdue.
+    const first = await a.checkAsync('k', LIMIT / 2)
     expect(first.allowed).toBe(true)
-    let admitted = 12
-    await until(async () => (await a.usage('k'))[0]?.used === 12, 'the first units are told')
+    let admitted = LIMIT / 2
+    await until(async () => (await a.usage('k'))[0]?.used === LIMIT / 2, 'the first units are told')
     const ask = async (): Promise<void> => {
       if ((await b.checkAsync('k')).allowed) admitted++
       await new Promise((resolve) => setTimeout(resolve, 5))
@@ -99,8 +100,8 @@ describe.each(['background', 'leases', 'central'] as const)('intervals of a cale
       expect(left, key).toBeGreaterThan(end - Date.now() - 1_000)
       expect(left, key).toBeLessThan(6 * (end - start))
     }
-    a.refund(first, 12)
-    await until(async () => (await b.usage('k'))[0]?.used === admitted - 12, 'what came back is told')
+    a.refund(first, LIMIT / 2)
+    await until(async () => (await b.usage('k'))[0]?.used === admitted - LIMIT / 2, 'what came back is told')
     await until(async () => (await a.checkAsync('k')).allowed, 'there is room again')
   }, 30_000)
 

@@ -8,6 +8,8 @@ export interface Figure {
   readonly most?: number
   /** … or not be smaller. */
   readonly least?: number
+  /** If the goal is not reached yet: the value must not be greater than this. */
+  readonly kept?: number
   readonly unit: '%' | 'ms' | 'ops' | 'units' | 'requests'
 }
 
@@ -37,8 +39,12 @@ export interface Size {
   readonly quick: boolean
 }
 
-export function holds({ value, most, least }: Figure): boolean {
-  return (most === undefined || value <= most) && (least === undefined || value >= least)
+/** How a figure is judged. One that misses its goal stays within a bound of its own, as documented. */
+export type Verdict = 'holds' | 'misses' | 'FAILS'
+
+export function verdictOf({ value, most, least, kept }: Figure): Verdict {
+  if ((most === undefined || value <= most) && (least === undefined || value >= least)) return 'holds'
+  return kept !== undefined && value <= kept ? 'misses' : 'FAILS'
 }
 
 /** Of the same figures, measured several times, the worst ones. */
@@ -56,6 +62,11 @@ export function atMost(name: string, value: number, most: number, unit: Figure['
 
 export function atLeast(name: string, value: number, least: number, unit: Figure['unit'] = '%'): Figure {
   return { name, value, least, unit }
+}
+
+/** As `atMost`, for a goal that is not reached. @param kept the bound until then */
+export function atMostYet(name: string, value: number, most: number, kept: number): Figure {
+  return { name, value, most, kept, unit: '%' }
 }
 
 /** The figures of all measured intervals of some runs, or of those that are wanted. */

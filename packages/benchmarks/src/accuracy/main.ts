@@ -93,10 +93,12 @@ async function measure(goals: readonly Goal[], seeds: number, size: Size, jobs: 
     report()
   })
 
-  const held = lines.filter((line) => line.holds).length
-  console.log(`\n${held} of ${lines.length} figures hold.`)
+  const count = (verdict: Line['verdict']): number => lines.filter((line) => line.verdict === verdict).length
+  console.log(
+    `\n${count('holds')} of ${lines.length} figures hold, ${count('misses')} miss their goal as documented, ${count('FAILS')} fail.`,
+  )
   if (json !== undefined) writeFileSync(json, `${JSON.stringify({ seeds, ...size, node: process.version, lines }, undefined, 2)}\n`)
-  return broken || held < lines.length
+  return broken || count('FAILS') > 0
 }
 
 function figuresOf({ judge, measure }: GoalCase, results: readonly TaskResult[]) {

@@ -1,4 +1,4 @@
-import { type Figure, type GoalCase, holds } from './goal.ts'
+import { type Figure, type GoalCase, type Verdict, verdictOf } from './goal.ts'
 
 /** One line of the report. */
 export interface Line {
@@ -9,8 +9,9 @@ export interface Line {
   readonly value: number
   readonly most?: number
   readonly least?: number
+  readonly kept?: number
   readonly unit: Figure['unit']
-  readonly holds: boolean
+  readonly verdict: Verdict
 }
 
 export function linesOf(goal: { readonly id: string; readonly title: string }, { name }: GoalCase, figures: readonly Figure[]): Line[] {
@@ -22,8 +23,9 @@ export function linesOf(goal: { readonly id: string; readonly title: string }, {
     value: figure.value,
     ...(figure.most !== undefined && { most: figure.most }),
     ...(figure.least !== undefined && { least: figure.least }),
+    ...(figure.kept !== undefined && { kept: figure.kept }),
     unit: figure.unit,
-    holds: holds(figure),
+    verdict: verdictOf(figure),
   }))
 }
 
@@ -39,7 +41,9 @@ export function titleOf(goal: { readonly id: string; readonly title: string }): 
 
 export function format(line: Line): string {
   const limit = line.most !== undefined ? `<= ${number(line.most)}` : `>= ${number(line.least ?? 0)}`
-  return row(['', line.case, line.figure, `${number(line.value)} ${line.unit}`, `${limit} ${line.unit}`, line.holds ? 'holds' : 'FAILS'])
+  const verdict =
+    line.kept === undefined || line.verdict === 'holds' ? line.verdict : `${line.verdict}, may be ${number(line.kept)} ${line.unit}`
+  return row(['', line.case, line.figure, `${number(line.value)} ${line.unit}`, `${limit} ${line.unit}`, verdict])
 }
 
 function row(cells: readonly string[]): string {

@@ -4,7 +4,7 @@ import type { GoalCase } from '../../src/accuracy/goal.ts'
 import { format, linesOf } from '../../src/accuracy/report.ts'
 import { goalOf } from '../../src/accuracy/task.ts'
 
-/** Some cases of a goal, each simulated for a few intervals. Bounds are the goal's own. */
+/** Some cases of a goal, each simulated for a few intervals. Bounds are the goal's own; where it is missed, those that are kept. */
 export interface Pick {
   readonly goal: string
   /** Default: all. */
@@ -34,7 +34,7 @@ function holdGoal(pick: Pick): void {
   it.each(picked.map((one) => [one.name, one] as const))('%s', async (_name, one) => {
     const figures = one.measure === undefined ? one.judge(await simulated(one, pick)) : await one.measure(seed)
     const lines = linesOf(goal, one, figures)
-    const failed = lines.filter((line) => !line.holds).map((line) => format(line).replace(/ +/g, ' '))
+    const failed = lines.filter(({ verdict }) => verdict === 'FAILS').map((line) => format(line).replace(/ +/g, ' '))
     expect(failed, `with seed ${seed}, ${intervals} intervals`).toEqual([])
   })
 }

@@ -23,7 +23,7 @@ function goal(id: string, name: string, intervals: number, seed = 1, most = Numb
     for (const scenario of one.scenarios.slice(0, most)) results.push(await simulate({ ...scenario, seed }))
     const figures = one.measure === undefined ? one.judge(results) : await one.measure(seed)
     return linesOf(goal, one, figures)
-      .filter((line) => !line.holds)
+      .filter(({ verdict }) => verdict === 'FAILS')
       .map((line) => format(line).replace(/ +/g, ' '))
   }
 }
