@@ -26,8 +26,8 @@ export const hangGoals: readonly Goal[] = [
           [
             // A full bucket opens now and then. A hang that begins at that moment lets more through, which is paid back.
             ['messages lost', 'lose', 100, { fixed: 8, sliding: 10, bucket: 30 }],
-            ['answered later', 'hang', 100, { fixed: 5, sliding: 15, bucket: 10 }],
-            ['messages lost', 'lose', 2, { fixed: 12, sliding: 9, bucket: 7 }],
+            ['answered later', 'hang', 100, { fixed: 5, sliding: 20, bucket: 12 }],
+            ['messages lost', 'lose', 2, { fixed: 12, sliding: 12, bucket: 9 }],
           ] as const
         ).map(([name, mode, times, kept]) => ({
           name: `${algorithm.name}, ${name}, x${times}, ${nameOf(MIDDLE)}`,
@@ -43,9 +43,9 @@ export const hangGoals: readonly Goal[] = [
       ALGORITHMS.flatMap((algorithm) =>
         (
           [
-            [2, 5, { warm: 5, 'idle before': 15 }],
-            [10, 8, { warm: 20, 'idle before': 50 }],
-            [100, 30, { warm: 30, 'idle before': 55 }],
+            [2, 5, { warm: 5, 'idle before': 20 }],
+            [10, 8, { warm: 20, 'idle before': 60 }],
+            [100, 30, { warm: 30, 'idle before': 70 }],
           ] as const
         ).flatMap(([times, most, kept]) =>
           // A bucket that is asked for too much all the time is always nearly full, and so is a sliding window.
