@@ -1,6 +1,7 @@
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import { createThrottler, leakyBucket, type Throttler } from '@weir/core'
 import { follow } from '@weir/core/rules'
+import { manualClock } from '@weir/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { METRICS } from '../src/index.ts'
 import { openTelemetryMetrics } from '../src/opentelemetry.ts'
@@ -29,8 +30,10 @@ test('a reader collects every metric, with unit, description, attributes and val
   const { meter, collect } = collector()
   const throttler = await busyThrottler()
   openTelemetryMetrics(throttler, { meter })
+  const clock = manualClock()
   const paced = createThrottler({
     policies: [{ name: 'pace', limit: 100, interval: '1s', algorithm: leakyBucket(), coordination: 'local' }],
+    clock,
   })
   onTestFinished(() => paced.close())
   openTelemetryMetrics(paced, { meter })
@@ -39,7 +42,11 @@ test('a reader collects every metric, with unit, description, attributes and val
   const rules = follow(paced, source, { algorithms: { leakyBucket } })
   onTestFinished(() => rules.close())
   await rules.ready
-  await Promise.all([1, 2, 3].map(() => paced.acquire('secret-key')))
+  const acquired = Promise.all([1, 2, 3].map(() => paced.acquire('secret-key')))
+  // Settles once requests can wait: the code for it is loaded in real time.
+  await paced.acquire('secret-key', { timeout: 1 }).catch(() => {})
+  await clock.advance(100)
+  await acquired
   await expect.poll(async () => (await collect()).size, { timeout: 5_000 }).toBe(METRICS.length)
   const collected = await collect()
   for (const { name, unit, description, labels } of METRICS) {

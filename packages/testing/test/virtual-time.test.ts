@@ -123,4 +123,8 @@ describe("a node's clock", () => {
     await time.runUntil(100)
     expect(fired).toBe(0)
   })
+
+  it('clears a timer that never was without harm, as Node.js does', () => {
+    expect(() => new NodeClock(new VirtualTime()).clearTimeout(undefined)).not.toThrow()
+  })
 })

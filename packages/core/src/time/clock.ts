@@ -15,7 +15,7 @@ export interface Clock {
   monotonic(): number
   /** Calls `callback` once after `delay` milliseconds. The timer must not keep the process alive. */
   setTimeout(callback: () => void, delay: number): TimerHandle
-  /** Cancels a timer of `setTimeout`; does nothing when it has already fired. */
+  /** Cancels a timer of `setTimeout`. Does nothing if it has already fired, and for undefined. */
   clearTimeout(handle: TimerHandle): void
   /** Calls `callback` soon after the current turn of the event loop. */
   defer(callback: () => void): void

@@ -54,7 +54,9 @@ export class NodeClock implements Clock {
   }
 
   clearTimeout(handle: TimerHandle): void {
-    const event = handle as QueuedEvent
+    const event = handle as QueuedEvent | undefined
+    // As the timers of Node.js, which clear nothing then.
+    if (event === undefined) return
     this.#time.cancel(event)
     this.#timers.delete(event)
   }
