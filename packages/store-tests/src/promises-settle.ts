@@ -58,6 +58,8 @@ const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: str
 export const PATIENCE: Readonly<Record<State, number>> = { up: 8_000, down: 500, hung: 500 }
 /** Milliseconds in which each of them has settled: each waits for the store once or twice, and a busy machine takes its time. */
 const BOUND = 10_000
+/** Milliseconds after which a process that has not ended is ended. */
+const LONGEST = 12 * BOUND
 /** As many as may keep a test waiting. */
 const AT_ONCE = Math.max(2, availableParallelism())
 
@@ -106,7 +108,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
   }
 
   describe.each<State>(['up', 'down', 'hung'])('a promise that is awaited alone settles while the store is %s', (state) => {
-    it('as documented, and the process ends then', { timeout: 120_000 }, async () => {
+    it('as documented, and the process ends then', { timeout: 3 * LONGEST }, async () => {
       const problems: unknown[] = []
       await each(async (name) => {
         const found = await endOf(run([file, name, addressIn(state), String(PATIENCE[state])], state))
@@ -116,7 +118,7 @@ export function promisesSettle({ directory, program, external, start, urlAt, onl
     })
   })
 
-  it('a promise that is awaited alone settles after a store that answered hangs', { timeout: 120_000 }, async () => {
+  it('a promise that is awaited alone settles after a store that answered hangs', { timeout: 3 * LONGEST }, async () => {
     const goOn = join(signals, 'go-on')
     const asked = names.filter((name) => /^(checkAsync|acquire|usage|close|a pause), (?!waiting)/.test(name))
     const children = asked.map((name) => {
@@ -161,8 +163,8 @@ export async function endOf(child: ChildProcess): Promise<End> {
   child.stderr?.on('data', (piece) => {
     said.err += String(piece)
   })
-  // Far beyond what is asserted; it must not outlive the test.
-  const timers = [setTimeout(() => child.kill('SIGUSR2'), 3 * BOUND), setTimeout(() => child.kill('SIGKILL'), 3.5 * BOUND)]
+  // Far beyond what is asserted, which begins once it runs: on a machine that has little time for it that may take a minute.
+  const timers = [setTimeout(() => child.kill('SIGUSR2'), LONGEST), setTimeout(() => child.kill('SIGKILL'), LONGEST + BOUND)]
   const [code] = (await once(child, 'close')) as [number | null]
   for (const timer of timers) clearTimeout(timer)
   return { code, out: said.out, err: withoutTheRest(said.err) }
