@@ -73,7 +73,10 @@ describe('behind three adapters and a real Redis', () => {
     expect(result).toMatchObject({ lost: 0, doubled: 0, immortals: [] })
     if (fault.noticed === true) {
       // At boot a node may have noticed before its adapter was ready.
-      if (fault.boot === undefined) expect(result.degradations).toBe(nodes.length)
+      if (fault.boot === undefined) expect(result.degradations).toBeGreaterThanOrEqual(nodes.length)
+      // If the last reply that is lost has requests behind it, each of these gets the next one's reply. The node notices that later.
+      const times = part === 'replies are lost' ? 2 : 1
+      expect(result.degradations).toBeLessThanOrEqual(times * nodes.length)
       // How soon is measured by `pnpm faults`, on a machine that does nothing else.
       expect(result.syncedAfter).toBeLessThan(Number.POSITIVE_INFINITY)
     }
