@@ -74,7 +74,7 @@ describe('behind three adapters and a real Redis', () => {
     if (fault.noticed === true) {
       // At boot a node may have noticed before its adapter was ready.
       if (fault.boot === undefined) expect(result.degradations).toBeGreaterThanOrEqual(nodes.length)
-      // If the last reply that is lost has requests behind it, each of these gets the next one's reply. The node notices that later.
+      // A reply that was lost shifts those of later requests on its connection: a request may get the reply of a later one, which times out.
       const times = part === 'replies are lost' ? 2 : 1
       expect(result.degradations).toBeLessThanOrEqual(times * nodes.length)
       // How soon is measured by `pnpm faults`, on a machine that does nothing else.

@@ -1,29 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { AnyAlgorithm, Coordination } from '../src/algorithms/algorithm.ts'
-import { concurrency } from '../src/algorithms/concurrency/index.ts'
 import { fixedWindow } from '../src/algorithms/fixed-window/index.ts'
 import { leakyBucket } from '../src/algorithms/leaky-bucket/index.ts'
-import { slidingCounter } from '../src/algorithms/sliding-counter/index.ts'
-import { slidingLog } from '../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../src/decide/decision.ts'
 import type { AnyPolicyOptions } from '../src/decide/policy.ts'
+import { EACH_CELL } from './support/cells.ts'
 import { type Node, type Scene, scene } from './support/nodes.ts'
-
-/** Every pair of an algorithm and a coordination that there is. */
-const CELLS: readonly (readonly [algorithm: AnyAlgorithm, ...coordinations: Coordination[]])[] = [
-  [fixedWindow(), 'local', 'background', 'spans', 'leases', 'central'],
-  [fixedWindow({ start: 'first-request' }), 'local', 'central'],
-  [slidingWindow(), 'local', 'background', 'central'],
-  [slidingCounter(), 'local', 'spans', 'central'],
-  [tokenBucket(), 'local', 'background', 'central'],
-  // So short and slight a warm-up that units cost what they do anywhere else.
-  [tokenBucket({ warmUp: { duration: 1, coldFactor: 1.0001 } }), 'local', 'central'],
-  [leakyBucket(), 'local', 'background', 'central'],
-  [slidingLog(), 'local', 'central'],
-  [concurrency(), 'local', 'leases'],
-]
 
 /** The ways by which a key gets another limit. */
 const WAYS = ['update', 'override', 'function', 'call'] as const
@@ -121,10 +105,6 @@ class Limited {
 /** The policy's limit, where others than this hold for the key. */
 const USUAL = 7
 
-const EACH = CELLS.flatMap(([algorithm, ...coordinations]) =>
-  coordinations.map((coordination) => ({ algorithm, name: algorithm.name, coordination })),
-)
-
 /** What passes without a limit of its own before and after requests with this one. */
 async function around(algorithm: AnyAlgorithm, coordination: Coordination, before: number, limits: readonly (number | undefined)[]) {
   const it = await new Limited(algorithm, coordination, 'call', USUAL).start()
@@ -145,7 +125,7 @@ async function around(algorithm: AnyAlgorithm, coordination: Coordination, befor
   return passed
 }
 
-describe.each(EACH)('with $name, $coordination, the limit of one call', ({ algorithm, coordination }) => {
+describe.each(EACH_CELL)('with $name, $coordination, the limit of one call', ({ algorithm, coordination }) => {
   const LIMITS = [5, 8, 1_000, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY] as const
 
   test.each(LIMITS)('(%s) changes nothing for later ones without a limit', async (limit) => {
@@ -163,7 +143,7 @@ describe.each(EACH)('with $name, $coordination, the limit of one call', ({ algor
   })
 })
 
-describe.each(EACH)('with $name, $coordination, a limit that is changed', ({ algorithm, coordination }) => {
+describe.each(EACH_CELL)('with $name, $coordination, a limit that is changed', ({ algorithm, coordination }) => {
   test.each(WAYS)('by %s counts from the next decision on, whether or not the key was full', async (way) => {
     const raised = await new Limited(algorithm, coordination, way, 10).start()
     expect(await raised.offer(5), 'below the first limit').toBe(5)
@@ -203,7 +183,7 @@ const STEPS = [
 ] as const
 
 /** Not those whose requests wait for a place: one that would be late by the new limit is refused, and others may wait instead. */
-const FILLED = EACH.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
+const FILLED = EACH_CELL.filter(({ name, coordination }) => /Bucket/.test(name) && !(/leaky/.test(name) && coordination === 'background'))
 
 describe.each(FILLED)('with $name, $coordination, a limit that is changed after a rest', ({ algorithm, coordination }) => {
   test.each(WAYS)('by %s meets what has drained by the limits before and after, not more and not less', async (way) => {
@@ -323,7 +303,7 @@ test('a limit that is raised and lowered again leaves nothing of the time betwee
   await it.close()
 })
 
-describe.each(EACH.filter(({ name }) => /sliding(Log|Window)/.test(name)))(
+describe.each(EACH_CELL.filter(({ name }) => /sliding(Log|Window)/.test(name)))(
   'with $name, $coordination, a limit that is changed after a rest',
   ({ algorithm, coordination }) => {
     test.each(WAYS)('by %s meets what is still in the window', async (way) => {
@@ -418,47 +398,3 @@ test('peeking with another limit opens no key', async () => {
     await it.close()
   }
 })
-
-/** Two nodes with a store, each of which has admitted requests of the key; both have heard of that. */
-async function twoNodes(algorithm: AnyAlgorithm, coordination: Coordination, limit: number) {
-  const { world, node, close } = scene()
-  const policy = (limit: number): AnyPolicyOptions =>
-    ({ name: 'a', ...(algorithm.slots === undefined && { interval: '1m' }), algorithm, coordination, limit }) as AnyPolicyOptions
-  const nodes = [0, 1].map(() => node(policy(limit)))
-  for (const one of nodes) one.start()
-  await world.run(1_000)
-  const offer = async (count: number, turns = 1): Promise<number> => {
-    let allowed = 0
-    for (let i = 0; i < count; i++) {
-      for (const one of nodes) void one.checkAsync('k').then((decision) => (allowed += decision.allowed ? 1 : 0))
-      await world.run(5)
-    }
-    // What lets requests wait is loaded with the first of them, which takes real time.
-    for (let turn = 0; turn < turns; turn++) {
-      await new Promise((resolve) => setImmediate(resolve))
-      await world.run(10)
-    }
-    return allowed
-  }
-  const limitTo = (limit: number): void => {
-    for (const one of nodes) one.update([policy(limit)])
-  }
-  return { offer, limitTo, rest: (time: number) => world.run(time), close }
-}
-
-// A bucket that delays lets requests wait for what was lowered.
-const SHARED = EACH.filter(({ algorithm, coordination }) => coordination !== 'local' && algorithm.delay === undefined)
-
-test.each(SHARED)(
-  '$name, $coordination: a lowered limit counts at each node, whatever it knows of, or has taken ahead',
-  async ({ algorithm, coordination }) => {
-    const it = await twoNodes(algorithm, coordination, 30)
-    expect(await it.offer(6, 200)).toBe(12)
-    await it.rest(20_000)
-    it.limitTo(2)
-    expect(await it.offer(10)).toBe(0)
-    it.limitTo(30)
-    expect(await it.offer(1, 50)).toBe(2)
-    await it.close()
-  },
-)

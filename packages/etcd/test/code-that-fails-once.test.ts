@@ -4,5 +4,5 @@ import { describeEtcd, freshNamespace, ownServer, PATIENT } from './fixtures.ts'
 
 describeEtcd('with etcd', () => {
   const here = ownServer()
-  codeThatFailsOnce(() => etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT }))
+  codeThatFailsOnce(() => etcdStore(here.server.url, { namespace: freshNamespace(), timeout: PATIENT }), ['leased'])
 })

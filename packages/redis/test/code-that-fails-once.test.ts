@@ -4,4 +4,4 @@ import { freshNamespace, PATIENT } from './fixtures.ts'
 import { ownServer } from './own-server.ts'
 
 const here = ownServer()
-codeThatFailsOnce(() => redisStore(here.server.url, { ...PATIENT, namespace: freshNamespace() }))
+codeThatFailsOnce(() => redisStore(here.server.url, { ...PATIENT, namespace: freshNamespace() }), ['sliding', 'bucket', 'leased'])

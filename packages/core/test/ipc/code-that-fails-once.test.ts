@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process'
 import { EventEmitter } from 'node:events'
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { expect, test, vi } from 'vitest'
 import { EPOCH_STEP } from '../../src/algorithms/fixed-window/epoch-step.ts'
 import type { Hub } from '../../src/hub/hub.ts'
 import { pack, packDecide, seal } from '../../src/ipc/envelope.ts'
 import { warnings } from '../support/nodes.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 
 /** A child process that asks its parent about requests. */
 function child() {

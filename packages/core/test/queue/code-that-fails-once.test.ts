@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { leakyBucket, limitedFetch } from '../../src/index.ts'
 // Compiled before the tests: on a busy machine that takes longer than they wait.
 import '../../src/throttler/delays.ts'
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { type Node, scene } from '../support/nodes.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 import type { World } from '../support/world.ts'
 
 const POLICY = { limit: 2, interval: 1_000, coordination: 'local' } as const

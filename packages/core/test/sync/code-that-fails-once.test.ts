@@ -1,3 +1,4 @@
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { expect, test, vi } from 'vitest'
 import type { Algorithm, AnyAlgorithm } from '../../src/algorithms/algorithm.ts'
 import { later } from '../../src/algorithms/shared/later.ts'
@@ -16,7 +17,6 @@ import {
 import type { Usage } from '../../src/throttler/usage.ts'
 import { admitted, CENTRAL } from '../support/central.ts'
 import { type Node, type Scene, scene } from '../support/nodes.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 
 /** As if nothing of an algorithm had been loaded yet: other tests of this process have loaded all. */
 function unloaded(algorithm: AnyAlgorithm, coordination: 'background' | 'spans' | 'leases'): Algorithm {

@@ -1,3 +1,4 @@
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { describe, expect, test, vi } from 'vitest'
 import type { PolicyOptions } from '../../src/decide/policy.ts'
 import { header, paths } from '../../src/http/index.ts'
@@ -8,7 +9,6 @@ import { tellDifferences } from '../../src/sync/link/differing-rules.ts'
 import type { ToldRule } from '../../src/sync/link/told-rule.ts'
 import type { Throttler } from '../../src/throttler/throttler.ts'
 import { scene } from '../support/nodes.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 
 const rule: PolicyOptions<never> = { name: 'api', limit: 10, interval: '1m', key: ['ip', header('x-user')], match: paths('/api/*rest') }
 

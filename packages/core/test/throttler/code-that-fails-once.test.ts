@@ -1,6 +1,6 @@
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { beforeAll, expect, test, vi } from 'vitest'
 import type { Scene } from '../support/nodes.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 
 // As in a process in which nothing of it was loaded yet: code that is there can't fail any more.
 let scene: typeof import('../support/nodes.ts').scene

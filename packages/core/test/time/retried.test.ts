@@ -1,6 +1,6 @@
+import { outOfFiles } from '@weir/tooling/out-of-files'
 import { expect, test } from 'vitest'
 import { Retried } from '../../src/time/retried.ts'
-import { outOfFiles } from '../support/out-of-files.ts'
 import { World } from '../support/world.ts'
 
 /** Something whose first attempts fail. */
