@@ -26,15 +26,24 @@ async function totals(node: TestNode, entries: readonly SyncEntry[]): Promise<(n
   return results.map((result) => result && (result.cells[0]?.taken ?? 0) - (result.cells[0]?.given ?? 0))
 }
 
-/** Two nodes of a store, and all messages that its scripts publish. */
-async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; messages: string[] }> {
+const NO_MORE = 'no more'
+
+/** Two nodes of a store, and a function that resolves with all messages that its scripts have published so far. */
+async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; messages: () => Promise<string[]> }> {
   const store = redisStore(here.server.url, { ...PATIENT, namespace })
   const [a, b] = [new TestNode(store), new TestNode(store)]
-  const messages: string[] = []
+  const heard: string[] = []
+  const channel = `${namespace}:1:0`
   const listener = new Redis(here.server.port)
-  await listener.subscribe(`${namespace}:1:0`)
-  listener.on('message', (_, message: string) => messages.push(message))
-  await until(async () => Object.values(await here.admin.pubsub('NUMSUB', `${namespace}:1:0`))[1] === 3, 'all listen')
+  await listener.subscribe(channel)
+  listener.on('message', (_, message: string) => heard.push(message))
+  await until(async () => Object.values(await here.admin.pubsub('NUMSUB', channel))[1] === 3, 'all listen')
+  // The nodes have connections of their own: what they have heard may not have come here yet. One more message has.
+  const messages = async (): Promise<string[]> => {
+    await here.admin.publish(channel, NO_MORE)
+    await until(() => heard.includes(NO_MORE), 'the last message has come')
+    return heard.filter((message) => message !== NO_MORE)
+  }
   return { a, b, messages }
 }
 
@@ -46,7 +55,7 @@ test('what the keys of a call have to tell goes out in one message, and the node
     keys.map((key) => entry(key, 12, a.ordinal)),
   )
   await until(() => b.announcements.length === 30, 'the other node hears of all keys')
-  expect(messages).toHaveLength(1)
+  expect(await messages()).toHaveLength(1)
   expect(b.announcements).toEqual(
     keys.map((key) => ({ type: 'total', policyId: 'hot', key, cells: [{ ordinal: a.ordinal, taken: 12, given: 0 }] })),
   )
@@ -61,7 +70,7 @@ test('keys of two policies that become hot in one call are told apart', async ()
   const other = { ...HOT, id: 'other' }
   await totals(a, [entry('k', 12, a.ordinal), entry('k', 13, a.ordinal, { policy: other })])
   await until(() => b.announcements.length === 2, 'both are announced')
-  expect(messages).toHaveLength(2)
+  expect(await messages()).toHaveLength(2)
   expect(b.announcements.map(({ policyId, key }) => `${policyId} ${key}`).sort()).toEqual(['hot k', 'other k'])
   await Promise.all([a.close(), b.close()])
 })
