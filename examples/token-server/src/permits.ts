@@ -7,6 +7,9 @@ import { POLICIES } from './policies.ts'
 /** How long a start waits for Redis, in milliseconds. Without it permits are granted by share. */
 const PATIENCE = 2_000
 
+/** How long a request waits for Redis, in milliseconds. A script can wait: a limit of six an hour had better hold. */
+const DEADLINE = 1_000
+
 /** Grants permits. Redis decides about each, so that all instances together grant no more than the limit. */
 export class Permits {
   readonly #throttlers: ReadonlyMap<string, Throttler>
@@ -16,7 +19,7 @@ export class Permits {
     // One store: the throttlers share its connection and its heartbeat.
     const store = redisStore(redis)
     const throttlers = Object.entries(POLICIES).map(([name, rule]) =>
-      createThrottler({ store, policies: [{ ...rule, name, coordination: 'central', degraded: 'share' }] }),
+      createThrottler({ store, policies: [{ ...rule, name, coordination: 'central', deadline: DEADLINE, degraded: 'share' }] }),
     )
     this.#throttlers = new Map(Object.keys(POLICIES).map((name, i) => [name, throttlers[i] as Throttler]))
     this.#first = throttlers[0] as Throttler

@@ -94,7 +94,7 @@ test('from 3 nodes to 12 and back: the limit holds, and no count is lost', async
   await cluster.load(1)
   await cluster.add(9, limit)
   await cluster.load(2)
-  expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual(cluster.nodes.map(() => 12))
+  await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual(cluster.nodes.map(() => 12)), 5_000)
   await cluster.remove(9)
   await cluster.load(2)
   await vi.waitFor(() => expect(cluster.nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3]), 5_000)

@@ -227,11 +227,11 @@ describe('nodes', () => {
     const all = [...threads, nodes[2] as RemoteNode]
     const { clients, rule } = await begin(stage, all)
     await sleep(2_000)
-    const seen = await Promise.all(all.map(async (node) => (await node.ask({ type: 'snapshot' })).snapshot?.nodes))
+    const seen = async () => Promise.all(all.map(async (node) => (await node.ask({ type: 'snapshot' })).snapshot?.nodes))
+    await expect.poll(seen, { timeout: 20_000 }).toEqual([3, 3, 3])
     await clients.stop()
     await Promise.all(all.map((node) => node.ask({ type: 'close' })))
     await Promise.all(threads.map((node) => node.kill()))
-    expect(seen).toEqual([3, 3, 3])
     expect(verdictOf(clients.seen)).toMatchObject({ answered: clients.seen.length, serverErrors: 0 })
     expect(differenceOf(admittedOf(clients.seen), await bookedOf(stage.servers, rule.namespace))).toEqual({ lost: 0, doubled: 0 })
   })

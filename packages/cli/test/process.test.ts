@@ -17,6 +17,6 @@ it('ends quietly where nobody reads on', { timeout: 60_000 }, async () => {
   weir.stderr.on('data', (piece) => {
     said += piece
   })
-  const [code] = await once(weir, 'exit')
+  const [code] = await once(weir, 'close')
   expect([code, said]).toEqual([0, ''])
 })

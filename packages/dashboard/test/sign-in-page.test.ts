@@ -66,7 +66,7 @@ describe.skipIf(CHROMIUM === undefined)(
       const { page, context, throttler, address, faults } = await open()
       await type(page, 'not the password')
       await page.getByRole('alert').getByText('Wrong password.').waitFor()
-      expect(await page.evaluate('document.activeElement.id')).toBe('password')
+      await page.locator('#password:focus').waitFor()
       expect(await field(page).inputValue()).toBe('')
       expect(await page.evaluate('document.getElementById("password").getAttribute("aria-describedby")')).toBe('said')
       await type(page, PASSWORD)

@@ -139,6 +139,7 @@ describeEtcd('rules in etcd', () => {
     await vi.waitFor(() => expect(follower.status.version).toBe(3), DEADLINE)
     expect(await rules.replace(textOf(3), textOf(4))).toBe(true)
     expect(await rules.history(10)).toEqual([4, 3, 2, 1].map((version) => textOf(version)))
+    await vi.waitFor(() => expect(follower.status.version).toBe(4), DEADLINE)
     await deleteBy(key)
     await vi.waitFor(() => expect(follower.status).toMatchObject({ version: 4, away: 'it holds no rules' }), DEADLINE)
     expect(throttler.policies[0]?.limit).toBe(4)

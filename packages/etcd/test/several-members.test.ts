@@ -90,7 +90,10 @@ describeEtcd('an etcd that is restored from a backup', () => {
     expect(await b.count('k', 3)).toBe(12)
     // So much happens that is lost that the watch of what was never comes back to it.
     for (let i = 0; i < 100; i++) await a.count(`k${key++}`, 1, LIMITED)
-    await until(() => b.announcements.length > 0, 'what is announced is heard')
+    await until(async () => {
+      await a.count(`k${key++}`, 1, LIMITED)
+      return b.announcements.length > 0
+    }, 'what is announced is heard')
     const middle = await a.beat(before.cursor)
     await b.beat()
     expect(middle.generation).toBe(before.generation)

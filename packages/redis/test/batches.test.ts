@@ -37,7 +37,7 @@ async function open(namespace: string): Promise<{ a: TestNode; b: TestNode; mess
   const listener = new Redis(here.server.port)
   await listener.subscribe(channel)
   listener.on('message', (_, message: string) => heard.push(message))
-  await until(async () => Object.values(await here.admin.pubsub('NUMSUB', channel))[1] === 3, 'all listen')
+  await here.listening(namespace, 3)
   // The nodes have connections of their own: what they have heard may not have come here yet. One more message has.
   const messages = async (): Promise<string[]> => {
     await here.admin.publish(channel, NO_MORE)

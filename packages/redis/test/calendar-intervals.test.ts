@@ -1,4 +1,5 @@
 import { type Calendar, calendar, createThrottler, type EpochTime, type Throttler } from '@weir/core'
+import { snapshot } from '@weir/core/inspect'
 import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -64,7 +65,7 @@ async function nodes(count: number, interval: Calendar, coordination: 'backgroun
     open.push(throttler)
     return throttler
   })
-  for (const one of made) await until(() => one.state === 'synced', 'the store answers')
+  for (const one of made) await until(() => one.state === 'synced' && snapshot(one).nodes >= count, 'all know of each other')
   return { namespace, made }
 }
 

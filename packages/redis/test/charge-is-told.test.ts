@@ -1,15 +1,11 @@
 import { createThrottler, slidingWindow } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
-import { RedisServer } from '@weir/tooling/redis-servers'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { redisStore } from '../src/index.ts'
 import { freshNamespace, PATIENT } from './fixtures.ts'
+import { ownServer } from './own-server.ts'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await RedisServer.start()
-})
-afterAll(() => server.stop())
+const here = ownServer()
 
 test.each([
   ['fixed', {}],
@@ -20,12 +16,13 @@ test.each([
   const [a, b] = [0, 1].map(() =>
     createThrottler({
       policies: [{ limit: 100, interval: '1d', spans: 2, ...window }],
-      store: redisStore(server.url, { ...PATIENT, namespace }),
+      store: redisStore(here.server.url, { ...PATIENT, namespace }),
     }),
   ) as [ReturnType<typeof createThrottler>, ReturnType<typeof createThrottler>]
   try {
     for (const one of [a, b]) one.start()
     await vi.waitFor(() => expect([a, b].map((one) => snapshot(one).nodes)).toEqual([2, 2]), 10_000)
+    await here.listening(namespace, 2)
     a.charge(a.check('k', 60), 500)
     // Nothing asks for the key at `b`: what it knows it was told.
     await vi.waitFor(() => expect(b.peek('k').allowed).toBe(false), 10_000)

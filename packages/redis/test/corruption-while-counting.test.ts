@@ -187,6 +187,7 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   // What is left is so little that a few units are told at once; and who hears that its own are missing sends them again.
   take(c, 20)
   await expect.poll(shown, { timeout: 10_000 }).toBe(80)
+  await expect.poll(() => nodes.map((node) => node.peek('key').remaining)).toEqual([20, 20, 20])
   for (const key of await here.admin.keys(`${namespace}:*`)) {
     // At once: a throttler that counts in between would make the key anew.
     await here.admin.multi().del(key).rpush(key, 'junk').exec()

@@ -1,4 +1,4 @@
-import { RedisServer } from '@weir/tooling/redis-servers'
+import { RedisServer, until } from '@weir/tooling/redis-servers'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
 
@@ -6,10 +6,12 @@ import { afterAll, beforeAll } from 'vitest'
 export interface OwnServer {
   readonly server: RedisServer
   readonly admin: Redis
+  /** Waits until so many nodes of a store with one bucket hear what is announced, which may be after their first replies. */
+  listening(namespace: string, nodes: number): Promise<void>
 }
 
 export function ownServer(): OwnServer {
-  let own: OwnServer
+  let own: Pick<OwnServer, 'server' | 'admin'>
   beforeAll(async () => {
     const server = await RedisServer.start()
     own = { server, admin: new Redis(server.port, { lazyConnect: true }) }
@@ -24,6 +26,10 @@ export function ownServer(): OwnServer {
     },
     get admin() {
       return own.admin
+    },
+    listening(namespace, nodes) {
+      const channel = `${namespace}:1:0`
+      return until(async () => Object.values(await own.admin.pubsub('NUMSUB', channel))[1] === nodes, 'all listen')
     },
   }
 }

@@ -75,9 +75,9 @@ test.each([HOUR, -HOUR])('a step of the server’s clock by %d s neither lengthe
   const namespace = `step-${++namespaces}`
   const policy = { limit: LIMIT, interval: INTERVAL }
   const [first, second] = [await start(namespace, policy), await start(namespace, policy)]
+  const ends = performance.now() + 6_000
   first.block('key', 6_000)
   await vi.waitFor(() => expect(second.check('key').allowed).toBe(false), 5_000)
-  const ends = performance.now() + 6_000
   await server.cli('set', 'clock-step', String(seconds))
   // Exchanges of the key, as its neighbours of the same bucket are exchanged.
   for (let i = 0; i < 16; i++) {

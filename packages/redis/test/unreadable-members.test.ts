@@ -15,6 +15,7 @@ const SLIDING: StorePolicy = { id: 'sliding', width: WIDTH, cells: 4, limit: 100
 const here = ownServer()
 
 interface Scene {
+  readonly namespace: string
   readonly bucket: BucketKeys
   open(): TestNode
 }
@@ -23,7 +24,7 @@ function scene(): Scene {
   const namespace = freshNamespace()
   const [bucket] = new Keys(namespace, 1).buckets
   if (bucket === undefined) throw new Error('no bucket')
-  return { bucket, open: () => new TestNode(redisStore(here.server.url, { namespace, timeout: 5_000 })) }
+  return { namespace, bucket, open: () => new TestNode(redisStore(here.server.url, { namespace, timeout: 5_000 })) }
 }
 
 function count(node: TestNode, policy: StorePolicy, key: string, ...cells: readonly [Ordinal, number][]): Promise<SyncReply> {
@@ -88,12 +89,12 @@ test.each([
 })
 
 test('nodes whose counts were in what is lost hear of a total that lacks them', async () => {
-  const { bucket, open } = scene()
+  const { namespace, bucket, open } = scene()
   const [a, b] = [open(), open()]
   const { cellPrefix, suffix } = intervalKeys(bucket, 'fixed', RUNNING)
   await count(a, FIXED, 'k', [RUNNING, 1])
   await count(a, SLIDING, 'k', [RUNNING, 1])
-  await beat(b)
+  await here.listening(namespace, 2)
   for (const key of [`${cellPrefix}k${suffix}`, windowKey(bucket, 'sliding', 'k')]) {
     await here.admin.del(key)
     await here.admin.sadd(key, 'x')
@@ -151,10 +152,10 @@ test.each(WINDOWS)(
 )
 
 test.each(['nan', 'inf', 'x', '', '1e308'])('a window whose marks say "%s" is announced and marked as hot all the same', async (text) => {
-  const { bucket, open } = scene()
+  const { namespace, bucket, open } = scene()
   const [a, b] = [open(), open()]
   const small = { ...SLIDING, limit: 5 }
-  await beat(b)
+  await here.listening(namespace, 2)
   await count(a, small, 'k', [RUNNING, 1])
   await here.admin.hset(windowKey(bucket, 'sliding', 'k'), ':a', text, ':h', text)
   await count(a, small, 'k', [RUNNING, 4])

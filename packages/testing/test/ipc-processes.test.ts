@@ -89,7 +89,7 @@ test('an open store does not keep a child alive', { timeout: 30_000 }, async () 
 
 test('a child whose parent is killed goes on alone, and says so once', { timeout: 30_000 }, async () => {
   const { child: parent, output } = runFixture('ipc-parent.ts')
-  await vi.waitFor(() => expect(output).toContain('synced'), PATIENCE)
+  await vi.waitFor(() => expect(output).toEqual(expect.arrayContaining(['synced', expect.stringMatching(/^child /)])), PATIENCE)
   const pid = Number(output.find((line) => line.startsWith('child '))?.slice(6))
   endings.push(() => {
     try {
@@ -106,7 +106,7 @@ test('a child whose parent is killed goes on alone, and says so once', { timeout
 
 test('workers of node:cluster and their primary count together', { timeout: 30_000 }, async () => {
   const { child, output } = runFixture('ipc-cluster.ts')
-  await once(child, 'exit')
+  await once(child, 'close')
   expect(output).toEqual(['total 1', 'total 2', 'total 3'])
 })
 

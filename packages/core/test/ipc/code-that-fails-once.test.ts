@@ -57,7 +57,7 @@ test('a parent that can not decide yet says so at once, and decides as soon as i
   try {
     for (const id of [1, 2]) {
       ask(id)
-      await vi.waitFor(() => expect(sent).toHaveLength(id))
+      await vi.waitFor(() => expect(sent).toHaveLength(id), 20_000)
     }
     expect(sent).toMatchObject([{ message: { kind: 'failure', id: 1 } }, { message: { kind: 'failure', id: 2 } }])
     await vi.waitFor(() => expect(warned).toMatchObject([{ code: 'WEIR_NOT_LOADED' }]))
@@ -66,7 +66,7 @@ test('a parent that can not decide yet says so at once, and decides as soon as i
     await vi.waitFor(
       async () => {
         ask(++id)
-        await vi.waitFor(() => expect(sent).toHaveLength(id))
+        await vi.waitFor(() => expect(sent).toHaveLength(id), 20_000)
         expect(sent.at(-1)).toMatchObject({ message: { kind: 'verdicts', id } })
       },
       { timeout: 10_000, interval: 20 },

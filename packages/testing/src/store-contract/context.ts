@@ -18,12 +18,16 @@ import type { StoreContractFixture } from './fixture.ts'
 /** Milliseconds within which everything that is to happen must happen. */
 const PATIENCE = 10_000
 
+const PROBE = 'probe'
+
 let started = 0
 
 /** A node in a case of the contract, with what was announced to it. */
 export class ContractNode {
   readonly id: string
   readonly announcements: Announcement[] = []
+  /** What was announced of `ContractContext.listening`: some of it comes late. */
+  readonly probes: Announcement[] = []
   connection!: StoreConnection
   readonly #now: () => number
 
@@ -93,7 +97,7 @@ export class ContractContext {
     node.connection = await this.fixture.connect({
       id: node.id,
       clock: this.clock,
-      announced: (announcement) => node.announcements.push(announcement),
+      announced: (one) => (one.policyId === PROBE ? node.probes : node.announcements).push(one),
     })
     this.#nodes.push(node)
     return node
@@ -101,6 +105,17 @@ export class ContractContext {
 
   async nodes(count: number): Promise<ContractNode[]> {
     return await Promise.all(Array.from({ length: count }, () => this.node()))
+  }
+
+  /** Waits until what `a` writes is announced to `b`: a subscription may begin after the first reply. */
+  async listening(a: ContractNode, b: ContractNode): Promise<void> {
+    const probe = fixedPolicy({ id: PROBE, limit: 1 })
+    let key = 0
+    await this.eventually(async () => {
+      await a.count(probe, `probe ${key++}`, 1)
+      await this.pass(20)
+      assert.ok(b.probes.length > 0, 'nothing is announced')
+    })
   }
 
   pass(milliseconds: number): Promise<void> {

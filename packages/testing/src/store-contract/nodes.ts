@@ -2,24 +2,11 @@ import assert from 'node:assert/strict'
 import { WeirError } from '@weir/core'
 import type { HeartbeatReply } from '@weir/core/sync'
 import type { ContractCase } from './case.ts'
-import { type ContractContext, type ContractNode, cell, defined, fixedPolicy, net } from './context.ts'
+import { type ContractNode, cell, defined, fixedPolicy, net } from './context.ts'
 import { HOSTILE_KEYS } from './counts.ts'
 
 /** Milliseconds within which a node must know that the store is away. */
 const PROMPT = 2500
-
-/** Waits until what `a` writes is announced to `b`: a subscription may begin after the first reply. */
-async function listening(context: ContractContext, a: ContractNode, b: ContractNode): Promise<void> {
-  const probe = fixedPolicy({ id: 'probe', limit: 1 })
-  let key = 0
-  await context.eventually(async () => {
-    await a.count(probe, `probe ${key++}`, 1)
-    await context.pass(20)
-    assert.ok(b.announcements.length > 0, 'nothing is announced')
-  })
-  await context.pass(50)
-  b.announcements.length = 0
-}
 
 /** A heartbeat in which a node tells of itself, or looks at what all of them tell. */
 async function told(
@@ -149,7 +136,7 @@ export const nodeCases: readonly ContractCase[] = [
     async run(context) {
       const policy = fixedPolicy({ limit: 10 })
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await listening(context, a, b)
+      await context.listening(a, b)
       await a.count(policy, 'k', 9)
       await a.count(policy, 'k', 12)
       await a.count(policy, 'k', 13)
@@ -168,7 +155,7 @@ export const nodeCases: readonly ContractCase[] = [
     needs: ['announcements'],
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await listening(context, a, b)
+      await context.listening(a, b)
       const policies = [fixedPolicy({ limit: 100, hot: 25 }), fixedPolicy({ id: 'sliding', cells: 4, limit: 100, hot: 25 })]
       const small = fixedPolicy({ id: 'small', limit: 10, hot: 2 })
       const late = fixedPolicy({ id: 'late', limit: 100, hot: 25 })
@@ -191,7 +178,7 @@ export const nodeCases: readonly ContractCase[] = [
     async run(context) {
       const policy = fixedPolicy({ limit: 1 })
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await listening(context, a, b)
+      await context.listening(a, b)
       // More than one message of most servers has room for.
       const keys = [...HOSTILE_KEYS, ...Array.from({ length: 200 }, (_, i) => `${i} ${'é'.repeat(100)}`)]
       const ordinal = context.ordinal(policy)
@@ -207,7 +194,7 @@ export const nodeCases: readonly ContractCase[] = [
       const policy = fixedPolicy({ hot: 5 })
       const sliding = fixedPolicy({ id: 'sliding', cells: 4, hot: 5 })
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await listening(context, a, b)
+      await context.listening(a, b)
       const ordinal = context.ordinal(policy)
       for (const one of [policy, sliding]) {
         for (const units of [4, 6, 7]) await a.count(one, 'hot', units)
@@ -231,7 +218,7 @@ export const nodeCases: readonly ContractCase[] = [
     async run(context) {
       const policy = fixedPolicy()
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
-      await listening(context, a, b)
+      await context.listening(a, b)
       await a.block(policy, 'k', 'exceeded', 60_000)
       await a.block(policy, 'k', 'exceeded', 60_000)
       await a.block(policy, 'k', 'restore', 1000)

@@ -145,14 +145,12 @@ export const resetCases: readonly ContractCase[] = [
     async run(context) {
       const [a, b] = (await context.nodes(2)) as [ContractNode, ContractNode]
       const policy = fixedPolicy({ id: 'announced', limit: 5 })
-      let epoch = epochNow(context)
-      // A subscription may begin after the first reply.
-      await context.eventually(async () => {
-        await a.reset(policy, 'k', ++epoch)
-        await context.pass(20)
-        const heard = b.announcements.findLast(({ type }) => type === 'block')
-        assert.deepEqual(heard, { type: 'block', policyId: 'announced', key: 'k', remaining: 0, epoch })
-      })
+      await context.listening(a, b)
+      const epoch = epochNow(context)
+      await a.reset(policy, 'k', epoch)
+      await context.eventually(() =>
+        assert.deepEqual(b.announcements, [{ type: 'block', policyId: 'announced', key: 'k', remaining: 0, epoch }]),
+      )
       await a.countSince(policy, 'k', 5, epoch)
       await a.sync({ entries: [{ policy, key: 'q', cells: [cell(context.ordinal(policy), 0)], ask: true }] })
       await context.eventually(() => {
