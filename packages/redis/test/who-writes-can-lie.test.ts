@@ -38,7 +38,7 @@ test('a total that is made larger refuses its key, and no other', async () => {
   await expect.poll(() => here.admin.keys(`${namespace}:*:n:*`)).toHaveLength(1)
   const [cell = ''] = await here.admin.keys(`${namespace}:*:n:*`)
   await here.admin.set(cell, '1000 liar:1000', 'KEEPTTL')
-  // By itself the key has room for ten more: what is asked of it tells.
+  // Its own count would allow ten more. `usage()` asks the store, which knows the false total.
   await expect.poll(() => node?.usage('key').then(() => node.peek('key').allowed)).toBe(false)
   expect(node?.check('other').allowed).toBe(true)
 })
