@@ -10,8 +10,18 @@ import {
 } from '@weir/core/sync'
 import type { Expiry } from '../gateway/expiry.ts'
 import type { Link } from '../gateway/link.ts'
-import { get, LONGEST_TRANSACTION, MOST_OPERATIONS, type Operation, put, range, unchanged } from '../gateway/operations.ts'
-import type { PartReply } from '../gateway/replies.ts'
+import {
+  get,
+  LONGEST_TRANSACTION,
+  MOST_OPERATIONS,
+  type Operation,
+  put,
+  type RangeOperation,
+  range,
+  unchanged,
+} from '../gateway/operations.ts'
+import { allOf, PAGE } from '../gateway/pages.ts'
+import type { Held, PartReply, TransactionReply } from '../gateway/replies.ts'
 import { BASE, type Layout, nameOf } from '../keys/layout.ts'
 import { blockChange, type Changed } from '../records/blocks.ts'
 import type { Change, Records } from '../records/records.ts'
@@ -62,6 +72,8 @@ export class Counts {
   readonly #host: CountsHost
   readonly #own = new OwnCounts()
   readonly #node: string
+  /** The most nodes that a key of the last transaction had: so few keys are asked for together that one page holds their counts. */
+  #widest = 1
 
   constructor(host: CountsHost) {
     this.#host = host
@@ -96,14 +108,13 @@ export class Counts {
     }
   }
 
-  /**
-   * The totals of a key that is hot, for a node that starts.
-   *
-   * @param cell in which it became hot, as `News.hot` has it
-   * @param parts answers to `reads`
-   * @returns undefined where it is so no more
-   */
-  total(policy: StorePolicy, key: string, cell: number, parts: readonly PartReply[], now: number): TotalAnnouncement | undefined {
+  /** The totals of keys that are hot, for a node that starts; those that are so no more are left out. */
+  async totals(hot: readonly HotKey[], now: number): Promise<TotalAnnouncement[]> {
+    const parts = await this.#parts(hot, await this.#host.link.transact(this.#reads(hot)))
+    return hot.flatMap((one, i) => this.#total(one, parts[i] as KeyParts, now) ?? [])
+  }
+
+  #total({ policy, key, cell }: HotKey, parts: KeyParts, now: number): TotalAnnouncement | undefined {
     const running = ordinalAt(now, policy.width)
     const isFixed = policy.cells === 1
     if (isFixed && cell < running) return undefined
@@ -117,34 +128,50 @@ export class Counts {
     return { type: 'total', policyId: policy.id, key, cells, ...(epoch > 0 && { epoch }) }
   }
 
-  /** What `total` is read by. */
-  reads(policy: StorePolicy, key: string): readonly Operation[] {
-    const { keys } = this.#host
-    return [range(keys.counts(policy, key)), get(keys.block(policy, key))]
+  /** What `#parts` are read by: the first pages of some keys, which are one page together. */
+  #reads(keys: readonly KeyOf[]): readonly Operation[] {
+    const limit = Math.ceil(PAGE / keys.length)
+    return keys.flatMap(({ policy, key }) => [this.#all(policy, key, limit), get(this.#host.keys.block(policy, key))])
+  }
+
+  #all(policy: StorePolicy, key: string, limit: number): RangeOperation {
+    return range(this.#host.keys.counts(policy, key), limit)
+  }
+
+  /** What etcd has of some keys, all at one revision. `#reads` were the last operations of the transaction. */
+  async #parts(keys: readonly KeyOf[], { parts, revision }: TransactionReply): Promise<readonly KeyParts[]> {
+    const { link } = this.#host
+    const from = parts.length - READS * keys.length
+    const found = await Promise.all(
+      keys.map(async ({ policy, key }, i) => {
+        const [first, block] = parts.slice(from + READS * i) as [PartReply, PartReply]
+        return { counts: await allOf(link, this.#all(policy, key, PAGE), first, revision), block: block.held[0] }
+      }),
+    )
+    this.#widest = found.reduce((most, { counts }) => Math.max(most, counts.length), 1)
+    return found
   }
 
   async #run(chunk: readonly Asked[], now: number, into: Results, told: Set<string>): Promise<number[]> {
     const { link, expiry, records } = this.#host
     const reply = await expiry.renewing(async () => {
       const writing = chunk.filter(({ value }) => value !== undefined)
-      const success = await Promise.all(chunk.map((asked) => this.#operations(asked)))
+      const writes = await Promise.all(writing.map((asked) => this.#write(asked)))
       const compare = writing.map(({ ownName, own }) => unchanged(ownName, own.revision))
-      return link.transact(
-        success.flat(),
-        compare,
-        chunk.flatMap(({ entry }) => this.reads(entry.policy, entry.key)),
-      )
+      const reads = this.#reads(chunk.map(({ entry }) => entry))
+      return link.transact([...writes, ...reads], compare, reads)
     })
+    const parts = await this.#parts(
+      chunk.map(({ entry }) => entry),
+      reply,
+    )
     into.answered()
     const again: number[] = []
     const resets: Change<Changed>[] = []
     const bases: Change<void>[] = []
-    let at = 0
-    for (const asked of chunk) {
+    for (const [i, asked] of chunk.entries()) {
       const { entry, place, own, next } = asked
-      if (next !== undefined && reply.succeeded) at++
-      const snapshot = this.#snapshot(entry.policy, entry.key, reply.parts.slice(at, at + READS), now)
-      at += READS
+      const snapshot = this.#snapshot(entry.policy, entry.key, parts[i] as KeyParts, now)
       const before = own.counts
       if (next !== undefined && reply.succeeded) {
         own.revision = reply.revision
@@ -230,27 +257,26 @@ export class Counts {
     own.behind = own.counts.cells.size > 0 && (counts === undefined || textOf(counts) !== textOf(own.counts))
   }
 
-  async #operations({ entry, ownName, value, life }: Asked): Promise<readonly Operation[]> {
-    const reads = this.reads(entry.policy, entry.key)
-    return value === undefined ? reads : [put(ownName, value, await this.#host.expiry.leaseFor(life)), ...reads]
+  async #write({ ownName, value = '', life }: Asked): Promise<Operation> {
+    return put(ownName, value, await this.#host.expiry.leaseFor(life))
   }
 
-  #snapshot(policy: StorePolicy, key: string, parts: readonly PartReply[], now: number): Snapshot {
+  #snapshot(policy: StorePolicy, key: string, { counts, block }: KeyParts, now: number): Snapshot {
     const { keys, unreadable } = this.#host
     const prefix = keys.counts(policy, key)
-    const [counts, block] = [parts[0]?.held ?? [], parts[1]?.held[0]]
     return new Snapshot(policy, prefix, prefix + this.#node, counts, block, now, (name) => unreadable.call(this.#host, name))
   }
 
   #chunksOf(entries: readonly SyncEntry[], places: readonly number[], now: number): Asked[][] {
     const chunks: Asked[][] = []
     const names = new Set<string>()
+    const most = Math.max(1, Math.min(Math.floor(MOST_OPERATIONS / OPERATIONS), Math.floor(PAGE / this.#widest)))
     let length = 0
     for (const place of places) {
       const asked = this.#ask(entries[place] as SyncEntry, place, now)
       const more = 2 * (asked.value?.length ?? 0) + 8 * asked.ownName.length
       const last = chunks.at(-1)
-      const full = last === undefined || (last.length + 1) * OPERATIONS > MOST_OPERATIONS || length + more > LONGEST_TRANSACTION
+      const full = last === undefined || last.length >= most || length + more > LONGEST_TRANSACTION
       // A transaction writes no key twice.
       if (full || names.has(asked.ownName)) {
         chunks.push([asked])
@@ -277,6 +303,20 @@ export class Counts {
     const life = policy.drain === undefined ? windowLife(next, policy, now) : bucketLife(next, own, policy)
     return { ...asked, next, value: textOf(next), life }
   }
+}
+
+/** A key of a policy. */
+type KeyOf = Pick<SyncEntry, 'policy' | 'key'>
+
+/** A key that was marked as hot, with the cell in which it became so, as `News.hot` has it. */
+export interface HotKey extends KeyOf {
+  readonly cell: number
+}
+
+/** What etcd has of a key: counts of nodes, and the block. */
+interface KeyParts {
+  readonly counts: readonly Held[]
+  readonly block: Held | undefined
 }
 
 /** An entry on its way. */

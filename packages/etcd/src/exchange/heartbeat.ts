@@ -8,11 +8,12 @@ import type {
   StorePolicy,
   TotalAnnouncement,
 } from '@weir/core/sync'
-import type { Counts } from '../counts/counts.ts'
+import type { Counts, HotKey } from '../counts/counts.ts'
 import type { Expiry } from '../gateway/expiry.ts'
 import type { Link } from '../gateway/link.ts'
-import { changedAfter, get, type Operation, put, range, remove } from '../gateway/operations.ts'
-import { type Held, type PartReply, partOf, type TransactionReply } from '../gateway/replies.ts'
+import { changedAfter, get, newest, type Operation, pageFrom, put, type RangeOperation, range, remove } from '../gateway/operations.ts'
+import { PAGE, pagesOf } from '../gateway/pages.ts'
+import { type Held, type PartReply, partOf } from '../gateway/replies.ts'
 import type { Layout } from '../keys/layout.ts'
 import { readBlock, stateOf } from '../records/blocks.ts'
 
@@ -24,9 +25,12 @@ const RULES_KEPT = 60_000
 const MOST_RULES = 64
 /** Nodes whose time is off by more than this go by another one than the server's clock, in milliseconds. */
 const STEPPED = 1_000
-/** Blocks of one page, and hot keys that a node hears of when it starts. */
-const PAGE = 5_000
+/** Hot keys that a node hears of when it starts, news of quota taken ahead, and statuses of nodes. */
 const MOST_HOT = 1_000
+const MOST_NEWS = 5_000
+const MOST_STATUSES = 4_096
+/** Keys of each range that a heartbeat begins to read: one page all together. */
+const SHARE = PAGE / 4
 const HOT_AT_ONCE = 40
 
 export interface HeartbeatHost {
@@ -85,30 +89,37 @@ export class Heartbeat {
       this.#host.lost()
     }
 
-    const nodes = part('nodes')?.held.map(readNode) ?? []
-    const live = nodes.filter(({ until }) => until > now).length
+    const { revision } = reply
+    const pages = (what: What): AsyncGenerator<readonly Held[]> => {
+      const place = list.findIndex((one) => one.what === what)
+      return pagesOf(link, list[place]?.operation as RangeOperation, place < 0 ? undefined : partOf(reply, place), revision)
+    }
+    const live = new Set<string>()
+    let latest: Node | undefined
+    for await (const held of pages('nodes')) {
+      for (const node of held.map(readNode)) {
+        if (node.until <= now) continue
+        live.add(partOfName(node.name))
+        if (node.name === keys.node(id) || node.ahead === undefined) continue
+        if (latest === undefined || node.revision > latest.revision) latest = node
+      }
+    }
     const ids = new Map(request.policies.map((policy) => [policy.id, policy]))
     // Where data was lost revisions may begin anew, and a cursor says nothing: all blocks are handed out.
     const anew = lost && cursor !== undefined
-    const page = anew ? await this.#allBlocks(reply) : part('blocks')
-    const blocks = await this.#blocks(page, anew ? undefined : cursor, reply.revision, ids, now)
-    const told = nodes.filter((node) => node.name !== keys.node(id) && node.until > now && node.ahead !== undefined)
-    const latest = told.reduce<Node | undefined>(
-      (last, node) => (last === undefined || node.revision > last.revision ? node : last),
-      undefined,
-    )
+    const blocks = await this.#blocks(anew ? this.#allBlocks(revision) : pages('blocks'), anew ? undefined : cursor, ids, now)
     const rules = request.rules === undefined ? undefined : this.#rules(request.rules, part('rules')?.held ?? [])
     const watched = readUntil(part('watched')?.held[0]) > now
     return {
-      nodes: Math.max(1, live),
+      nodes: Math.max(1, live.size),
       generation: String(this.#losses),
-      cursor: String(reply.revision),
+      cursor: String(revision),
       blocks,
       hot: request.cursor === undefined ? await this.#hot(part('hot')?.held ?? [], ids, now) : [],
       watched,
       ...(latest?.ahead !== undefined && latest.ahead !== 0 && { ahead: latest.ahead }),
-      ...(request.leases && { leases: newsOf(part('news')?.held ?? [], ids) }),
-      ...(request.watch && { statuses: statusesOf(part('statuses')?.held ?? [], nodes, now) }),
+      ...(request.leases && { leases: newsOf(await upTo(MOST_NEWS, pages('news')), ids) }),
+      ...(request.watch && { statuses: statusesOf(await upTo(MOST_STATUSES, pages('statuses')), live, now) }),
       ...(rules !== undefined && { rules }),
     }
   }
@@ -135,32 +146,30 @@ export class Heartbeat {
     const off = ahead === undefined ? [] : [Math.abs(ahead) > STEPPED ? ahead : 0]
     add('own', get(keys.node(id)))
     await write(keys.node(id), [now + ttl, ...off], Math.max(ttl, REMEMBERED))
-    add('nodes', range(keys.nodes))
-    add('blocks', range(keys.blocks, { limit: PAGE, ...(cursor !== undefined && { after: cursor }) }))
-    if (request.cursor === undefined) add('hot', range(keys.allHot, { limit: MOST_HOT }))
-    if (leases) add('news', range(keys.allNews, { limit: PAGE }))
+    add('nodes', range(keys.nodes, SHARE))
+    add('blocks', range(keys.blocks, SHARE, cursor))
+    if (request.cursor === undefined) add('hot', range(keys.allHot, MOST_HOT))
+    if (leases) add('news', range(keys.allNews, SHARE))
     if (status !== undefined) await write(keys.status(id), [id, now, status], Math.max(ttl, WATCHED_FOR))
     if (watch) await write(keys.watched, [now + WATCHED_FOR], WATCHED_FOR)
     add('watched', get(keys.watched))
-    if (watch) add('statuses', range(keys.statuses))
+    if (watch) add('statuses', range(keys.statuses, SHARE))
     if (rules !== undefined) {
       await write(keys.rules(rules), [id, rules], RULES_KEPT)
-      add('rules', range(keys.allRules))
+      add('rules', newest(keys.allRules, 2 * MOST_RULES))
     }
     return list
   }
 
   async #blocks(
-    first: PartReply | undefined,
+    pages: AsyncIterable<readonly Held[]>,
     cursor: number | undefined,
-    revision: number,
     policies: ReadonlyMap<string, StorePolicy>,
     now: number,
   ): Promise<BlockState[]> {
-    const { keys, link } = this.#host
     const states: BlockState[] = []
-    for (let page = first; page !== undefined; ) {
-      for (const { name, value } of page.held) {
+    for await (const held of pages) {
+      for (const { name, value } of held) {
         const block = readBlock(value)
         if (block === undefined) this.#host.unreadable(name)
         if (block === undefined || !policies.has(block.policyId)) continue
@@ -168,35 +177,25 @@ export class Heartbeat {
         if (cursor === undefined && state.remaining === 0 && state.epoch === undefined) continue
         states.push(state)
       }
-      const last = page.held.at(-1)
-      if (!page.more || last === undefined) break
-      // All pages as things were when the heartbeat was answered.
-      const from = { from: `${last.name}\0`, at: revision, limit: PAGE, ...(cursor !== undefined && { after: cursor }) }
-      page = partOf(await link.transact([range(keys.blocks, from)]), 0)
     }
     return states
   }
 
-  async #allBlocks({ revision }: TransactionReply): Promise<PartReply> {
-    return partOf(await this.#host.link.transact([range(this.#host.keys.blocks, { limit: PAGE, at: revision })]), 0)
+  async *#allBlocks(revision: number): AsyncGenerator<readonly Held[]> {
+    const { keys, link } = this.#host
+    const operation = range(keys.blocks, PAGE)
+    yield* pagesOf(link, operation, partOf(await link.transact([pageFrom(operation, undefined, PAGE, revision)]), 0), revision)
   }
 
   async #hot(held: readonly Held[], policies: ReadonlyMap<string, StorePolicy>, now: number): Promise<TotalAnnouncement[]> {
-    const { counts, link } = this.#host
-    const keys = held.flatMap(({ value }) => {
+    const keys = held.flatMap(({ value }): HotKey[] => {
       const [policyId, key, cell] = listOf(value)
       const policy = typeof policyId === 'string' ? policies.get(policyId) : undefined
       return policy !== undefined && typeof key === 'string' && Number.isSafeInteger(cell) ? [{ policy, key, cell: cell as number }] : []
     })
     const totals: TotalAnnouncement[] = []
     for (let from = 0; from < keys.length; from += HOT_AT_ONCE) {
-      const some = keys.slice(from, from + HOT_AT_ONCE)
-      const reads = some.map(({ policy, key }) => counts.reads(policy, key))
-      const { parts } = await link.transact(reads.flat())
-      for (const [i, { policy, key, cell }] of some.entries()) {
-        const total = counts.total(policy, key, cell, parts.slice(2 * i), now)
-        if (total !== undefined) totals.push(total)
-      }
+      totals.push(...(await this.#host.counts.totals(keys.slice(from, from + HOT_AT_ONCE), now)))
     }
     return totals
   }
@@ -205,10 +204,9 @@ export class Heartbeat {
   #rules(own: string, held: readonly Held[]): RulesReport[] {
     const { keys, link } = this.#host
     const ownName = keys.rules(own)
-    const newest = [...held].sort((a, b) => b.revision - a.revision)
-    const excess = newest.slice(MOST_RULES)
-    if (excess.length > 0) link.transact(excess.slice(0, MOST_RULES).map(({ name }) => remove(name))).catch(() => {})
-    return newest.slice(0, MOST_RULES).flatMap(({ name, value }) => {
+    const excess = held.slice(MOST_RULES)
+    if (excess.length > 0) link.transact(excess.map(({ name }) => remove(name))).catch(() => {})
+    return held.slice(0, MOST_RULES).flatMap(({ name, value }) => {
       const [node, rules] = listOf(value)
       return name !== ownName && typeof node === 'string' && typeof rules === 'string' ? [{ node, rules }] : []
     })
@@ -235,11 +233,24 @@ function readUntil(held: Held | undefined): number {
   return typeof until === 'number' ? until : 0
 }
 
-function statusesOf(held: readonly Held[], nodes: readonly Node[], now: number): StatusReport[] {
-  const live = new Set(nodes.filter(({ until }) => until > now).map(({ name }) => name.slice(name.lastIndexOf('/'))))
+/** The last part of a name, which stands for a node. */
+function partOfName(name: string): string {
+  return name.slice(name.lastIndexOf('/'))
+}
+
+async function upTo(most: number, pages: AsyncIterable<readonly Held[]>): Promise<readonly Held[]> {
+  const all: Held[] = []
+  for await (const held of pages) {
+    all.push(...held)
+    if (all.length >= most) break
+  }
+  return all.slice(0, most)
+}
+
+function statusesOf(held: readonly Held[], live: ReadonlySet<string>, now: number): StatusReport[] {
   return held.flatMap(({ name, value }) => {
     const [node, at, status] = listOf(value)
-    if (!live.has(name.slice(name.lastIndexOf('/')))) return []
+    if (!live.has(partOfName(name))) return []
     if (typeof node !== 'string' || typeof at !== 'number' || typeof status !== 'string') return []
     return [{ node, status, age: Math.max(0, now - at) }]
   })

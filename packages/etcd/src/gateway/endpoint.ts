@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as overHttps } from 'node:https'
 import type { EtcdTls } from './options.ts'
 
-/** Characters of an answer at most. The largest is that of all blocks, to a node that starts. */
+/** Characters of an answer at most. Answers come in pages; the longest one holds ten documents of rules. */
 const LONGEST_ANSWER = 64 * 1024 * 1024
 /** Connections to one endpoint at most; requests beyond wait for one. */
 const MOST_CONNECTIONS = 32

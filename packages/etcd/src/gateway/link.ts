@@ -26,6 +26,7 @@ export class Link {
   #login: Promise<string> | undefined
   /** The last request got no answer. */
   #failing = false
+  #closed = false
   /** The newest revision that etcd has told. What is asked from now on is answered by that one or a later one, unless etcd has lost data. */
   newest = 0
 
@@ -59,6 +60,7 @@ export class Link {
   async call(path: string, body: object): Promise<unknown> {
     const text = JSON.stringify(body)
     for (let tried = 1; ; tried++) {
+      if (this.#closed) throw new WeirError('WEIR_CLOSED', 'The connection to the store is closed.')
       const place = this.#place
       try {
         const answer = await this.#authorized((token) => this.#ask(path, text, token))
@@ -98,7 +100,9 @@ export class Link {
     this.#token = undefined
   }
 
+  /** Ends what is under way. Later requests are not sent. */
   close(): void {
+    this.#closed = true
     for (const endpoint of this.#endpoints) endpoint.close()
   }
 

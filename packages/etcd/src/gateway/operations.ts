@@ -40,35 +40,47 @@ export function removeFrom(name: string, end: string): Operation {
   return { request_delete_range: { key: bytes(name), range_end: bytes(end) } }
 }
 
-/** The last names with a prefix, the last one first; with their values, or without. */
-export function last(prefix: string, limit: number, values: boolean): Operation {
+/** The last names with a prefix, the last one first, without their values. */
+export function last(prefix: string, limit: number): Operation {
+  return ordered(prefix, limit, { sort_target: 'KEY', keys_only: true })
+}
+
+/** The keys with a prefix that were written last, the newest one first. */
+export function newest(prefix: string, limit: number): Operation {
+  return ordered(prefix, limit, { sort_target: 'MOD' })
+}
+
+function ordered(prefix: string, limit: number, how: object): Operation {
   const keys = { key: bytes(prefix), range_end: bytes(endOfPrefix(prefix)) }
-  return {
-    request_range: { ...keys, limit: String(limit), sort_order: 'DESCEND', sort_target: 'KEY', ...(!values && { keys_only: true }) },
-  }
+  return { request_range: { ...keys, limit: String(limit), sort_order: 'DESCEND', ...how } }
 }
 
-export interface RangeOptions {
-  /** Only what was written after this revision. */
-  readonly after?: number
-  /** As things were at this revision; else as they are. */
-  readonly at?: number
-  readonly limit?: number
-  /** The name to begin with. */
-  readonly from?: string
+/** A page of keys, in the order of their bytes. */
+export interface RangeOperation extends Operation {
+  readonly request_range: object
 }
 
-/** @param prefix ends with `/` */
-export function range(prefix: string, { after, at, limit, from }: RangeOptions = {}): Operation {
+/**
+ * The first page of all keys with a prefix. `pagesOf` reads the others.
+ *
+ * @param prefix ends with `/`
+ * @param limit keys in the page at most
+ * @param after only keys that were written after this revision
+ */
+export function range(prefix: string, limit: number, after?: number): RangeOperation {
   return {
     request_range: {
-      key: bytes(from ?? prefix),
+      key: bytes(prefix),
       range_end: bytes(endOfPrefix(prefix)),
+      limit: String(limit),
       ...(after !== undefined && { min_mod_revision: String(after + 1) }),
-      ...(at !== undefined && { revision: String(at) }),
-      ...(limit !== undefined && { limit: String(limit) }),
     },
   }
+}
+
+/** A page as things were at a revision. @param key the key that it begins with, in base64; undefined for the first page */
+export function pageFrom({ request_range }: RangeOperation, key: string | undefined, limit: number, revision: number): RangeOperation {
+  return { request_range: { ...request_range, ...(key !== undefined && { key }), limit: String(limit), revision: String(revision) } }
 }
 
 /** The first name after all that begin with the prefix: `0` follows `/`. */
@@ -94,6 +106,14 @@ export function watchOfOne(name: string): string {
 export function watchOf(prefix: string, from: number | undefined): string {
   const start = from === undefined ? {} : { start_revision: String(from) }
   return JSON.stringify({
-    create_request: { key: bytes(prefix), range_end: bytes(endOfPrefix(prefix)), filters: ['NODELETE'], progress_notify: true, ...start },
+    create_request: {
+      key: bytes(prefix),
+      range_end: bytes(endOfPrefix(prefix)),
+      filters: ['NODELETE'],
+      progress_notify: true,
+      // Catching up after an outage, etcd would otherwise put a thousand revisions into one line, however long it becomes.
+      fragment: true,
+      ...start,
+    },
   })
 }

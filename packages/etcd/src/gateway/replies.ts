@@ -21,13 +21,14 @@ export interface TransactionReply {
   readonly parts: readonly PartReply[]
 }
 
-/** The answer to one operation: what a range found. */
+/** The answer to one operation: a page of a range. */
 export interface PartReply {
   readonly held: readonly Held[]
-  readonly more: boolean
+  /** The key, in base64, that the next page begins with; undefined if this is the last one. */
+  readonly next: string | undefined
 }
 
-const NOTHING: PartReply = { held: [], more: false }
+const NOTHING: PartReply = { held: [], next: undefined }
 
 /** @throws WeirError `WEIR_STORE_REPLY` */
 export function readTransaction(body: unknown): TransactionReply {
@@ -39,7 +40,13 @@ function readPart(value: unknown): PartReply {
   const { response_range } = objectOf(value)
   if (response_range === undefined) return NOTHING
   const { kvs, more } = objectOf(response_range)
-  return { held: listOf(kvs).map(readHeld), more: more === true }
+  const list = listOf(kvs)
+  return { held: list.map(readHeld), next: more === true && list.length > 0 ? keyAfter(objectOf(list.at(-1))['key']) : undefined }
+}
+
+/** The smallest key after another one, in bytes: a key that is no UTF-8 has no name to continue from. */
+function keyAfter(key: unknown): string {
+  return Buffer.concat([Buffer.from(typeof key === 'string' ? key : '', 'base64'), Buffer.of(0)]).toString('base64')
 }
 
 /** What a transaction says of an operation. */

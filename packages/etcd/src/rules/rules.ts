@@ -146,7 +146,7 @@ class RulesKey implements EtcdRules {
    * @param most places of the history
    */
   async #document(most = 0): Promise<{ readonly held: Held | undefined; readonly revision: number; readonly kept: readonly Held[] }> {
-    const reply = await this.#link.transact([get(this.#key), ...(most > 0 ? [last(this.#history, most, false)] : [])])
+    const reply = await this.#link.transact([get(this.#key), ...(most > 0 ? [last(this.#history, most)] : [])])
     return { held: partOf(reply, 0).held[0], revision: reply.revision, kept: partOf(reply, 1).held }
   }
 
