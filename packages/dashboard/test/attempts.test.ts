@@ -28,7 +28,12 @@ test.each<[string, (i: number) => string | undefined]>([
   expect(made(make(), 100, address)).toBe(10)
 })
 
-test('sixty a minute from all addresses together, however many there are, in bounded memory', () => {
+test.each<[string, number, (i: number) => string, string]>([
+  ['six addresses', 6, (i) => `198.51.100.${i}`, '203.0.113.7'],
+  ['all networks of a /48', 65_536, (i) => `2001:db8:1:${i.toString(16)}::1`, '2001:db8:2::1'],
+  ['more addresses than are remembered', 110_000, (i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, '203.0.113.7'],
+])('%s that use up all their attempts lock nobody else out', (_what, count, address, user) => {
   const attempts = make()
-  expect(made(attempts, 50_000, (i) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)).toBe(60)
+  for (let i = 0; i < count; i++) for (let tried = 0; tried < (count > 100 ? 1 : 20); tried++) attempts.wait(address(i))
+  expect(made(attempts, 10, () => user)).toBe(10)
 })

@@ -1,17 +1,22 @@
 import type { IncomingMessage } from 'node:http'
-import { type Decision, memoryStore, slidingWindow } from '@weir/core'
+import { type Decision, memoryStore, slidingCounter } from '@weir/core'
 import { createGuard, type Guard, nodeReader } from '@weir/core/http'
 
-/** Attempts to sign in: few from each address, and not many more from all together. Kept by each process for itself. */
+/** More networks of 64 bits than one of 48 has, which anybody can have for nothing; 13 MB if all of them try. */
+const MOST_ADDRESSES = 100_000
+
+/**
+ * Attempts to sign in, limited for each address alone: strangers could use up a limit of all addresses together, and nobody else could
+ * sign in then. Kept by each process for itself.
+ */
 export class Attempts {
-  readonly #guard: Guard<IncomingMessage, readonly [], 'address' | 'all'> = createGuard(
+  readonly #guard: Guard<IncomingMessage, readonly [], 'address'> = createGuard(
     {
       store: memoryStore(),
-      maxKeys: 10_000,
-      policies: [
-        { name: 'address', key: 'ip', limit: 10, interval: '1m', algorithm: slidingWindow() },
-        { name: 'all', key: 'all', limit: 60, interval: '1m', algorithm: slidingWindow() },
-      ],
+      maxKeys: MOST_ADDRESSES,
+      // From that many addresses 10 attempts each are a million a minute; beyond, one counter for all would lock everybody out.
+      overflow: 'allow',
+      policies: [{ name: 'address', key: 'ip', limit: 10, interval: '1m', algorithm: slidingCounter(), coordination: 'local' }],
     },
     nodeReader,
   )
