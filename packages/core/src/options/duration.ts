@@ -1,4 +1,3 @@
-import ms from 'ms'
 import { invalidOption } from '../report/errors.ts'
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
@@ -8,6 +7,23 @@ export type Duration = number | `${number}${Unit}` | `${number} ${string}`
 
 /** A thousand years, in milliseconds: a date that lies so far ahead still is one, and no store's clock overflows. */
 const LONGEST = 1000 * 365.25 * 24 * 3_600_000
+
+/** Milliseconds of each unit, by all its names. */
+const UNITS: ReadonlyMap<string, number> = new Map(
+  Object.entries({
+    'ms msec msecs millisecond milliseconds': 1,
+    's sec secs second seconds': 1_000,
+    'm min mins minute minutes': 60_000,
+    'h hr hrs hour hours': 3_600_000,
+    'd day days': 24 * 3_600_000,
+    'w week weeks': 7 * 24 * 3_600_000,
+    'y yr yrs year years': 365.25 * 24 * 3_600_000,
+  }).flatMap(([names, length]) => names.split(' ').map((name) => [name, length] as const)),
+)
+
+/** A number, and the name of a unit. */
+const FORM = /^(-?\d*\.?\d+) *([a-z]+)$/i
+const LONGEST_TEXT = 100
 
 /**
  * Milliseconds of a duration.
@@ -24,8 +40,8 @@ export function parseDuration(value: unknown, option: string, least: number, mos
     // A bare number in a string has no unit: "60" could be meant as seconds.
     if (value.trim() === '' || !Number.isNaN(Number(value))) throw invalidOption(option, value, allowed)
     // "0.07s" is 70.00000000000001 ms to a computer: it must be what "70ms" is, in every process.
-    const length: unknown = ms(value as ms.StringValue)
-    parsed = typeof length === 'number' ? Number(length.toPrecision(15)) : length
+    const [, amount, unit = ''] = (value.length <= LONGEST_TEXT && FORM.exec(value)) || []
+    parsed = Number((Number(amount) * (UNITS.get(unit.toLowerCase()) ?? Number.NaN)).toPrecision(15))
   }
   if (typeof parsed !== 'number' || !(parsed >= least && parsed <= most)) throw invalidOption(option, value, allowed)
   return parsed

@@ -1,3 +1,5 @@
+import fc from 'fast-check'
+import ms from 'ms'
 import { describe, expect, test } from 'vitest'
 import { parseDuration } from '../../src/options/duration.ts'
 import { thrownBy } from '../support/nodes.ts'
@@ -55,5 +57,41 @@ describe('anything else is refused, naming the option, what was given and what i
 
   test('the least value itself is allowed', () => {
     expect(parseDuration(10, 'interval', 10)).toBe(10)
+  })
+})
+
+describe('strings have the units, names and forms of the package ms, which users know', () => {
+  const names = ['ms', 'msec', 'msecs', 'millisecond', 'milliseconds', 's', 'sec', 'secs', 'second', 'seconds', 'm', 'min', 'mins']
+  const more = ['minute', 'minutes', 'h', 'hr', 'hrs', 'hour', 'hours', 'd', 'day', 'days', 'w', 'week', 'weeks', 'y', 'yr', 'yrs', 'year']
+  const units = [...names, ...more, 'years', 'mo', 'month', 'µs', 'us', 'weekss', 'constructor', '']
+
+  /** By `ms`, in whole steps of a float's precision; undefined for what it does not read, and for a number without a unit. */
+  function expected(text: string): number | undefined {
+    const length = text.trim() === '' || !Number.isNaN(Number(text)) ? undefined : (ms(text as ms.StringValue) as number | undefined)
+    return length === undefined ? undefined : Number(length.toPrecision(15))
+  }
+
+  function parsed(text: string): number | undefined {
+    try {
+      return parseDuration(text, 'interval', -1e300, 1e300)
+    } catch {
+      return undefined
+    }
+  }
+
+  test.each(units)('"%s" in any case', (unit) => {
+    for (const text of [`2${unit}`, `0.07 ${unit}`, `.5  ${unit.toUpperCase()}`, `-1.5${unit}`]) {
+      expect(parsed(text), text).toBe(expected(text))
+    }
+  })
+
+  test('any text', () => {
+    const number = fc.oneof(fc.stringMatching(/^-?[0-9]{0,4}\.?[0-9]{0,4}$/), fc.stringMatching(/^[-+.0-9e]{0,6}$/))
+    const pieces = fc.tuple(fc.constantFrom('', ' ', '\n'), number, fc.constantFrom('', ' ', '  ', '\t', '\n'), fc.constantFrom(...units))
+    const text = fc.oneof(
+      pieces.map((parts) => parts.join('')),
+      fc.tuple(pieces, fc.string()).map(([parts, rest]) => parts.join('') + rest),
+    )
+    fc.assert(fc.property(text, (one) => void expect(parsed(one), one).toBe(expected(one))))
   })
 })
