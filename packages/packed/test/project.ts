@@ -34,20 +34,24 @@ export function snippetOf({ directory, manifest }: Packed): { code: string; prin
   return { code, prints: IMPORTED }
 }
 
+/** Packages of types that the README names beside those to install. The project gets no others, so that a missing one fails to compile. */
+function typesFor({ directory }: Packed): readonly string[] {
+  const readme = readFileSync(join(directory, 'README.md'), 'utf8')
+  const lines = [...readme.matchAll(/^npm install .*$/gm)].join(' ')
+  return lines.match(/@types\/[\w-]+/g) ?? []
+}
+
 const stem = ({ directory }: Packed): string => basename(directory)
 
 /** Writes an empty project that depends on the tarballs and on what they ask for as peers. */
 export async function writeProject(directory: string, flavour: Flavour, packed: readonly Packed[]): Promise<void> {
   const dependencies: Record<string, string> = {}
   const devDependencies: Record<string, string> = {}
-  for (const { manifest, tarball } of packed) {
+  for (const one of packed) {
+    const { manifest, tarball } = one
     dependencies[manifest.name] = `file:${tarball}`
     Object.assign(dependencies, manifest.peerDependencies)
-    if (flavour.language === 'ts') {
-      for (const peer of Object.keys(manifest.peerDependencies ?? {})) {
-        if (manifest.devDependencies?.[`@types/${peer}`] !== undefined) devDependencies[`@types/${peer}`] = '*'
-      }
-    }
+    if (flavour.language === 'ts') for (const types of typesFor(one)) devDependencies[types] = '*'
   }
   if (flavour.typescript !== undefined) Object.assign(devDependencies, { typescript: flavour.typescript, '@types/node': '^20' })
 
@@ -69,6 +73,7 @@ export async function writeProject(directory: string, flavour: Flavour, packed: 
       lib: ['es2022'],
       types: ['node'],
       strict: true,
+      skipLibCheck: false,
       rootDir: 'src',
       outDir: 'out',
     }
