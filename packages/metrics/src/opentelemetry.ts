@@ -1,4 +1,4 @@
-import { type Meter, metrics, type Observable } from '@opentelemetry/api'
+import type { Meter, Observable } from '@opentelemetry/api'
 import {
   BATCH_BUCKETS,
   DURATION_BUCKETS,
@@ -9,6 +9,7 @@ import {
   WAIT_BUCKETS,
   WAIT_DURATION,
 } from './catalogue.ts'
+import { metrics } from './npm-install-opentelemetry-api.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */

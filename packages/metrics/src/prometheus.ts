@@ -1,4 +1,4 @@
-import { Counter, Gauge, register as globalRegister, Histogram, type Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import {
   BATCH_BUCKETS,
   DURATION_BUCKETS,
@@ -9,6 +9,7 @@ import {
   WAIT_BUCKETS,
   WAIT_DURATION,
 } from './catalogue.ts'
+import { Counter, Gauge, register as globalRegister, Histogram } from './npm-install-prom-client.ts'
 import { type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */

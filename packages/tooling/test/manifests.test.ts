@@ -1,9 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { build } from 'esbuild'
 import { describe, expect, it } from 'vitest'
 import { SOURCE_CONDITION } from '../src/vitest.js'
 import { publicPackages } from '../src/workspace.js'
 
-describe.each(publicPackages().map(({ manifest }) => [manifest.name, manifest] as const))('the manifest of %s', (_name, manifest) => {
+/** What an application of NestJS has imported before. */
+const FRAMEWORK = /^@nestjs\//
+
+/** Modules of a package that load one of its peers when they are imported, as `file peer`. */
+function loadingPeers(directory: string, peers: readonly string[]): string[] {
+  const files = readdirSync(join(directory, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+  return files.flatMap((file) => {
+    const text = readFileSync(join(directory, 'src', file), 'utf8')
+    const froms = [...text.matchAll(/^(?:import|export) (?!type\b)[^;]*? from '([^']+)'$/gm)].map(([, from]) => from as string)
+    return froms.filter((from) => peers.includes(from)).map((peer) => `${basename(file, '.ts')} ${peer}`)
+  })
+}
+
+describe.each(publicPackages().map((one) => [one.manifest.name, one] as const))('%s', (_name, { directory, manifest }) => {
+  it('loads peers in modules whose names say how to install them, which Node.js prints if they are missing', () => {
+    const peers = Object.keys(manifest.peerDependencies ?? {}).filter((peer) => !FRAMEWORK.test(peer))
+    for (const found of loadingPeers(directory, peers)) {
+      const [file, peer = ''] = found.split(' ')
+      expect(file).toBe(`npm-install-${peer.replace('@', '').replace('/', '-')}`)
+    }
+  })
+
   it('ends each peer range before the next major version, which nobody has tried', () => {
     const ranges = Object.entries(manifest.peerDependencies ?? {})
     const open = ranges.filter(([, range]) => !range.split('||').every((part) => /^\s*([\^~]\d|\d|.*<)/.test(part)))

@@ -52,7 +52,10 @@ function parseJson(text: string, yaml: YamlLibrary | undefined): ParsedRules {
     return { value: JSON.parse(text), placeOf: (path) => placeInJson(text, path) }
   } catch (error) {
     const reason = reasonOf(error)
-    const hint = yaml === undefined && !/^\s*\{/.test(text) ? '; for YAML give the option "yaml", the library of that name' : ''
+    const hint =
+      yaml === undefined && !/^\s*\{/.test(text)
+        ? '; for YAML run npm install yaml, and pass the option "yaml": import * as yaml from "yaml"'
+        : ''
     throw problem(`it is no JSON: ${reason}${hint}`, placeAt(text, offsetOf(reason, text)))
   }
 }

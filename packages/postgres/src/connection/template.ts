@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { pg } from './npm-install-pg.ts'
 import { invalidOption } from './options.ts'
 import { type GuardedClient, guard } from './stream-guard.ts'
 

@@ -1,6 +1,7 @@
-import { Cluster, type ClusterNode, type ClusterOptions, Redis, type RedisOptions } from 'ioredis'
+import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis'
 import { invalidOption } from '../connection/options.ts'
 import type { ScriptRunner } from '../scripts/script.ts'
+import { Cluster, Redis } from './npm-install-ioredis.ts'
 import type { GuardedClient, GuardedStream } from './stream-guard.ts'
 
 /** An instance of ioredis 5 or 6: a `Redis` (one server, or Sentinels) or a `Cluster`. */

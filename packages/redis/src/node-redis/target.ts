@@ -1,8 +1,8 @@
-import { createClient } from 'redis'
 import type { Target } from '../connection/link.ts'
 import { invalidOption } from '../connection/options.ts'
 import { type Client, type ClientOptions, connectionSettings } from './client.ts'
 import { ClusterLink } from './cluster-link.ts'
+import { createClient } from './npm-install-redis.ts'
 import { type AddressMap, askAny, clientAt, type Place, primaryOf, reached } from './sentinel.ts'
 import { ServerLink } from './server-link.ts'
 
