@@ -39,7 +39,7 @@ export function asVersion(text: string, version: number, change: Readonly<Record
     const { $schema, ...others } = rest
     return `${JSON.stringify({ ...($schema !== undefined && { $schema }), version, change, ...others }, undefined, 2)}\n`
   }
-  const document = yaml.parseDocument(text, { version: '1.2', logLevel: 'error' })
+  const document = yaml.parseDocument(text, { version: '1.2', logLevel: 'error', uniqueKeys: false })
   document.set('version', version)
   document.set('change', document.createNode(change, { flow: true }))
   return document.toString()

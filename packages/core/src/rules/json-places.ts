@@ -15,6 +15,52 @@ export function placeInJson(text: string, path: Path): Place {
   return placeAt(text, at)
 }
 
+/** A name that an object of a JSON text has once more. */
+export interface RepeatedName {
+  readonly path: Path
+  readonly at: number
+  readonly first: number
+}
+
+/** Names that objects have more than once, of which `JSON.parse` keeps the last; at most so many. The text has been parsed already. */
+export function repeatedNames(text: string, most: number): readonly RepeatedName[] {
+  const found: RepeatedName[] = []
+  /** The objects and lists around: an object with its names and their offsets. */
+  const around: { readonly names: Map<string, number> | undefined; step: string | number }[] = []
+  /** Whether the next string is a name. */
+  let naming = false
+  for (let at = 0; at < text.length && found.length < most; at++) {
+    const character = text[at]
+    const inner = around.at(-1)
+    if (character === '{' || character === '[') {
+      naming = character === '{'
+      around.push(naming ? { names: new Map(), step: '' } : { names: undefined, step: 0 })
+    } else if (character === '}' || character === ']') around.pop()
+    else if (character === ',' && inner !== undefined) {
+      naming = inner.names !== undefined
+      if (typeof inner.step === 'number') inner.step++
+    } else if (character === '"') {
+      const end = afterString(text, at)
+      if (naming && inner?.names !== undefined) {
+        const name = nameIn(text, at, end)
+        const first = inner.names.get(name)
+        inner.step = name
+        if (first === undefined) inner.names.set(name, at)
+        else found.push({ path: around.map(({ step }) => step), at, first })
+        naming = false
+      }
+      at = end - 1
+    }
+  }
+  return found
+}
+
+/** The string between two quotes. */
+function nameIn(text: string, quote: number, end: number): string {
+  const plain = text.slice(quote + 1, end - 1)
+  return plain.includes('\\') ? JSON.parse(text.slice(quote, end)) : plain
+}
+
 /** The line and column of an offset. */
 export function placeAt(text: string, offset: number): Place {
   const before = text.slice(0, offset)
@@ -29,7 +75,7 @@ function member(text: string, open: number, name: string): number {
   while (text[at] === '"') {
     const end = afterString(text, at)
     const value = blank(text, blank(text, end) + 1)
-    if (JSON.parse(text.slice(at, end)) === name) found = value
+    if (nameIn(text, at, end) === name) found = value
     at = blank(text, afterValue(text, value))
     if (text[at] === ',') at = blank(text, at + 1)
   }

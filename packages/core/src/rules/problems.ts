@@ -60,9 +60,10 @@ export class Problems {
     return this.list.length >= MOST_PROBLEMS
   }
 
-  add(path: Path, message: string): void {
+  /** @param at where it stands, if that is known better than by the path */
+  add(path: Path, message: string, at?: Place): void {
     if (this.full) return
-    const place = this.#placeOf(path)
+    const place = at ?? this.#placeOf(path)
     this.list.push({ path: textOf(path), line: place?.line, column: place?.column, message: printable(message, 500) })
   }
 

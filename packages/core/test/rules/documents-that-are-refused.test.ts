@@ -157,7 +157,7 @@ describe('a text that is torn', () => {
 
   test('aliases that would become very much are refused', () => {
     const levels = Array.from({ length: 12 }, (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`)
-    expect(refused(`l0: &l0 x\n${levels.join('\n')}\n`).problems[0]?.message).toContain('it is no YAML')
+    expect(refused(`l0: &l0 x\n${levels.join('\n')}\n`).problems[0]?.message).toContain('stand for more than 100000 values')
   })
 
   test('YAML without its library says what to give', () => {
