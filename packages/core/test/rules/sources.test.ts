@@ -335,6 +335,46 @@ describe('an address', () => {
     expect(node.limit()).toBe(99)
   })
 
+  test('is followed through redirections of its own origin, with its header fields', async () => {
+    const asked: unknown[] = []
+    const url = await server(({ url = '', headers }, response) => {
+      asked.push([url, headers['x-token']])
+      const to = { '/rules?token=secret': '/moved', '/moved': `http://me:secret@${headers.host}/rules.yaml` }[url]
+      if (to === undefined) response.end(textOf(1))
+      else response.writeHead(307, { location: to }).end('moved')
+    })
+    const node = await started(httpRules(url, { headers: { 'x-token': 'secret' } }))
+    expect(node.rules.status).toMatchObject({ version: 1, away: undefined })
+    const paths = ['/rules?token=secret', '/moved', '/rules.yaml']
+    expect(asked).toEqual(paths.map((path) => [path, 'secret']))
+  })
+
+  test.each([301, 302, 303, 307, 308])('is not followed to another origin, which gets no request, by status %i', async (status) => {
+    let reached = false
+    const elsewhere = await server((_, response) => {
+      reached = true
+      response.end(textOf(1))
+    })
+    const url = await server((_, response) => response.writeHead(status, { location: elsewhere }).end())
+    const node = await started(httpRules(url, { headers: { 'x-token': 'secret' } }))
+    const { origin } = new URL(elsewhere)
+    const away = `it redirects to another origin, ${origin}; give httpRules that address if you trust it`
+    expect(node.rules.status).toMatchObject({ version: undefined, away })
+    expect(node.warned).toEqual(['WEIR_RULES_SOURCE'])
+    expect(node.limit()).toBe(99)
+    expect(reached).toBe(false)
+  })
+
+  test.each([
+    ['in a circle', '/rules', 'it redirects more than 5 times'],
+    ['to no address', 'http://', 'it redirects to what is no address'],
+    ['to no place', undefined, 'it answers 302'],
+  ])('that redirects %s changes nothing', async (_, location, away) => {
+    const url = await server((_, response) => response.writeHead(302, location === undefined ? {} : { location }).end())
+    const node = await started(httpRules(url))
+    expect(node.rules.status).toMatchObject({ version: undefined, away })
+  })
+
   function flood(response: ServerResponse): void {
     const piece = Buffer.alloc(1 << 20, ' ')
     const more = () => {

@@ -17,9 +17,16 @@ const USUAL_INTERVAL = 10_000
 const SHORTEST_INTERVAL = 100
 const LONGEST_INTERVAL = 86_400_000
 
+/** Redirections that are followed for one answer. */
+const MOST_REDIRECTIONS = 5
+const REDIRECTIONS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
 /**
  * Rules at an address, asked for regularly; with the `ETag` of the last answer, so that what has not changed is not sent again. The answer
  * has status 200 or 304, and at most 8 MB.
+ *
+ * Redirections are followed within the origin of the address (the same protocol, host and port), at most 5. A redirection to another origin
+ * counts as a failure: it would decide which rules apply, and would get the header fields.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
@@ -43,7 +50,7 @@ export function httpRules(url: string | URL, options: HttpRulesOptions = {}): Ru
     read: async (signal: AbortSignal) => {
       if (known === undefined) fields.delete('if-none-match')
       else fields.set('if-none-match', known.etag)
-      const answer = await fetch(address, { headers: fields, signal }).catch(failed)
+      const answer = await answerOf(address, fields, signal)
       if (answer.status === 304 && known !== undefined) {
         await answer.body?.cancel()
         return known.text
@@ -58,6 +65,26 @@ export function httpRules(url: string | URL, options: HttpRulesOptions = {}): Ru
       return text
     },
   })
+}
+
+/** The answer of an address, after redirections. */
+async function answerOf(address: URL, headers: Headers, signal: AbortSignal): Promise<Response> {
+  let from = address
+  for (let redirections = 0; redirections <= MOST_REDIRECTIONS; redirections++) {
+    const answer = await fetch(from, { headers, signal, redirect: 'manual' }).catch(failed)
+    const location = REDIRECTIONS.has(answer.status) ? answer.headers.get('location') : null
+    if (location === null) return answer
+    await answer.body?.cancel()
+    if (!URL.canParse(location, from)) throw new Error('it redirects to what is no address')
+    const to = new URL(location, from)
+    if (to.origin !== address.origin)
+      throw new Error(`it redirects to another origin, ${to.origin}; give httpRules that address if you trust it`)
+    // `fetch` takes no address with a password.
+    to.username = ''
+    to.password = ''
+    from = to
+  }
+  throw new Error(`it redirects more than ${MOST_REDIRECTIONS} times`)
 }
 
 function fieldsOf(headers: Readonly<Record<string, string>>): Headers {
