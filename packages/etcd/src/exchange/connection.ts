@@ -13,7 +13,7 @@ import {
 } from '@weir/core/sync'
 import { Counts, type Hot } from '../counts/counts.ts'
 import { Expiry } from '../gateway/expiry.ts'
-import { asWeirError, Link } from '../gateway/link.ts'
+import { asWeirError, isSetting, Link } from '../gateway/link.ts'
 import { get } from '../gateway/operations.ts'
 import type { CheckedOptions, CheckedTarget } from '../gateway/options.ts'
 import type { Layout } from '../keys/layout.ts'
@@ -108,7 +108,7 @@ export class EtcdConnection implements StoreConnection {
         answered()
       }
     } catch (error) {
-      if (answers === 0 || this.#closed) throw this.#closed ? closedError() : asWeirError(error)
+      if (answers === 0 || this.#closed) throw this.#closed ? closedError() : this.#failed(error)
     }
     return {
       time: this.link.time.at((begun + clock.monotonic()) / 2),
@@ -116,6 +116,13 @@ export class EtcdConnection implements StoreConnection {
       blocks: changed.map((one) => one?.remaining),
       ...(heartbeat && { heartbeat }),
     }
+  }
+
+  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  #failed(error: unknown): WeirError {
+    const told = asWeirError(error)
+    if (isSetting(told)) this.#node.warned?.(told)
+    return told
   }
 
   async decider(): Promise<Decider> {

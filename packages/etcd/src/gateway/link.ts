@@ -176,6 +176,26 @@ function isStaleToken(error: unknown): boolean {
 /** Anything that went wrong on the way, as users see it. */
 export function asWeirError(error: unknown): WeirError {
   if (error instanceof WeirError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd can't be used now: ${message}`, { cause: error })
+  const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+  const step = STEPS.find(([pattern]) => pattern.test(message))?.[1]
+  const next = step === undefined ? '' : `. ${step}`
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `etcd can't be used now: ${message}${next}`, { cause: error })
 }
+
+/** Whether it stays so until somebody changes a setting: then it is worth a warning. */
+export function isSetting(error: WeirError): boolean {
+  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.endsWith(step))
+}
+
+/** What to do about an answer of etcd. */
+const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
+  [/user name is empty/, 'This etcd needs a user. Give etcdStore "username" and "password" beside "endpoints".'],
+  [/authentication failed/, 'Check the options "username" and "password" of etcdStore.'],
+  [/authentication is not enabled/, 'This etcd has no users. Leave out "username" and "password".'],
+  [
+    /permission denied/,
+    'Give this user of etcd the role under "Permissions" in the README of @weir/etcd, for the keys of your "namespace".',
+  ],
+  [/ENOTFOUND/, 'There is no host of this name. Check "endpoints".'],
+  [/certificate|SSL routines/, 'Check "tls" and whether the endpoints begin with "https:".'],
+]

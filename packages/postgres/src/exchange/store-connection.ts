@@ -79,7 +79,7 @@ export class PostgresConnection implements StoreConnection {
         this.#session.release()
         this.#failing = !exchange.answered
         if (exchange.answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))
-        else reject(asWeirError(error, this.#options))
+        else reject(this.#failed(error))
       }
       waitForAnswer()
       this.#session.hold()
@@ -121,6 +121,13 @@ export class PostgresConnection implements StoreConnection {
       this.#session.release()
     }
     this.#session.close()
+  }
+
+  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  #failed(error: unknown): WeirError {
+    const told = asWeirError(error, this.#options)
+    if (error !== told && nextStep(codeOf(error), told.message, this.#options) !== undefined) this.#node.warned?.(told)
+    return told
   }
 
   async #run(exchange: Exchange): Promise<void> {
@@ -167,12 +174,24 @@ function textOf(reply: unknown): string {
   return reply
 }
 
-function asWeirError(error: unknown, { schema, create }: CheckedOptions): WeirError {
+function asWeirError(error: unknown, options: CheckedOptions): WeirError {
   if (error instanceof WeirError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  const code = codeOf(error)
-  const hint = lacks(code)
-    ? ` Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`
-    : ''
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL can't be used now: ${message}.${hint}`, { cause: error })
+  const message = (error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
+  const step = nextStep(codeOf(error), message, options)
+  const next = step === undefined ? '' : ` ${step}`
+  return new WeirError('WEIR_STORE_UNAVAILABLE', `PostgreSQL can't be used now: ${message}.${next}`, { cause: error })
+}
+
+/** What to do about an answer of PostgreSQL, or of pg, where only another setting helps. */
+function nextStep(code: string, message: string, { schema, create }: CheckedOptions): string | undefined {
+  if (lacks(code))
+    return `Run the statements of schemaSql() as a role that may, and grant this one what it needs to the schema ${schema}${create ? '' : ', as the store is not to make it'}.`
+  // Without a code pg itself finds that it was given no password.
+  if (code === '28P01' || /password must be a string/.test(message))
+    return 'Check the user and the password in the URL, or the options "user" and "password" of pg.'
+  if (code === '28000') return 'Allow this user and this host in pg_hba.conf, or check the "user" and "ssl" of pg.'
+  if (code === '3D000') return 'Create the database, or check its name in the URL.'
+  if (/does not support SSL/.test(message)) return 'This server does not use TLS: leave out "ssl", or sslmode in the URL.'
+  if (code === 'ENOTFOUND') return 'There is no host of this name. Check the URL.'
+  return undefined
 }

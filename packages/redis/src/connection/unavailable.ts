@@ -1,8 +1,45 @@
 import { WeirError } from '@weir/core'
 
-/** Why Redis could not be used, by whatever the client failed with. */
-export function asWeirError(error: unknown): WeirError {
+/** Why Redis could not be used, by whatever the client failed with, and what to do where only another setting helps. */
+export function asWeirError(error: unknown, address: string): WeirError {
   if (error instanceof WeirError) return error
-  const message = error instanceof Error ? error.message : String(error)
-  return new WeirError('WEIR_STORE_UNAVAILABLE', `Redis can't be used now: ${message}`, { cause: error })
+  // Of a Cluster: ioredis says no more than that it has asked all nodes.
+  const { lastNodeError = error } = error as { readonly lastNodeError?: unknown }
+  const message = (lastNodeError instanceof Error ? lastNodeError.message : String(lastNodeError)).replace(/\.$/, '')
+  const step = nextStep(message)
+  return new WeirError(
+    'WEIR_STORE_UNAVAILABLE',
+    `Redis at ${address} can't be used now: ${message}.${step === undefined ? '' : ` ${step}`}`,
+    { cause: error },
+  )
 }
+
+/** Whether it stays so until somebody changes a setting: then it is worth a warning. */
+export function isSetting(error: WeirError): boolean {
+  return error.code === 'WEIR_STORE_UNAVAILABLE' && STEPS.some(([, step]) => error.message.endsWith(step))
+}
+
+function nextStep(message: string): string | undefined {
+  return STEPS.find(([pattern]) => pattern.test(message))?.[1]
+}
+
+/** What to do about an answer of Redis, or of the client library. */
+const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
+  [
+    /^NOAUTH/,
+    'This Redis needs a password. Put it into the URL, as in redis://user:password@host:6379, or into the option "password" of the client.',
+  ],
+  [
+    /^WRONGPASS|^ERR (?:invalid password|AUTH )/,
+    'Check the user name and the password in the URL, or the options "username" and "password" of the client.',
+  ],
+  [
+    /^NOPERM/,
+    'Give this user of Redis the permissions under "Permissions" in the README of @weir/redis, for the keys and the channel of your "namespace".',
+  ],
+  [/^MOVED/, 'This server belongs to a Cluster. Give redisStore the Cluster, as in { cluster: [{ host, port }] }.'],
+  [/cluster support disabled/, 'This server belongs to no Cluster. Give redisStore its URL.'],
+  [/ENOTFOUND/, 'There is no host of this name. Check the URL.'],
+  [/secure TLS|SSL routines/, 'If this server does not use TLS, begin the URL with "redis:" in place of "rediss:".'],
+  [/^DENIED/, 'This Redis answers its own machine only. Set a password there, or bind it to the address that you use.'],
+]

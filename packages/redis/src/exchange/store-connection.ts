@@ -2,7 +2,7 @@ import { type TimerHandle, WeirError } from '@weir/core'
 import { codeNotLoaded, type Decider, type StoreConnection, type StoreNode, type SyncReply, type SyncRequest } from '@weir/core/sync'
 import type { Link, Target } from '../connection/link.ts'
 import type { CheckedOptions } from '../connection/options.ts'
-import { asWeirError } from '../connection/unavailable.ts'
+import { asWeirError, isSetting } from '../connection/unavailable.ts'
 import type { Keys } from '../keys/keys.ts'
 import { Bucket, timedOut } from './bucket.ts'
 import { Exchange, type ExchangeContext } from './exchange.ts'
@@ -20,6 +20,7 @@ export class RedisConnection implements StoreConnection {
   readonly #node: StoreNode
   readonly #keys: Keys
   readonly #timeout: number
+  readonly #address: string
   readonly #link: Link
   readonly #context: ExchangeContext
   readonly #unreadable: Unreadable
@@ -34,6 +35,7 @@ export class RedisConnection implements StoreConnection {
     this.#node = node
     this.#keys = keys
     this.#timeout = timeout
+    this.#address = target.address
     // Publish/subscribe ignores the database, and a later layout may say things differently.
     const channel = options.publish ? `${options.namespace}:1:${target.db}` : undefined
     const link = target.open({ clock, timeout, channel, received: (message) => this.#received(message) })
@@ -88,7 +90,7 @@ export class RedisConnection implements StoreConnection {
         const answered = exchange.answered || this.#partAway(request)
         this.#failing = !answered
         if (answered) resolve(exchange.reply((begun + clock.monotonic()) / 2))
-        else reject(asWeirError(error))
+        else reject(this.#failed(error))
       }
       waitForAnswer()
       this.#link.hold()
@@ -130,6 +132,13 @@ export class RedisConnection implements StoreConnection {
     const { buckets, reference, heardAt } = this.#context
     if (request.heartbeat !== undefined || buckets.length === 1 || reference === undefined) return false
     return this.#node.clock.monotonic() - heardAt <= HEARD_LATELY
+  }
+
+  /** A wrong password lasts until somebody hears of it: not everybody listens to events. */
+  #failed(error: unknown): WeirError {
+    const told = asWeirError(error, this.#address)
+    if (isSetting(told)) this.#node.warned?.(told)
+    return told
   }
 
   async #run(exchange: Exchange): Promise<void> {

@@ -43,6 +43,7 @@ class RulesKey implements RedisRules {
   readonly #key: string
   readonly #open: () => Link
   readonly #timeout: number
+  readonly #address: string
   readonly #listeners = new Set<() => void>()
   #link: Link | undefined
   #closed = false
@@ -51,6 +52,7 @@ class RulesKey implements RedisRules {
     this.name = `Redis at ${target.address}, ${key}`
     this.#key = key
     this.#timeout = timeout
+    this.#address = target.address
     this.#open = () =>
       target.open({
         clock: systemClock,
@@ -108,7 +110,7 @@ class RulesKey implements RedisRules {
     try {
       return await Promise.race([this.#answer(link, what, keys, argument), late])
     } catch (error) {
-      throw asWeirError(error)
+      throw asWeirError(error, this.#address)
     } finally {
       systemClock.clearTimeout(timer)
       link.release()

@@ -1,0 +1,43 @@
+import { createServer, type Server } from 'node:net'
+import { TestNode } from '@weir/store-tests/test-node'
+import { expect, onTestFinished, test } from 'vitest'
+import { postgresStore } from '../src/index.ts'
+
+/** A server that refuses everybody with an error, as PostgreSQL writes one. */
+async function refusing(code: string, message: string): Promise<string> {
+  const fields = Buffer.from(`SFATAL\0C${code}\0M${message}\0\0`)
+  const length = Buffer.alloc(4)
+  length.writeInt32BE(fields.length + 4)
+  const server: Server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.end(Buffer.concat([Buffer.from('E'), length, fields])))
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return `postgres://app:s3cret@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/app`
+}
+
+test.each([
+  ['a wrong password', '28P01', 'password authentication failed for user "app"', 'Check the user and the password in the URL'],
+  ['a host that is not allowed', '28000', 'no pg_hba.conf entry for host "127.0.0.1"', 'pg_hba.conf, or check the "user"'],
+  ['a database that does not exist', '3D000', 'database "app" does not exist', 'Create the database'],
+  ['a role that may not', '42501', 'permission denied for schema weir', 'Run the statements of schemaSql()'],
+])('%s is a warning that names the reason and the next step', async (_, code, message, step) => {
+  const node = new TestNode(postgresStore(await refusing(code, message), { timeout: 10_000 }))
+  const failure = await node.failure(() => node.count('k', 1))
+  expect(failure?.code).toBe('WEIR_STORE_UNAVAILABLE')
+  expect(failure?.message).toContain(`PostgreSQL can't be used now: ${message}. `)
+  expect(failure?.message).toContain(step)
+  expect(failure?.message).not.toContain('s3cret')
+  expect(node.warnings).toContainEqual(failure)
+  await node.close()
+})
+
+test('a server that is shutting down is no mistake: the events report it', async () => {
+  const node = new TestNode(postgresStore(await refusing('57P03', 'the database system is shutting down'), { timeout: 10_000 }))
+  const failure = await node.failure(() => node.count('k', 1))
+  expect(failure?.message).toBe("PostgreSQL can't be used now: the database system is shutting down.")
+  expect(node.warnings).not.toContainEqual(failure)
+  await node.close()
+})

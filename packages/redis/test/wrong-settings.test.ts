@@ -1,0 +1,66 @@
+import type { Store } from '@weir/core'
+import { TestNode } from '@weir/store-tests/test-node'
+import { RedisServer } from '@weir/tooling/redis-servers'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { redisStore } from '../src/index.ts'
+import { redisStore as nodeRedisStore } from '../src/node-redis/index.ts'
+import { PATIENT } from './fixtures.ts'
+
+let server: RedisServer
+const cli = ['--no-auth-warning', '-a', 'right']
+beforeAll(async () => {
+  server = await RedisServer.start({ arguments: ['--requirepass', 'right'], cli })
+  await server.cli('ACL', 'SETUSER', 'poor', 'on', '>secret', '~other:*', '&*', '+@all')
+})
+afterAll(() => server.stop())
+
+const at = (user: string) => `redis://${user}127.0.0.1:${server.port}`
+const cluster = (password: string) => ({ cluster: [{ host: '127.0.0.1', port: server.port }], options: { redisOptions: { password } } })
+
+/** What is wrong, the store, what Redis or the library says, and what to do. */
+const MISTAKES: readonly (readonly [string, () => Store, string, string])[] = [
+  ['no password', () => redisStore(at(''), PATIENT), 'NOAUTH', 'redis://user:password@host:6379'],
+  ['a wrong password', () => redisStore(at(':wr0ng@'), PATIENT), 'WRONGPASS', 'Check the user name and the password'],
+  [
+    'a user that may not use the keys',
+    () => redisStore(at('poor:secret@'), PATIENT),
+    'NOPERM',
+    '"Permissions" in the README of @weir/redis',
+  ],
+  ['a host that is none', () => redisStore('redis://no.such.invalid', PATIENT), 'ENOTFOUND', 'Check the URL'],
+  ['a Cluster that is none', () => redisStore(cluster('right'), PATIENT), 'cluster support disabled', 'Give redisStore its URL'],
+  ['a Cluster without its password', () => redisStore(cluster(''), PATIENT), 'NOAUTH', 'needs a password'],
+  ['no password, by node-redis', () => nodeRedisStore(createClient({ url: at('') }), PATIENT), 'NOAUTH', 'redis://user:password@host:6379'],
+  [
+    'a wrong password, by node-redis',
+    () => nodeRedisStore(createClient({ url: at(':wr0ng@') }), PATIENT),
+    'WRONGPASS',
+    'Check the user name and the password',
+  ],
+  [
+    'a user that may not, by node-redis',
+    () => nodeRedisStore(createClient({ url: at('poor:secret@') }), PATIENT),
+    'NOPERM',
+    '"Permissions" in the README',
+  ],
+]
+
+test.each(MISTAKES)('%s is a warning that names the server, the reason and the next step', async (_, makeStore, reason, step) => {
+  const node = new TestNode(makeStore())
+  const failure = await node.failure(() => node.count('k', 1))
+  expect(failure?.code).toBe('WEIR_STORE_UNAVAILABLE')
+  for (const part of [/^Redis at (cluster )?(127\.0\.0\.1:\d+|no\.such\.invalid:6379)/, reason, step])
+    expect(failure?.message).toMatch(typeof part === 'string' ? new RegExp(part.replace(/[()?.*+]/g, '\\$&')) : part)
+  expect(failure?.message).not.toMatch(/wr0ng|secret/)
+  expect(node.warnings).toContainEqual(failure)
+  await node.close()
+})
+
+test('a server that is down is no mistake: the events report it', async () => {
+  const node = new TestNode(redisStore('redis://127.0.0.1:1', PATIENT))
+  const failure = await node.failure(() => node.count('k', 1))
+  expect(failure?.message).toBe("Redis at 127.0.0.1:1/0 can't be used now: connect ECONNREFUSED 127.0.0.1:1.")
+  expect(node.warnings).toEqual([])
+  await node.close()
+})
