@@ -14,7 +14,7 @@ export { type GrowingCooldown, type GrowingOptions, growing } from './decide/gro
 export type { Overflow } from './decide/limiter.ts'
 export type { PlanLimit, PlannedName, PlannedPolicyOptions } from './decide/plans.ts'
 export type { AnyPolicyOptions, Policy, PolicyOptions, SlotPolicyOptions } from './decide/policy.ts'
-export type { HeaderKey, KeyOption, KeySource, MatchOption, PathMatch, PathPolicies } from './decide/request-options.ts'
+export type { AddressKey, HeaderKey, KeyOption, KeySource, MatchOption, PathMatch, PathPolicies } from './decide/request-options.ts'
 export type { CheckOptions } from './decide/request-path.ts'
 export { memoryStore } from './hub/memory-store.ts'
 export { type CalendarOptions, type CalendarUnit, calendar, type Weekday } from './options/calendar.ts'

@@ -1,6 +1,6 @@
 import type { Awaitable } from '../report/user-function.ts'
 
-/** A key made by `header()` or `address()`. */
+/** A key made by `header()`, or by `address()` of one. */
 export interface HeaderKey {
   /** The header's name in lower case. */
   readonly header: string
@@ -8,8 +8,20 @@ export interface HeaderKey {
   readonly address?: boolean
 }
 
+/** A key made by `address()` of a function. */
+export interface AddressKey<Req> {
+  /** Returns a client's address; see `address()`. */
+  readonly address: (request: Req) => Awaitable<string | undefined | null>
+}
+
 /** One source of a key. A function gets the framework's own request, and may answer later. */
-export type KeySource<Req> = 'route' | 'ip' | 'all' | HeaderKey | ((request: Req) => Awaitable<string | number | bigint | undefined | null>)
+export type KeySource<Req> =
+  | 'route'
+  | 'ip'
+  | 'all'
+  | HeaderKey
+  | AddressKey<Req>
+  | ((request: Req) => Awaitable<string | number | bigint | undefined | null>)
 
 /** What requests are counted by: one source, or several that are combined without ambiguity. */
 export type KeyOption<Req> = KeySource<Req> | readonly KeySource<Req>[]

@@ -1,9 +1,10 @@
 import { invalidOption } from '../report/errors.ts'
 import { isPlanMatch } from './plans.ts'
 import type { PolicyOptions } from './policy.ts'
-import { type HeaderKey, isPathMatch, type KeyOption, type KeySource, type MatchOption } from './request-options.ts'
+import { type AddressKey, type HeaderKey, isPathMatch, type KeyOption, type KeySource, type MatchOption } from './request-options.ts'
 
-const KEYS = '"route", "ip", "all", header("name"), address(header("name")), a function of the request, or a list of these'
+const KEYS =
+  '"route", "ip", "all", header("name"), address(header("name")), address(a function), a function of the request, or a list of these'
 const MATCHES = 'paths("POST /login", "/api/*rest"), with paths imported beside throttle, or a function of the request'
 /** A header's name as HTTP defines it (RFC 9110, section 5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
@@ -27,17 +28,25 @@ export function header(name: string): HeaderKey {
 }
 
 /**
- * Counts requests by the client's address in a header that your proxy sets, e.g. `key: address(header('cf-connecting-ip'))`.
- * As with `'ip'`, all spellings of an address are one key, and so is an IPv6 network of `ipv6Subnet` bits. Requests whose
- * header is absent or no single address are counted by the address of their connection.
+ * Counts requests by a client's address that your proxy puts into a header, or that a function returns. As with `'ip'`, all
+ * spellings of an address are one key, and so is an IPv6 network of `ipv6Subnet` bits. If the header or the answer isn't
+ * exactly one address, the request is counted by the address of its connection.
  *
  * Use it only for a header that clients can't set themselves: otherwise they choose their key.
  *
- * @throws WeirError `WEIR_INVALID_OPTION` when `from` is not made by `header()`
+ * @param from `header('name')`, or a function of the request, which may be async
+ * @throws WeirError `WEIR_INVALID_OPTION` for anything else
+ *
+ * @example
+ * throttle({ key: address(header('cf-connecting-ip')), limit: 300, interval: '1m' })
+ * throttle({ key: address((req) => req.get('x-client')?.split(',').at(-1)), limit: 300, interval: '1m' })
  */
-export function address(from: HeaderKey): HeaderKey {
+export function address(from: HeaderKey): HeaderKey
+export function address<Req>(from: AddressKey<Req>['address']): AddressKey<Req>
+export function address<Req>(from: HeaderKey | AddressKey<Req>['address']): HeaderKey | AddressKey<Req> {
+  if (typeof from === 'function') return Object.freeze({ address: from })
   if (typeof from !== 'object' || from === null || typeof from.header !== 'string') {
-    throw invalidOption('address', from, 'header("name"), e.g. address(header("cf-connecting-ip"))')
+    throw invalidOption('address', from, 'header("name") or a function of the request, e.g. address(header("cf-connecting-ip"))')
   }
   return Object.freeze({ ...header(from.header), address: true })
 }
@@ -53,11 +62,17 @@ export function keySources<Req>(key: KeyOption<Req> | undefined, option: string)
   if (list.length === 0) throw invalidOption(option, key, KEYS)
   return list.map((source) => {
     if (source === 'route' || source === 'ip' || source === 'all' || typeof source === 'function') return source
+    if (isAddressKey(source)) return address(source.address)
     // A header key may be written as a plain object, with its name in any case.
     if (typeof source === 'object' && source !== null && typeof source.header === 'string' && TOKEN.test(source.header))
       return source.address === true ? address(source) : header(source.header)
     throw invalidOption(option, source, KEYS)
   })
+}
+
+/** Whether a key is made by `address()` of a function. */
+export function isAddressKey<Req>(source: KeySource<Req>): source is AddressKey<Req> {
+  return typeof source === 'object' && source !== null && typeof source.address === 'function'
 }
 
 /** What a rule matches, beside the plan that it stands for. */

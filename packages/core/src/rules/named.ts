@@ -1,6 +1,7 @@
 import type { Algorithm, SlotAlgorithm } from '../algorithms/algorithm.ts'
 import type { SlowDown } from '../decide/policy.ts'
-import type { KeySource } from '../decide/request-options.ts'
+import type { AddressKey, KeySource } from '../decide/request-options.ts'
+import { isAddressKey } from '../decide/request-rule.ts'
 import { nearest } from '../options/did-you-mean.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { Awaitable } from '../report/user-function.ts'
@@ -9,7 +10,8 @@ import type { Awaitable } from '../report/user-function.ts'
 export interface NamedFunctions<Req = unknown> {
   /** Such as `{ tokenBucket, slidingWindow }`: those that documents may name, each called with the options given there. */
   readonly algorithms?: Readonly<Record<string, (options?: never) => Algorithm | SlotAlgorithm>>
-  readonly keys?: Readonly<Record<string, Extract<KeySource<Req>, (...args: never) => unknown>>>
+  /** Functions, or `address()` of one. */
+  readonly keys?: Readonly<Record<string, AddressKey<Req> | Extract<KeySource<Req>, (...args: never) => unknown>>>
   readonly matches?: Readonly<Record<string, (request: Req) => Awaitable<boolean>>>
   readonly costs?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
   readonly limits?: Readonly<Record<string, (request: Req) => Awaitable<number>>>
@@ -41,7 +43,8 @@ export function checkNamed(named: NamedFunctions<never>): void {
         const what = 'a name of letters, digits, "_" and "-" that begins with a letter, at most 64'
         throw invalidOption(`${kind}.${name}`, name, reserved ? 'another name: this one has a meaning of its own' : what)
       }
-      if (typeof value !== 'function') throw invalidOption(`${kind}.${name}`, value, 'a function')
+      const fits = typeof value === 'function' || (kind === 'keys' && isAddressKey(value))
+      if (!fits) throw invalidOption(`${kind}.${name}`, value, 'a function')
     }
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import * as yaml from 'yaml'
 import { parsePolicies } from '../../src/decide/check-policy.ts'
 import { expandPlans } from '../../src/decide/plans.ts'
+import { address } from '../../src/decide/request-rule.ts'
 import { concurrency, slidingWindow, tokenBucket } from '../../src/index.ts'
 import { type CheckRulesOptions, checkRules, parseRules } from '../../src/rules/index.ts'
 
@@ -125,4 +126,10 @@ describe('a document', () => {
       'delays.slower',
     ])
   })
+})
+
+test('a name in "keys" may stand for an address that a function reads', () => {
+  const client = address<Asked>(({ tenant }) => tenant)
+  const text = JSON.stringify({ version: 1, policies: [{ name: 'client', key: ['client', 'route'], limit: 1, interval: '1m' }] })
+  expect(checkRules(parseRules(text), { keys: { client } }).policies[0]).toMatchObject({ key: [client, 'route'] })
 })

@@ -1,8 +1,21 @@
+import type { KeySource } from '../../decide/request-options.ts'
 import { bounded, LONGEST_KEY } from '../../keys/key-text.ts'
 
 /** Whether a key looks like something that its sender can vary at will: a URL with its query, or a very long text. */
 export function isRaw(value: string): boolean {
   return value.length > LONGEST_KEY || (value.includes('?') && /^(?:[a-z]+:\/)?\//i.test(value))
+}
+
+/** Headers in which proxies and CDNs write the address of a client, by their usual names. */
+const ADDRESS_HEADER = /-(?:(?:client|socket)?ip(?:v6)?|forwarded-for|viewer-address)$/
+
+/** The first of a key's headers with an address that `address()` doesn't read. */
+export function addressHeaderIn<Req>(sources: readonly KeySource<Req>[]): string | undefined {
+  for (const source of sources) {
+    if (typeof source === 'object' && 'header' in source && source.address !== true && ADDRESS_HEADER.test(source.header))
+      return source.header
+  }
+  return undefined
 }
 
 /** Marks the address that stands in for a key that could not be made, so that no user named like an address shares it. */

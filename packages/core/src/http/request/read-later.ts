@@ -91,6 +91,8 @@ async function readKey<Req>(context: LaterContext<Req>, rule: Rule<Req>, from?: 
     return typeof value === 'string' ? value : settle(value, patience)
   })
   const values: string[] = []
-  for (const one of waiting) values.push(typeof one === 'string' ? one : answers.key(rule, (await one).value, facts))
+  for (const [i, one] of waiting.entries()) {
+    values.push(typeof one === 'string' ? one : answers.key(rule, first + i, (await one).value, facts))
+  }
   return rule.sources.length === 1 ? (values[0] as string) : bounded(`${from?.before ?? ''}${values.map(part).join('|')}`)
 }

@@ -38,8 +38,8 @@ export interface KeyFacts {
   route(): string
   /** The address as a key. */
   address(): string
-  /** The key of an address that a header names; undefined where it names none. */
-  addressIn(name: string): string | undefined
+  /** An address as a key; undefined for a text that isn't exactly one address. */
+  keyOf(address: string | undefined): string | undefined
   header(name: string): string | undefined
 }
 
@@ -110,7 +110,7 @@ export class RequestFacts<Req> implements KeyFacts {
         throw route
       },
       address: () => address,
-      addressIn: (name) => this.#keyOf(this.#reader.header(request, name)),
+      keyOf: (text) => this.keyOf(text),
       header: (name) => this.#reader.header(request, name),
     }
   }
@@ -145,12 +145,7 @@ export class RequestFacts<Req> implements KeyFacts {
     return this.#address
   }
 
-  /** A header's value as the key of an address; undefined where it is no address. */
-  addressIn(name: string): string | undefined {
-    return this.#keyOf(this.header(name))
-  }
-
-  #keyOf(address: string | undefined): string | undefined {
+  keyOf(address: string | undefined): string | undefined {
     const key = this.#addressKey(address)
     return key === UNKNOWN_ADDRESS ? undefined : key
   }

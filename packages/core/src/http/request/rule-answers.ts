@@ -1,6 +1,7 @@
 import { unknownPlan } from '../../decide/plans.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
+import { isAddressKey } from '../../decide/request-rule.ts'
 import { LONGEST_KEY } from '../../keys/key-text.ts'
 import { isCost, isLimit } from '../../keys/units.ts'
 import { show, WeirError, type WeirErrorCode } from '../../report/errors.ts'
@@ -30,28 +31,34 @@ export class RuleAnswers<Req> {
     if (source === 'ip') return facts.address()
     if (source === 'all') return ALL_KEY
     // A client without the header is no mistake of the host's, so it is not reported.
-    if (typeof source === 'object') {
-      if (source.address === true) return facts.addressIn(source.header) ?? standIn(facts.address())
+    if (typeof source === 'object' && 'header' in source) {
       const value = facts.header(source.header)
+      if (source.address === true) return facts.keyOf(value) ?? standIn(facts.address())
+      if (rule.addressHeader === source.header) this.#warnAddressHeader(rule, source.header)
       return value && value.length <= LONGEST_READ ? own(value) : standIn(facts.address())
     }
-    const answer = ask(source, request)
-    return isThenable(answer) ? answer : this.key(rule, answer, facts)
+    const answer = ask(isAddressKey(source) ? source.address : source, request)
+    return isThenable(answer) ? answer : this.key(rule, at, answer, facts)
   }
 
-  key(rule: Rule<Req>, answer: unknown, facts: KeyFacts): string {
+  /** @param at which of the rule's sources answered */
+  key(rule: Rule<Req>, at: number, answer: unknown, facts: KeyFacts): string {
+    const byAddress = isAddressKey(rule.sources[at] as KeySource<Req>)
     if (typeof answer === 'string' && answer !== '') {
+      // No mistake of the host's either: a client may have sent it.
+      if (byAddress) return facts.keyOf(answer) ?? standIn(facts.address())
       if (!rule.rawReported && isRaw(answer)) this.#warnRaw(rule)
       return answer.length <= LONGEST_READ ? own(answer) : standIn(facts.address())
     }
-    if ((typeof answer === 'number' && !Number.isNaN(answer)) || typeof answer === 'bigint') return own(String(answer))
+    if (!byAddress && ((typeof answer === 'number' && !Number.isNaN(answer)) || typeof answer === 'bigint')) return own(String(answer))
     if (!rule.keyReported) {
       rule.keyReported = true
       const hint =
-        answer === undefined || answer === null
+        !byAddress && (answer === undefined || answer === null)
           ? '; what authentication finds out is there only if it runs before Weir (in Fastify also: hook: "preHandler")'
           : ''
-      const problem = problemOf(answer, `It must return a string or a number for every request${hint}`)
+      const allowed = byAddress ? 'an address' : 'a string or a number'
+      const problem = problemOf(answer, `It must return ${allowed} for every request${hint}`)
       this.#warn(
         'WEIR_INVALID_KEY',
         `The key function of policy ${show(rule.name)} ${problem}. Such requests are counted by their address.`,
@@ -106,6 +113,18 @@ export class RuleAnswers<Req> {
       this.#warn('WEIR_INVALID_LIMIT', `The limit function of policy ${show(rule.name)} ${problem}. "fallbackLimit" holds then.`, rule.name)
     }
     return undefined
+  }
+
+  #warnAddressHeader(rule: Rule<Req>, header: string): void {
+    rule.addressHeader = undefined
+    const instead = header.endsWith('forwarded-for')
+      ? 'Use key: "ip", and have your framework trust your proxy'
+      : `Use key: address(header(${show(header)}))`
+    this.#warn(
+      'WEIR_RAW_KEY',
+      `Policy ${show(rule.name)} counts by the text of the header ${show(header)}, so each spelling of an address and each address of an IPv6 client has a limit of its own. ${instead}.`,
+      rule.name,
+    )
   }
 
   #warnRaw(rule: Rule<Req>): void {

@@ -23,6 +23,8 @@ export interface Rule<Req> {
   readonly limit: ((request: Req) => unknown) | undefined
   /** Limits that came later than they were asked for, by key. */
   readonly laterLimits: LaterLimits | undefined
+  /** A header with an address that is counted by as a text, until this is reported. */
+  addressHeader: string | undefined
   keyReported: boolean
   rawReported: boolean
   matchReported: boolean

@@ -7,7 +7,7 @@ import type { WeirError } from '../../report/errors.ts'
 import { ask, CALLBACK_TIMEOUT, isThenable, type Patience } from '../../report/user-function.ts'
 import { systemClock } from '../../time/clock.ts'
 import { addressKeys } from './address.ts'
-import { part } from './key-source.ts'
+import { addressHeaderIn, part } from './key-source.ts'
 import { COST, KEY, type LaterContext, LIMIT, MATCH, type PartOfKey, PLAN, type Reading, type Stage } from './later.ts'
 import { LaterLimits } from './later-limits.ts'
 import { ProxyWatch } from './proxy-watch.ts'
@@ -191,14 +191,16 @@ export class Rules<Req> {
 
 function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>): Rule<Req> {
   const match = matchOf(rule)
+  const sources = keySources(rule.key, 'key')
   return {
     name: rule.name ?? 'default',
     ...planOf(rule, plans),
-    sources: keySources(rule.key, 'key'),
+    sources,
     when: typeof match === 'function' ? match : undefined,
     cost: rule.cost ?? 1,
     limit: typeof rule.limit === 'function' ? rule.limit : undefined,
     laterLimits: typeof rule.limit === 'function' ? new LaterLimits() : undefined,
+    addressHeader: addressHeaderIn(sources),
     keyReported: false,
     rawReported: false,
     matchReported: false,

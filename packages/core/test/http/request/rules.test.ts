@@ -53,11 +53,78 @@ describe('keys', () => {
     expect(keyOf(byKey, { ip: '192.0.2.1' })).toBe('\u0001192.0.2.1')
   })
 
-  test('address() takes a header only', () => {
+  test('address() accepts a header or a function', () => {
     expect(address(header('X-Client'))).toEqual({ header: 'x-client', address: true })
-    for (const wrong of [undefined, null, 'x-client', {}, { header: 'a b' }])
+    const from = () => '192.0.2.1'
+    expect(address(from)).toEqual({ address: from })
+    for (const wrong of [undefined, null, 'x-client', 'ip', {}, { header: 'a b' }, { address: 'x' }])
       expect(() => address(wrong as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
+
+  const inHeader = address(header('x-client'))
+  const returned = address<FakeRequest>(({ headers }) => headers?.['x-client'])
+  const returnedLater = address<FakeRequest>(async ({ headers }) => headers?.['x-client'])
+
+  test.each([
+    ['a header', inHeader],
+    ['a function', returned],
+    ['an async function', returnedLater],
+  ])('address() reads %s as "ip" reads the address of a connection', async (_, source) => {
+    const key = async (text: string, option: KeyOption<FakeRequest> = source) => {
+      const { rules, reported } = rulesOf([{ key: option }])
+      const read = rules.evaluate({ ip: '198.51.100.1', headers: { 'x-client': text } })
+      const keys = typeof read === 'object' ? ((await read)?.keys ?? []) : rules.keys
+      expect(reported).toEqual([])
+      return keys[0]
+    }
+    for (const text of [
+      '192.0.2.7',
+      '::ffff:192.0.2.7',
+      '::FFFF:c000:207',
+      '192.0.2.7:8080',
+      ' 192.0.2.7 ',
+      '64:ff9b::192.0.2.7',
+      '0xc0.0.2.7',
+    ])
+      expect(await key(text), text).toBe('192.0.2.7')
+    for (const text of ['2001:db8:1:2::1', '[2001:DB8:1:2:3::]:443', '2001:0db8:0001:0002::%eth0'])
+      expect(await key(text), text).toBe('2001:db8:1:2::/64')
+    for (const text of ['192.0.2.7, 192.0.2.8', 'nobody', 'for=192.0.2.7', 'unknown', '1'.repeat(5000)])
+      expect(await key(text), text).toBe('\u0001198.51.100.1')
+    expect(await key('192.0.2.7:1', ['all', source, 'ip'])).toBe('all|192.0.2.7|198.51.100.1')
+  })
+
+  test.each([[undefined], [null], [''], [7], [{}]])('a function in address() that returns %j is reported once', (answer) => {
+    const { rules, reported } = rulesOf([{ key: address(() => answer as never) }])
+    for (let i = 0; i < 2; i++) rules.evaluate({ ip: '198.51.100.1' })
+    expect(rules.keys).toEqual(['\u0001198.51.100.1'])
+    expect(reported.map(({ code, message }) => [code, message.includes('It must return an address for every request.')])).toEqual([
+      ['WEIR_INVALID_KEY', true],
+    ])
+  })
+
+  test.each([
+    ['cf-connecting-ip', 'Use key: address(header("cf-connecting-ip"))'],
+    ['X-Real-IP', 'Use key: address(header("x-real-ip"))'],
+    ['true-client-ip', 'address(header('],
+    ['x-azure-clientip', 'address(header('],
+    ['cf-connecting-ipv6', 'address(header('],
+    ['x-forwarded-for', 'Use key: "ip", and have your framework trust your proxy'],
+  ])('counting by the text of "%s" is reported once, with what to use instead', (name, step) => {
+    const { rules, reported } = rulesOf([{ name: 'a', key: ['route', header(name)] }])
+    for (let i = 0; i < 2; i++) rules.evaluate({ headers: { [name.toLowerCase()]: '2001:db8::1' } })
+    expect(reported.map(({ code }) => code)).toEqual(['WEIR_RAW_KEY'])
+    expect(reported[0]?.message).toContain(step)
+  })
+
+  test.each([header('x-api-key'), header('x-membership'), header('x-zip'), address(header('x-real-ip'))])(
+    'counting by %j is not reported',
+    (key) => {
+      const { rules, reported } = rulesOf([{ key }])
+      rules.evaluate({ ip: '192.0.2.1', headers: { [key.header]: '192.0.2.1' } })
+      expect(reported).toEqual([])
+    },
+  )
 
   test('nobody can take the name of an address that stands in for a key', () => {
     const byUser = (request: FakeRequest) => request.user as string
