@@ -87,6 +87,21 @@ describe('a plan', () => {
     expect(plan.policies[0]?.top).toEqual([{ key: 'a.example', requests: 3, refused: 1, exactRefused: 1 }])
   })
 
+  it('reads addresses as adapters do: whatever their spelling and port, from the client of a log or from a header', async () => {
+    const clients = ['192.0.2.7', '192.0.2.7:5001', '::ffff:192.0.2.7', '2001:db8:1:2::1', '[2001:DB8:1:2::2]:443']
+    const lines = clients.map((client, second) =>
+      JSON.stringify({ time: START + second * 1000, remote_addr: client, 'cf-connecting-ip': client, uri: '/' }),
+    )
+    const log = file('spellings.jsonl', `${lines.join('\n')}\n`)
+    for (const key of ['ip', { header: 'cf-connecting-ip', address: true }]) {
+      const { plan } = await planned(log, '--rules', rules('one.json', { key, limit: 1 }), '--nodes', '1')
+      expect(plan.policies[0]?.top).toEqual([
+        { key: '192.0.2.7', requests: 3, refused: 2, exactRefused: 2 },
+        { key: '2001:db8:1:2::/64', requests: 2, refused: 1, exactRefused: 1 },
+      ])
+    }
+  })
+
   it('goes by paths, headers and fields of the log', async () => {
     const json = [0, 1, 2, 3].map((second) =>
       JSON.stringify({ time: START + second * 1000, remote_addr: '192.0.2.1', tenant: 'acme', uri: second < 3 ? '/api/x' : '/' }),

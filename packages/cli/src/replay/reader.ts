@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { isIP } from 'node:net'
-import { anyReadings, type RequestReader } from '@weir/core/http'
+import { addresses as addressList, anyReadings, type RequestReader } from '@weir/core/http'
 import type { LogRecord } from '../log/record.ts'
+
+/** Every address, in any spelling and with a port, as adapters read them. */
+const ANY = addressList('0.0.0.0/0', '::/0')
 
 /** Reads logged requests as adapters read those of their frameworks. A log knows no routes. */
 export const logReader: RequestReader<LogRecord> = Object.freeze({
@@ -9,7 +11,7 @@ export const logReader: RequestReader<LogRecord> = Object.freeze({
   path: (record: LogRecord) => record.target,
   readings: anyReadings,
   route: () => undefined,
-  ip: ({ client }: LogRecord) => (isIP(client) === 0 ? addressOf(client) : client),
+  ip: ({ client }: LogRecord) => (ANY.includes(client) ? client : addressOf(client)),
   header: (record: LogRecord, name: string) => record.field(name),
 })
 
