@@ -1,4 +1,4 @@
-import { foldRoute, headerValue, parseurlReadings, type RequestReader } from '@weir/core/http'
+import { foldRoute, headerValue, parseurlReadings, type RequestReader, trustsAnyone } from '@weir/core/http'
 import type { Request } from 'express'
 
 /** Reads requests of Express 4 and 5. */
@@ -24,8 +24,12 @@ export const expressReader: RequestReader<Request> = Object.freeze({
   ip: (req: Request) => req.ip,
   socket: (req: Request) => req.socket,
   forgeable: (req: Request) =>
-    req.app?.get('trust proxy') === true
-      ? '"trust proxy" is true, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the number of your proxies, or to their addresses'
+    trustsAnyone(req)
+      ? '"trust proxy" trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies'
       : undefined,
+  howToTrust: (_req: Request, withoutAddress: boolean) =>
+    withoutAddress
+      ? 'Call app.set("trust proxy", 1): no list of addresses contains a Unix socket.'
+      : 'Call app.set("trust proxy", "10.0.0.0/8") with the address or network of your proxy.',
   header: (req: Request, name: string) => headerValue(req.headers[name]),
 })

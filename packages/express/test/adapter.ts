@@ -6,8 +6,10 @@ import { type ThrottleOptions, throttle } from '../src/index.ts'
 export function expressAdapter(framework: typeof express): AdapterUnderTest<Request> {
   return {
     routes: 'path',
-    async start(inputs) {
+    proxies: true,
+    async start(inputs, proxy) {
       const app = framework()
+      if (proxy !== undefined) app.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
       // Express prints errors outside of tests.
       app.set('env', 'test')
       const mounted = inputs.map((input) => throttle(input as ThrottleOptions))

@@ -1,4 +1,4 @@
-import { headerValue, type RequestReader } from '@weir/core/http'
+import { headerValue, type RequestReader, trustsAnyone } from '@weir/core/http'
 import type { FastifyRequest } from 'fastify'
 import type { RouteThrottleOptions } from './options.ts'
 import { samplesOf } from './route-samples.ts'
@@ -42,6 +42,14 @@ export function fastifyReader(): FastifyReader {
     samples: samplesOf,
     ip: (request) => request.ip,
     socket: (request) => request.raw.socket,
+    forgeable: (request) =>
+      trustsAnyone(request)
+        ? '"trustProxy" trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies'
+        : undefined,
+    howToTrust: (_request, withoutAddress) =>
+      withoutAddress
+        ? 'Set trustProxy: (address, hop) => hop === 0: no list of addresses contains a Unix socket, and since Fastify 5.12.1 a number trusts none.'
+        : 'Set trustProxy: "10.0.0.0/8" with the address or network of your proxy. Since Fastify 5.12.1 a number trusts none.',
     header: (request, name) => headerValue(request.headers[name]),
   }
 }

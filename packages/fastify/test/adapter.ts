@@ -8,8 +8,9 @@ import { type ThrottleOptions, weir } from '../src/index.ts'
 export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<FastifyRequest> {
   return {
     routes: 'pattern',
-    async start(inputs) {
-      const app = framework()
+    proxies: true,
+    async start(inputs, proxy) {
+      const app = framework({ trustProxy: proxy === 'unix' ? (_address, hop) => hop === 0 : (proxy ?? false) })
       for (const input of inputs) await app.register(weir, ('decide' in input ? { throttler: input } : input) as ThrottleOptions)
       app.get('/', () => 'hello')
       app.get('/context', (request, reply) => {

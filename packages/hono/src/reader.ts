@@ -21,6 +21,10 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     samples: samplesOf,
     ip: address,
     socket: (c: Context) => connectionOf(c).incoming?.socket,
+    howToTrust: (c: Context) =>
+      connectionOf(c).incoming === undefined
+        ? 'Set the option "address" to a function, e.g. (c) => getConnInfo(c).remote.address: Weir finds it by itself only on @hono/node-server.'
+        : 'Set the option address: forwardedAddress(1) for one proxy.',
     header: (c: Context, name: string) => c.req.header(name),
   })
 }

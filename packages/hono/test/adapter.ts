@@ -4,16 +4,19 @@ import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { stream } from 'hono/streaming'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import { type ThrottleOptions, throttle } from '../src/index.ts'
+import { forwardedAddress, type ThrottleOptions, throttle } from '../src/index.ts'
 import { type Framework, serve } from './frameworks.ts'
 
 /** The contract's application, in a version of Hono. */
 export function honoAdapter(framework: Framework): AdapterUnderTest<Context> {
   return {
     routes: 'pattern',
-    async start(inputs) {
+    proxies: true,
+    async start(inputs, proxy) {
       const app = new framework.Hono()
-      const mounted = inputs.map((input) => throttle(input as ThrottleOptions))
+      const mounted = inputs.map((input) =>
+        throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
+      )
       for (const middleware of mounted) app.use(middleware)
       const chargeAtEnd = (c: Context, units: () => number) => {
         const decision = c.get('throttle')

@@ -4,7 +4,7 @@ import { ThrottledError } from '@weir/core/http'
 import { manualClock } from '@weir/testing'
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
-import { forwardedAddress, type ThrottleOptions, throttle } from '../src/index.ts'
+import { forwardedAddress, type ThrottleMiddleware, type ThrottleOptions, throttle } from '../src/index.ts'
 import { NEWEST, serve } from './frameworks.ts'
 
 const ONE = { limit: 1, interval: '1h', clock: manualClock() } as const
@@ -15,6 +15,13 @@ async function statuses(app: Hono, paths: readonly string[], init?: RequestInit)
   const found: number[] = []
   for (const path of paths) found.push((await app.request(path, init)).status)
   return found
+}
+
+/** The messages of its warnings from now on. */
+function warningsOf({ throttler }: ThrottleMiddleware): string[] {
+  const warnings: string[] = []
+  throttler.on('warning', ({ error }) => warnings.push(error.message))
+  return warnings
 }
 
 describe('where it stands', () => {
@@ -163,10 +170,13 @@ describe('without a connection, as in tests of an application', () => {
     expect(found.map((status) => status === 429)).toEqual([false, false, false, true])
   })
 
-  test('all clients are one unknown address', async () => {
+  test('all clients are one unknown address, with a warning', async () => {
     const app = new Hono()
-    app.use(throttle({ ...ONE, key: 'ip' })).get('/', (c) => c.text('hello'))
+    const limit = throttle({ ...ONE, key: 'ip' })
+    const warnings = warningsOf(limit)
+    app.use(limit).get('/', (c) => c.text('hello'))
     expect(await statuses(app, ['/', '/'])).toEqual([200, 429])
+    expect(warnings).toEqual([expect.stringContaining('Set the option "address" to a function')])
   })
 })
 
@@ -191,7 +201,7 @@ describe('addresses', () => {
     expect(() => throttle({ ...ONE, address } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
-  test('the option finds them; a function that throws leaves one unknown address', async () => {
+  test('the option finds them; a function that throws leaves one unknown address, with a warning', async () => {
     const app = new Hono()
     app.use(throttle({ ...ONE, key: 'ip', address: forwardedAddress(1) })).get('/', (c) => c.text('hello'))
     const from = (address: string) => statuses(app, ['/'], { headers: { 'X-Forwarded-For': address } })
@@ -200,7 +210,10 @@ describe('addresses', () => {
     const address = () => {
       throw new Error('no platform')
     }
-    failing.use(throttle({ ...ONE, key: 'ip', address })).get('/', (c) => c.text('hello'))
+    const limit = throttle({ ...ONE, key: 'ip', address })
+    const warnings = warningsOf(limit)
+    failing.use(limit).get('/', (c) => c.text('hello'))
     expect(await statuses(failing, ['/', '/'])).toEqual([200, 429])
+    expect(warnings).toEqual([expect.stringContaining('could not be found (no platform)')])
   })
 })

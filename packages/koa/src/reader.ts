@@ -30,6 +30,7 @@ export function koaReader(router: RouterLike | undefined): RequestReader<Context
         ? '"app.proxy" is true without "app.maxIpsCount", so the first address of X-Forwarded-For is believed, whoever wrote it. Set "app.maxIpsCount" to the number of your proxies'
         : undefined
     },
+    howToTrust: () => 'Set app.proxy = true, and app.maxIpsCount = 1 for one proxy.',
     header: (ctx: Context, name: string) => headerValue(ctx.headers[name]),
   })
 }

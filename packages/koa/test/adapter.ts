@@ -9,8 +9,9 @@ import { type ThrottleOptions, throttle } from '../src/index.ts'
 export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterUnderTest<Koa.Context> {
   return {
     routes: withRouter ? 'pattern' : 'path',
-    async start(inputs) {
-      const app = new Framework()
+    proxies: true,
+    async start(inputs, proxy) {
+      const app = new Framework(proxy === undefined ? {} : { proxy: true, maxIpsCount: 1 })
       app.silent = true
       const router = new Router()
       // A throttler to share stands by itself: there is no place for a router.

@@ -63,7 +63,7 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     expect(status).toBe(thrown instanceof Error ? 404 : 500)
   })
 
-  test('a proxy setting under which clients choose their address is reported', async () => {
+  test('a proxy setting under which clients choose their address, or share one, is reported with the next step', async () => {
     const reports = async (settings: object) => {
       const app = Object.assign(new Koa(), settings)
       const middleware = throttle({ ...ONE, limit: 9, key: 'ip' })
@@ -72,11 +72,11 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
       app.use(middleware).use((ctx) => {
         ctx.body = 'hello'
       })
-      await supertest(app.callback()).get('/')
-      return warnings.length
+      await supertest(app.callback()).get('/').set('X-Forwarded-For', '192.0.2.1')
+      return warnings.map(({ message }) => message)
     }
-    expect(await reports({ proxy: true })).toBe(1)
-    expect(await reports({ proxy: true, maxIpsCount: 1 })).toBe(0)
-    expect(await reports({})).toBe(0)
+    expect(await reports({ proxy: true })).toEqual([expect.stringContaining('Set "app.maxIpsCount"')])
+    expect(await reports({ proxy: true, maxIpsCount: 1 })).toEqual([])
+    expect(await reports({})).toEqual([expect.stringContaining('Set app.proxy = true, and app.maxIpsCount = 1 for one proxy.')])
   })
 })

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { anyReadings, headerValue, type RequestReader } from '@weir/core/http'
+import { anyReadings, headerValue, type RequestReader, trustsAnyone } from '@weir/core/http'
 import { samplesOf } from './route-samples.ts'
 import { type RequestLike, transportOf } from './transport.ts'
 
@@ -22,20 +22,40 @@ export const nestReader: RequestReader<ExecutionContext> = Object.freeze({
   },
   pattern: patternOf,
   samples: samplesOf,
-  ip: (context: ExecutionContext) => requestOf(context).ip,
-  socket: (context: ExecutionContext) => {
-    const { raw, socket } = requestOf(context)
-    return socket ?? raw?.socket
+  ip: (context: ExecutionContext) => {
+    const request = requestOf(context)
+    // A subscription of GraphQL comes with the bare request that was upgraded.
+    return 'ip' in request ? request.ip : socketOf(request)?.remoteAddress
   },
-  forgeable: (context: ExecutionContext) =>
-    requestOf(context).app?.get?.('trust proxy') === true
-      ? '"trust proxy" is true, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the number of your proxies, or to their addresses'
-      : undefined,
+  socket: (context: ExecutionContext) => socketOf(requestOf(context)),
+  forgeable: (context: ExecutionContext) => {
+    const request = requestOf(context)
+    if (!trustsAnyone(request)) return undefined
+    const setting = request.raw === undefined ? '"trust proxy"' : '"trustProxy"'
+    return `${setting} trusts every address, so the first address of X-Forwarded-For is believed, whoever wrote it. Set it to the addresses of your proxies`
+  },
+  howToTrust: (context: ExecutionContext, withoutAddress: boolean) => {
+    const request = requestOf(context)
+    if (transportOf(context)?.kind === 'ws' || !('ip' in request))
+      return 'WebSockets have no setting for proxies: use a function, key: address((context) => ...).'
+    if (request.raw === undefined) {
+      return withoutAddress
+        ? 'Call app.set("trust proxy", 1): no list of addresses contains a Unix socket.'
+        : 'Call app.set("trust proxy", "10.0.0.0/8") with the address or network of your proxy.'
+    }
+    return withoutAddress
+      ? 'Use new FastifyAdapter({ trustProxy: (address, hop) => hop === 0 }): no list of addresses contains a Unix socket.'
+      : 'Use new FastifyAdapter({ trustProxy: "10.0.0.0/8" }) with the address or network of your proxy. Since Fastify 5.12.1 a number trusts none.'
+  },
   header: (context: ExecutionContext, name: string) => headerValue(requestOf(context).headers?.[name]),
 })
 
 function requestOf(context: ExecutionContext): RequestLike {
   return transportOf(context)?.request ?? NOTHING
+}
+
+function socketOf({ raw, socket }: RequestLike): RequestLike['socket'] {
+  return socket ?? raw?.socket
 }
 
 /** The pattern of the route: a guard runs when it is known. */

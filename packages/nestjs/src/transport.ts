@@ -14,7 +14,6 @@ export interface RequestLike {
   readonly route?: { readonly path?: unknown }
   /** Fastify: the same. */
   readonly routeOptions?: { readonly url?: string }
-  readonly app?: { get?(setting: string): unknown }
 }
 
 /** A response of Express, or a reply of Fastify, which has the response of Node.js in it. */
@@ -26,7 +25,8 @@ export interface ResponseLike {
 /** What is read of a client of `ws` or Socket.IO. */
 interface ClientLike {
   readonly handshake?: { readonly address?: string; readonly headers?: IncomingHttpHeaders }
-  readonly _socket?: { readonly remoteAddress?: string }
+  readonly request?: IncomingMessage
+  readonly _socket?: IncomingMessage['socket']
 }
 
 /** What came, and how. Microservices are not among them. */
@@ -50,9 +50,11 @@ export function transportOf(context: ExecutionContext): Transport | undefined {
     case 'ws': {
       const socket = context.switchToWs()
       const client = socket.getClient<ClientLike | undefined>()
-      const ip = client?.handshake?.address ?? client?._socket?.remoteAddress
+      const connection = client?.request?.socket ?? client?._socket
+      const ip = client?.handshake?.address ?? connection?.remoteAddress
       const headers = client?.handshake?.headers ?? {}
-      return { kind: 'ws', message: socket.getPattern(), request: { headers, ...(ip !== undefined && { ip }) } }
+      const request = { headers, ...(ip !== undefined && { ip }), ...(connection !== undefined && { socket: connection }) }
+      return { kind: 'ws', message: socket.getPattern(), request }
     }
     default:
       return undefined

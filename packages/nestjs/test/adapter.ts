@@ -25,11 +25,12 @@ import type { Platform } from './platforms.ts'
 export function nestAdapter({ adapter }: Platform): AdapterUnderTest<ExecutionContext> {
   return {
     routes: 'pattern',
-    async start(inputs) {
+    proxies: true,
+    async start(inputs, proxy) {
       const controllers = [controllerOf(() => app)]
       @Module({ imports: inputs.map((input) => ThrottleModule.forRoot(input as ThrottleOptions)), controllers })
       class AppModule {}
-      const app: INestApplication = await NestFactory.create(AppModule, adapter(), { logger: false, abortOnError: false })
+      const app: INestApplication = await NestFactory.create(AppModule, adapter(proxy), { logger: false, abortOnError: false })
       await app.listen(0, '127.0.0.1')
       const server = app.getHttpServer() as Server
       return {

@@ -2,6 +2,7 @@ import 'reflect-metadata'
 import type { AbstractHttpAdapter } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
+import type { TrustedProxy } from '@weir/testing'
 
 const WITHOUT = {
   'counts all that has no route together': 'guards run for handlers only',
@@ -11,7 +12,7 @@ const WITHOUT = {
 /** What NestJS runs on. */
 export interface Platform {
   readonly name: string
-  adapter(): AbstractHttpAdapter
+  adapter(proxy?: TrustedProxy): AbstractHttpAdapter
   /** What the adapter contract asks that it can't keep under NestJS, and why. */
   readonly without: Readonly<Record<string, string>>
 }
@@ -19,11 +20,22 @@ export interface Platform {
 export const PLATFORMS: readonly Platform[] = [
   {
     name: 'Express',
-    adapter: () => new ExpressAdapter(),
+    adapter: (proxy) => {
+      const adapter = new ExpressAdapter()
+      if (proxy !== undefined) adapter.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
+      return adapter
+    },
     without: {
       ...WITHOUT,
       'counts all spellings of a route together': 'Express has no route for some of them, so that there is no handler',
     },
   },
-  { name: 'Fastify', adapter: () => new FastifyAdapter() as unknown as AbstractHttpAdapter, without: WITHOUT },
+  {
+    name: 'Fastify',
+    adapter: (proxy) => {
+      const trustProxy = proxy === 'unix' ? (_address: string, hop: number) => hop === 0 : (proxy ?? false)
+      return new FastifyAdapter({ trustProxy }) as unknown as AbstractHttpAdapter
+    },
+    without: WITHOUT,
+  },
 ]

@@ -1,5 +1,5 @@
 export { type AdapterContractOptions, adapterContract } from './adapter-contract/adapter-contract.ts'
-export type { AdapterServer, AdapterUnderTest } from './adapter-contract/context.ts'
+export type { AdapterServer, AdapterUnderTest, TrustedProxy } from './adapter-contract/context.ts'
 export {
   restoreTarget,
   type SpelledRoute,

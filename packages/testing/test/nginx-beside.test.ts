@@ -1,10 +1,12 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { get } from 'node:http'
+import { createServer as createHttpServer, get, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { leakyBucket } from '@weir/core'
+import { address, createGuard, header, nodeReader } from '@weir/core/http'
 import { SEED } from '@weir/tooling/seed'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { SeededRandom } from '../src/index.ts'
@@ -40,13 +42,30 @@ async function freePort(): Promise<number> {
   return port
 }
 
-describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", () => {
+/** A service that answers with the keys of a request, by its address and by the header that nginx sets. */
+function keysService(warnings: string[]): Server {
+  const limit = { limit: 100, interval: '1h', coordination: 'local' } as const
+  const byAddress = createGuard<IncomingMessage, []>({ ...limit, key: 'ip' }, nodeReader)
+  const byHeader = createGuard<IncomingMessage, []>({ ...limit, key: address(header('x-real-ip')) }, nodeReader)
+  for (const { throttler } of [byAddress, byHeader]) throttler.on('warning', ({ error }) => warnings.push(error.message))
+  return createHttpServer(async (request, response) => {
+    response.end(`${(await byAddress.check(request))?.key} ${(await byHeader.check(request))?.key}`)
+  })
+}
+
+describe.skipIf(nginx === undefined)('beside nginx', () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-nginx-'))
   let port = 0
   let child: ChildProcess | undefined
+  const warnings: { readonly tcp: string[]; readonly unix: string[] } = { tcp: [], unix: [] }
+  const services = { tcp: keysService(warnings.tcp), unix: keysService(warnings.unix) }
 
   beforeAll(async () => {
     port = await freePort()
+    await Promise.all([
+      once(services.tcp.listen(0, '127.0.0.1'), 'listening'),
+      once(services.unix.listen(join(folder, 'behind')), 'listening'),
+    ])
     const zones = SHAPES.map(({ limit }, at) => `limit_req_zone $arg_key zone=z${at}:1m rate=${limit}r/s;`)
     const places = SHAPES.map(({ burst, immediate }, at) => {
       const waits = immediate === burst ? 'nodelay' : immediate > 0 ? `delay=${immediate}` : ''
@@ -62,7 +81,13 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
         access_log ${folder}/access.log told;
         limit_req_log_level notice;
         ${zones.join('\n')}
-        server { listen 127.0.0.1:${port}; ${places.join('\n')} location @done { return 204; } }
+        server {
+          listen 127.0.0.1:${port}; ${places.join('\n')} location @done { return 204; }
+          proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+          proxy_set_header X-Real-IP $remote_addr;
+          location = /tcp { proxy_pass http://127.0.0.1:${(services.tcp.address() as AddressInfo).port}; }
+          location = /unix { proxy_pass http://unix:${folder}/behind:/; }
+        }
       }`,
     )
     child = spawn(nginx as string, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
@@ -75,6 +100,7 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
   afterAll(async () => {
     const ended = new Promise((resolve) => child?.once('exit', resolve))
     if (child?.kill() === true) await ended
+    for (const service of Object.values(services)) service.close()
     rmSync(folder, { recursive: true })
   })
 
@@ -85,6 +111,25 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
       }).on('error', () => resolve(0))
     })
   }
+
+  test.each([
+    ['tcp', '127.0.0.1', /^A request from 127\.0\.0\.1 has the header "x-forwarded-for", but the framework ignores it/],
+    ['unix', 'unknown', /^A request came over a Unix socket, which has no address\. All such requests share the key "unknown"/],
+  ] as const)(
+    'behind it over %s, clients share an address with a warning, and its own header tells them apart',
+    async (way, shared, warned) => {
+      const keysOf = async (localAddress: string) => {
+        const headers = { 'X-Forwarded-For': '203.0.113.7', 'X-Real-IP': '203.0.113.7' }
+        const sent = get({ host: '127.0.0.1', port, path: `/${way}`, agent: false, localAddress, headers })
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        return (await response.setEncoding('utf8').toArray()).join('')
+      }
+      const clients = Array.from({ length: 8 }, (_, at) => `127.0.0.${at + 2}`)
+      expect(await Promise.all(clients.map(keysOf))).toEqual(clients.map((client) => `${shared} ${client}`))
+      expect(warnings[way]).toEqual([expect.stringMatching(warned)])
+      expect(warnings[way][0]).toContain('key: address(header("x-real-ip"))')
+    },
+  )
 
   type Row = [key: string, row: string, status: string, ended: string, took: string]
 
@@ -99,7 +144,7 @@ describe.skipIf(nginx === undefined)("leakyBucket decides as nginx' limit_req", 
   }
 
   test.each(SHAPES.map((shape, at) => ({ ...shape, at })))(
-    '$limit a second, burst $burst, $immediate at once',
+    'leakyBucket decides as its limit_req: $limit a second, burst $burst, $immediate at once',
     async ({ limit, burst, immediate, at }) => {
       const random = new SeededRandom(`${SEED}/nginx/${at}`)
       const keys = Array.from({ length: 12 }, (_, key) => `${at}-${key}`)

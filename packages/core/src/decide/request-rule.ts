@@ -12,7 +12,8 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /**
  * Counts requests by a header's value, e.g. `key: header('x-api-key')`. Requests without it are counted by address.
  *
- * A client chooses its headers: unless something before Weir checks the value, combine it with a limit by address.
+ * A client chooses its headers: unless something before Weir checks the value, combine it with a limit by address. If the value
+ * is an address, use `address(header('…'))`: as a text, each address of an IPv6 client would have a limit of its own.
  *
  * @throws WeirError `WEIR_INVALID_OPTION` when `name` is no header name
  *

@@ -1,8 +1,10 @@
-import { show } from '../report/errors.ts'
+import { show, type WeirError } from '../report/errors.ts'
 import { ask, isThenable, NoAnswer, type Patience, settle } from '../report/user-function.ts'
 import type { AdapterOptions } from './adapter-options.ts'
 import type { Report } from './reports.ts'
+import { addressKeys, UNKNOWN_ADDRESS } from './request/address.ts'
 import type { AccessList } from './request/address-list.ts'
+import { ProxyWatch } from './request/proxy-watch.ts'
 import type { RequestReader } from './request/reader.ts'
 
 /** One of the options that are asked before a throttler is. */
@@ -26,10 +28,21 @@ export class Gates<Req> {
     reader: RequestReader<Req>,
     patience: Patience,
     report: Report,
+    warn: (error: WeirError, subject: string) => void,
   ) {
     this.#patience = patience
     this.#report = report
-    const on = (list: AccessList<Req>) => (typeof list === 'function' ? list : (request: Req) => list.includes(reader.ip(request)))
+    // By a proxy's address, a list of private networks would let every client pass.
+    const watch = new ProxyWatch(reader, warn)
+    const keyOf = addressKeys()
+    const on = (list: AccessList<Req>) => {
+      if (typeof list === 'function') return list
+      return (request: Req) => {
+        const address = reader.ip(request)
+        if (watch.watching) watch.look(request, address, keyOf(address) !== UNKNOWN_ADDRESS)
+        return list.includes(address)
+      }
+    }
     const isOptions = (request: Req) => reader.method(request) === 'OPTIONS'
     const gates: (Gate<Req> | false)[] = [
       enabled !== undefined && { option: 'enabled', question: () => enabled(), settles: false, passes: true },

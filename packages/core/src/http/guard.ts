@@ -95,7 +95,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.#settlement = settles ? new Settlement(own, throttler, this.#patience, this.report) : undefined
     this.#answers = new Answers(own, reader, this.#patience, this.report)
     this.#handling = new Handling(own.handler, this.#patience, this.report)
-    const gates = new Gates(own, reader, this.#patience, this.report)
+    const gates = new Gates(own, reader, this.#patience, this.report, (error, subject) => throttler.warn(error, subject))
     this.#gates = gates.none ? undefined : gates
     this.#compiled = this.#compile()
   }

@@ -69,6 +69,7 @@ export function adapterContract<Req>(
       if (needs === 'clock' && store !== undefined) continue
       if (needs === 'paths' && adapter.routes === 'pattern') continue
       if (needs === 'patterns' && adapter.routes === 'path') continue
+      if (needs === 'proxies' && adapter.proxies !== true) continue
       const runCase = async () => {
         const context = new AdapterContext(adapter as AdapterUnderTest<unknown>, await store?.())
         try {

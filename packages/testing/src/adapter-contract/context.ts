@@ -1,5 +1,16 @@
-import { type IncomingHttpHeaders, type IncomingMessage, request as openRequest, type RequestOptions, type Server } from 'node:http'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request as openRequest,
+  type RequestOptions,
+  type Server,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir/core'
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
 
@@ -18,10 +29,15 @@ export interface AdapterServer {
   close(): Promise<void>
 }
 
+/** How a proxy that the framework trusts is connected. */
+export type TrustedProxy = 'loopback' | 'unix'
+
 /** How to build an application with an adapter in it. `Req` is what the framework's functions get as the request. */
 export interface AdapterUnderTest<Req> {
   /** Whether the adapter, mounted for the whole application, knows the pattern of a route or only the path. */
   readonly routes: 'pattern' | 'path'
+  /** Whether `start` can have the framework trust a proxy. */
+  readonly proxies?: boolean
   /**
    * Starts an application that throttles every request, before these routes:
    *
@@ -40,8 +56,9 @@ export interface AdapterUnderTest<Req> {
    * and the framework's own 404 for all else.
    *
    * @param inputs what the adapter is mounted with, once for each, in order
+   * @param proxy trusts one proxy as the adapter's documentation shows it: at a loopback address, or over a Unix socket
    */
-  start(inputs: readonly object[]): Promise<AdapterServer>
+  start(inputs: readonly object[], proxy?: TrustedProxy): Promise<AdapterServer>
   /** A header of the framework's request. */
   header(request: Req, name: string): string | undefined
   /** The `handler` option that answers with a text. */
@@ -55,8 +72,8 @@ export interface AdapterUnderTest<Req> {
 /** One behaviour of the adapter contract. */
 export interface AdapterCase {
   readonly title: string
-  /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns. */
-  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns'
+  /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns, or proxies. */
+  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns' | 'proxies'
   run(context: AdapterContext): Promise<void>
 }
 
@@ -111,6 +128,19 @@ export class AdapterClient {
     return statuses
   }
 
+  /** Has the application listen on a Unix socket too, as behind a proxy on its machine. Returns the options of requests over it. */
+  async overUnixSocket(): Promise<{ readonly options: RequestOptions; close(): void }> {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-'))
+    const socketPath = join(folder, 'socket')
+    const server = createServer((...exchange) => void this.#server.emit('request', ...exchange)).listen(socketPath)
+    await once(server, 'listening')
+    const close = (): void => {
+      server.close()
+      rmSync(folder, { recursive: true })
+    }
+    return { options: { host: null, port: null, socketPath }, close }
+  }
+
   /** A request that the caller reads, and may break off. */
   open(path: string, options: RequestOptions = {}): ReturnType<typeof openRequest> {
     return openRequest({ host: '127.0.0.1', port: this.port, path, agent: false, ...options })
@@ -145,13 +175,13 @@ export class AdapterContext {
   }
 
   /** An application with the adapter, given options without a clock or store. */
-  start(options: object): Promise<AdapterClient> {
-    return this.startWith([{ ...this.base, ...options }])
+  start(options: object, proxy?: TrustedProxy): Promise<AdapterClient> {
+    return this.startWith([{ ...this.base, ...options }], proxy)
   }
 
   /** An application in which the adapter is mounted several times, each time with what is given and nothing more. */
-  async startWith(inputs: readonly object[]): Promise<AdapterClient> {
-    const server = await this.adapter.start(inputs)
+  async startWith(inputs: readonly object[], proxy?: TrustedProxy): Promise<AdapterClient> {
+    const server = await this.adapter.start(inputs, proxy)
     this.#servers.push(server)
     return new AdapterClient(server)
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { address, header } from '@weir/core/http'
 import type { AdapterCase } from './context.ts'
 
 /** What requests are counted by. */
@@ -138,15 +139,63 @@ export const keyCases: readonly AdapterCase[] = [
     },
   },
   {
-    title: 'counts the spellings and the network of an address in a header together',
+    title: 'says how to trust a proxy on a Unix socket, whose clients share a key until then',
     async run(context) {
-      const client = await context.start({ ...context.limit(1), key: { header: 'x-client', address: true } })
-      const from = async (address: string) => (await client.send('/', { headers: { 'x-client': address } })).status
-      assert.deepEqual([await from('192.0.2.1'), await from('::ffff:c000:201'), await from('192.0.2.2')], [200, 429, 200])
-      assert.deepEqual([await from('2001:db8::1'), await from('[2001:DB8:0:0:1::]:443')], [200, 429])
-      // No single address: counted by the connection's.
-      assert.deepEqual([await from('192.0.2.3, 192.0.2.4'), await from('nobody'), (await client.send('/')).status], [200, 429, 429])
-      assert.deepEqual(client.warnings, [])
+      const client = await context.start({ ...context.limit(1), key: 'ip' })
+      const { options, close } = await client.overUnixSocket()
+      try {
+        const from = async (address: string) => (await client.send('/', { ...options, headers: { 'X-Forwarded-For': address } })).status
+        assert.deepEqual([await from('192.0.2.1'), await from('192.0.2.2')], [200, 429])
+        assert.deepEqual(
+          client.warnings.map(({ code }) => code),
+          ['WEIR_TRUST_PROXY'],
+        )
+        assert.match(client.warnings[0]?.message ?? '', /^A request came over a Unix socket.* share the key "unknown"/)
+      } finally {
+        close()
+      }
+    },
+  },
+  {
+    title: 'tells clients behind a trusted proxy apart, without a warning',
+    needs: 'proxies',
+    async run(context) {
+      for (const proxy of ['loopback', 'unix'] as const) {
+        const client = await context.start({ ...context.limit(1), name: proxy, key: 'ip' }, proxy)
+        const { options, close } = proxy === 'unix' ? await client.overUnixSocket() : { options: {}, close: () => {} }
+        try {
+          // The proxy adds the address at the end; the client has sent the rest.
+          const from = async (listed: string) => (await client.send('/', { ...options, headers: { 'X-Forwarded-For': listed } })).status
+          // One client is on the proxy's own machine.
+          const clients = ['127.0.0.1', ...Array.from({ length: 8 }, (_, at) => `192.0.2.${at}`)]
+          for (const address of clients) assert.equal(await from(address), 200, `${address} over ${proxy}`)
+          for (const address of clients.slice(1)) assert.equal(await from(`203.0.113.7, ${address}`), 429, `${address} over ${proxy}`)
+          assert.deepEqual(client.warnings, [])
+        } finally {
+          close()
+        }
+      }
+    },
+  },
+  {
+    title: 'counts the spellings and the network of an address in a header together, also when a function reads it',
+    async run(context) {
+      for (const [name, key, warned] of [
+        ['header', address(header('x-client')), []],
+        ['function', address(context.readHeader('x-client')), ['WEIR_INVALID_KEY']],
+      ] as const) {
+        const client = await context.start({ ...context.limit(1), name, key })
+        const from = async (address: string) => (await client.send('/', { headers: { 'x-client': address } })).status
+        assert.deepEqual([await from('192.0.2.1'), await from('::ffff:c000:201'), await from('192.0.2.2')], [200, 429, 200])
+        assert.deepEqual([await from('2001:db8::1'), await from('[2001:DB8:0:0:1::]:443')], [200, 429])
+        // No single address: counted by the connection's.
+        assert.deepEqual([await from('192.0.2.3, 192.0.2.4'), await from('nobody'), (await client.send('/')).status], [200, 429, 429])
+        // A function is expected to find an address in every request.
+        assert.deepEqual(
+          client.warnings.map(({ code }) => code),
+          warned,
+        )
+      }
     },
   },
   ...[

@@ -14,5 +14,7 @@ export const nodeReader: RequestReader<IncomingMessage> = Object.freeze({
   route: () => undefined,
   ip: (request: IncomingMessage) => request.socket?.remoteAddress,
   socket: (request: IncomingMessage) => request.socket,
+  howToTrust: () =>
+    'node:http has no setting for proxies: count by a header that your proxy sets itself, e.g. key: address(header("x-real-ip")).',
   header: (request: IncomingMessage, name: string) => headerValue(request.headers[name]),
 })

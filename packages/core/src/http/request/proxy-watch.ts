@@ -1,8 +1,9 @@
 import { show, WeirError } from '../../report/errors.ts'
+import { reasonOf } from '../../report/show.ts'
 import { UNKNOWN_ADDRESS } from './address.ts'
 import type { RequestReader } from './reader.ts'
 
-/** Fields in which a proxy passes on the address of its client. */
+/** Fields in which a proxy passes on the address of its client. CDNs add fields of their own, but send the first one too. */
 const FORWARDING = ['x-forwarded-for', 'forwarded', 'x-real-ip'] as const
 /** Requests that are searched for them. A proxy shows itself in far fewer; health checks, which have none, may come first. */
 const WATCHED = 10_000
@@ -22,23 +23,53 @@ export class ProxyWatch<Req> {
     this.#report = report
   }
 
+  /** Whether requests are still searched for the fields of proxies. */
+  get watching(): boolean {
+    return this.#left > 0
+  }
+
   /**
-   * Looks at a request that is counted by its address.
+   * Looks at a request that is counted, allowed or denied by its address. Never throws.
    *
    * @param address by the framework
-   * @param key made of the address
+   * @param known whether it is an address
    */
-  look(request: Req, address: string | undefined, key: string): void {
-    if (key === UNKNOWN_ADDRESS && !this.#unknown) this.#lookAtUnknown(request, address)
-    if (this.#left === 0) return
+  look(request: Req, address: string | undefined, known: boolean): void {
+    if (this.#left === 0 && (known || this.#unknown)) return
+    try {
+      if (!known && !this.#unknown) this.#lookAtUnknown(request, address)
+      if (this.#left > 0) this.#lookForProxies(request, address)
+    } catch {
+      // The framework may ask functions of the application. The request is counted all the same.
+    }
+  }
+
+  /** Notes a request whose address could not be found, by an error of the framework or of a function. Never throws. */
+  failed(request: Req, error: unknown): void {
+    try {
+      // Some connections can't be read at all once they have ended.
+      if (this.#unknown || this.#reader.socket?.(request)?.destroyed === true) return
+    } catch {
+      return
+    }
+    this.#unknown = true
+    this.#warn(
+      'address-unknown',
+      `The address of a client could not be found (${reasonOf(error)}). All such requests share the key "${UNKNOWN_ADDRESS}".`,
+    )
+  }
+
+  #lookForProxies(request: Req, address: string | undefined): void {
     if (this.#left-- === WATCHED) this.#lookAtSetting(request)
     if (address === undefined || this.#reader.socket?.(request)?.remoteAddress !== address) return
     const field = FORWARDING.find((name) => this.#reader.header(request, name) !== undefined)
-    if (field === undefined) return
+    // A client on the proxy's own machine has the address of the connection, although the framework follows the header.
+    if (field === undefined || this.#reader.header(request, field)?.split(',', 1)[0]?.trim() === address) return
     this.#left = 0
+    const unread = field === 'x-forwarded-for' ? '' : ` Have the proxy send X-Forwarded-For: by default frameworks don't read "${field}".`
     this.#warn(
       'proxy-ignored',
-      `A request from ${address} has the header "${field}", but the framework ignores it, so all clients behind this proxy share one key. If the proxy is yours, set the framework's proxy setting to its address; if not, ignore this warning.`,
+      `A request from ${address} has the header "${field}", but the framework ignores it. If your service is not behind a proxy, a client sent the header: ignore this warning. If it is, all clients have the address of the proxy. ${this.#howToTrust(request, false)}${unread}`,
     )
   }
 
@@ -48,15 +79,26 @@ export class ProxyWatch<Req> {
   }
 
   #lookAtUnknown(request: Req, address: string | undefined): void {
-    // A connection that has ended has no address any more: that is the client's doing, not a setting's.
-    const open = this.#reader.socket?.(request)?.destroyed === false
-    if (address === undefined && !open) return
+    const connection = this.#reader.socket?.(request)
+    // The address of a client that has gone is unknown too, and no setting would change that. Only Unix sockets have no local address.
+    const gone = connection?.destroyed === true || connection?.localAddress !== undefined
+    if (address === undefined && gone) return
     this.#unknown = true
-    const found = address === undefined ? 'Its connection has none (a Unix socket?)' : `The framework found ${show(address)}`
+    const why =
+      address !== undefined
+        ? `The framework takes ${show(address)} for the address of a client: your proxy writes no addresses into its header, or clients can write it.`
+        : connection === undefined
+          ? 'A request came without a connection that Weir knows.'
+          : 'A request came over a Unix socket, which has no address.'
+    const unsent = connection !== undefined && this.#reader.header(request, 'x-forwarded-for') === undefined
     this.#warn(
       'address-unknown',
-      `The address of a client is unknown. ${found}. All such clients share the key "${UNKNOWN_ADDRESS}". Set the framework's proxy setting so that it trusts your proxy.`,
+      `${why} All such requests share the key "${UNKNOWN_ADDRESS}". ${this.#howToTrust(request, address === undefined)}${unsent ? ' Have the proxy send X-Forwarded-For.' : ''}`,
     )
+  }
+
+  #howToTrust(request: Req, withoutAddress: boolean): string {
+    return this.#reader.howToTrust?.(request, withoutAddress) ?? "Set the framework's proxy setting so that it trusts your proxy."
   }
 
   #warn(cause: string, message: string): void {

@@ -1,6 +1,7 @@
 /** What is asked of a connection: the client's, or that of the last proxy. */
 export interface Connection {
   readonly remoteAddress?: string | undefined
+  readonly localAddress?: string | undefined
   readonly destroyed?: boolean | undefined
 }
 
@@ -45,6 +46,11 @@ export interface RequestReader<Req> {
    * `app.set("trust proxy", true)`, and what to set instead; undefined when there is none.
    */
   forgeable?(request: Req): string | undefined
+  /**
+   * How to have the framework trust a proxy, as sentences for a warning, e.g. `Call app.set("trust proxy", "10.0.0.0/8").`;
+   * `withoutAddress` for a proxy whose connection has no address, such as a Unix socket. Default: no more than that there is such a setting.
+   */
+  howToTrust?(request: Req, withoutAddress: boolean): string
   /** A request header; `name` is in lower case. Several values are joined as the framework does. */
   header(request: Req, name: string): string | undefined
 }

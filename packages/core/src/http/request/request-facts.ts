@@ -140,7 +140,7 @@ export class RequestFacts<Req> implements KeyFacts {
     if (this.#address === undefined) {
       const address = this.#readAddress()
       this.#address = this.#addressKey(address)
-      this.#watch.look(this.#request as Req, address, this.#address)
+      this.#watch.look(this.#request as Req, address, this.#address !== UNKNOWN_ADDRESS)
     }
     return this.#address
   }
@@ -157,8 +157,9 @@ export class RequestFacts<Req> implements KeyFacts {
   #readAddress(): string | undefined {
     try {
       return this.#reader.ip(this.#request as Req)
-    } catch {
+    } catch (error) {
       // A host's own trust function may throw; the request is then one of unknown origin, not one that is free.
+      this.#watch.failed(this.#request as Req, error)
       return undefined
     }
   }

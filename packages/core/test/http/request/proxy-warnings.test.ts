@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createGuard } from '../../../src/http/guard.ts'
+import { addresses } from '../../../src/http/request/address-list.ts'
 import { nodeReader } from '../../../src/http/request/node-reader.ts'
 import type { Connection, RequestReader } from '../../../src/http/request/reader.ts'
 import { Rules } from '../../../src/http/request/rules.ts'
@@ -25,19 +26,45 @@ function warningsOf(requests: readonly Proxied[], more: Partial<RequestReader<Pr
   return reported.map(({ message }) => message)
 }
 
-const proxy = { remoteAddress: '10.0.0.1', destroyed: false }
+const proxy = { remoteAddress: '10.0.0.1', localAddress: '10.0.0.9', destroyed: false }
+const unix = { destroyed: false }
 const direct: Proxied = { ip: '10.0.0.1', connection: proxy }
+const howToTrust = (_: Proxied, withoutAddress: boolean) => (withoutAddress ? 'Trust the socket.' : 'Trust 10.0.0.1.')
 
-test.each(['x-forwarded-for', 'forwarded', 'x-real-ip'])('a "%s" that the framework ignores is reported once', (name) => {
+test.each([
+  ['x-forwarded-for', 'Trust 10.0.0.1.'],
+  ['forwarded', `Have the proxy send X-Forwarded-For: by default frameworks don't read "forwarded".`],
+  ['x-real-ip', `Have the proxy send X-Forwarded-For: by default frameworks don't read "x-real-ip".`],
+])('a "%s" that the framework ignores is reported once, with the next step', (name, step) => {
   const proxied = { ...direct, headers: { [name]: '192.0.2.1' } }
   // Health checks of the proxy, without the header, come first.
-  const found = warningsOf([...Array.from({ length: 100 }, () => direct), proxied, proxied])
+  const found = warningsOf([...Array.from({ length: 100 }, () => direct), proxied, proxied], { howToTrust })
   expect(found).toHaveLength(1)
   expect(found[0]).toContain(`A request from 10.0.0.1 has the header "${name}"`)
+  expect(found[0]).toContain('If your service is not behind a proxy, a client sent the header: ignore this warning.')
+  expect(found[0]?.endsWith(step), found[0]).toBe(true)
 })
 
 test('a header that the framework follows is not reported', () => {
   expect(warningsOf([{ ip: '192.0.2.1', connection: proxy, headers: { 'x-forwarded-for': '192.0.2.1' } }])).toEqual([])
+  // A client on the machine of the proxy, through one that is trusted.
+  for (const listed of ['10.0.0.1', ' 10.0.0.1, 10.0.0.1'])
+    expect(warningsOf([{ ...direct, headers: { 'x-forwarded-for': listed } }])).toEqual([])
+  // Two proxies on one machine that are not trusted.
+  expect(warningsOf([{ ...direct, headers: { 'x-forwarded-for': '192.0.2.1, 10.0.0.1' } }])).toHaveLength(1)
+})
+
+test('what a client sends is not in a warning, or can not be taken for more than it is', () => {
+  const hostile = 'x\u001b[31m\nweir: all is well'
+  const found = warningsOf([
+    { ...direct, headers: { 'x-forwarded-for': hostile } },
+    { ip: hostile.repeat(10), connection: proxy },
+  ])
+  expect(found).toHaveLength(2)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that none is there
+  for (const message of found) expect(message).not.toMatch(/[\x00-\x1f]/)
+  expect(found[0]).not.toContain('all is well')
+  expect(found[1]?.length).toBeLessThan(500)
 })
 
 test('no header is searched for beyond the first requests', () => {
@@ -53,14 +80,77 @@ test('no header is searched for beyond the first requests', () => {
   expect(read).toBe(30_000)
 })
 
-test('an address that is none is reported once, and so is a connection without one', () => {
-  expect(warningsOf([{ ip: 'garbage' }, { ip: 'more garbage' }])).toEqual([expect.stringContaining('"garbage"')])
-  const socket = { connection: { destroyed: false } }
-  expect(warningsOf([socket, socket])).toEqual([expect.stringContaining('All such clients share the key "unknown"')])
+test.each([
+  [
+    'a text that is no address',
+    { ip: 'garbage', connection: proxy },
+    'The framework takes "garbage" for the address of a client',
+    'Trust 10.0.0.1.',
+  ],
+  [
+    'a Unix socket whose proxy sends no header',
+    { connection: unix },
+    'A request came over a Unix socket, which has no address.',
+    'Trust the socket. Have the proxy send X-Forwarded-For.',
+  ],
+  [
+    'a Unix socket whose proxy is not trusted',
+    { connection: unix, headers: { 'x-forwarded-for': '192.0.2.1' } },
+    'A request came over a Unix socket, which has no address.',
+    'Trust the socket.',
+  ],
+  ['no connection', {}, 'A request came without a connection that Weir knows.', 'Trust the socket.'],
+] as const)('the key "unknown" is reported once, with its cause and the next step: %s', (_, request: Proxied, why, step) => {
+  const found = warningsOf([request, { ...request, ...(request.ip !== undefined && { ip: 'more garbage' }) }], { howToTrust })
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(why)
+  expect(found[0]).toContain('All such requests share the key "unknown".')
+  expect(found[0]?.includes(step), found[0]).toBe(true)
+})
+
+test('an address that could not be found is reported once', () => {
+  const ip = () => {
+    throw new Error('no platform')
+  }
+  expect(warningsOf([direct, direct], { ip })).toEqual([
+    'The address of a client could not be found (no platform). All such requests share the key "unknown".',
+  ])
+  expect(warningsOf([{ connection: { destroyed: true } }], { ip })).toEqual([])
 })
 
 test('a client that has gone is no reason for a warning', () => {
   expect(warningsOf([{ connection: { destroyed: true } }])).toEqual([])
+  // By a reset that the process hasn't been told of yet.
+  expect(warningsOf([{ connection: { destroyed: false, localAddress: '10.0.0.9' } }])).toEqual([])
+})
+
+test('functions of the framework that throw disturb no request', () => {
+  const broken = (): never => {
+    throw new Error('broken')
+  }
+  const requests = [{ ip: '10.0.0.1', connection: proxy, headers: { 'x-forwarded-for': '192.0.2.1' } }, { ip: 'garbage' }]
+  for (const more of [{ socket: broken }, { forgeable: broken }, { howToTrust: broken }]) {
+    const rules = new Rules<Proxied>(
+      [{ key: 'ip' }],
+      { ...fakeReader, socket: ({ connection }) => connection, ...more },
+      { report: () => {} },
+    )
+    expect(
+      requests.map((request) => {
+        rules.evaluate(request)
+        return rules.keys[0]
+      }),
+    ).toEqual(['10.0.0.1', 'unknown'])
+  }
+})
+
+test.each(['allow', 'deny'])('the list "%s" is held against the address of a proxy, with a warning', (option) => {
+  const reader: RequestReader<Proxied> = { ...fakeReader, socket: ({ connection }) => connection }
+  const guard = createGuard<Proxied, []>({ key: 'all', limit: 9, interval: '1h', [option]: addresses('10.0.0.0/8') }, reader)
+  const warnings: WeirError[] = []
+  guard.throttler.on('warning', ({ error }) => warnings.push(error))
+  for (let i = 0; i < 2; i++) void guard.check({ ...direct, headers: { 'x-forwarded-for': '192.0.2.1' } })
+  expect(warnings.map(({ code }) => code)).toEqual(['WEIR_TRUST_PROXY'])
 })
 
 test('requests over a Unix socket share a key, with a warning', async () => {
