@@ -40,7 +40,9 @@ function meaningOf(rule: PolicyOptions<never>, shared: boolean): object {
   return { ...policy, key, match, limit, fallbackLimit, cost, algorithm: algorithm.id === FIXED_WINDOW.id ? undefined : algorithm }
 }
 
-function isData(value: object): boolean {
+/** Whether a value is data and nothing else: a list, or an object of no class. */
+export function isData(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || prototype === Object.prototype || Array.isArray(value)
 }

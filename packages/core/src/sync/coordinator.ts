@@ -45,7 +45,7 @@ export function coordinate(this: MeetingPoint, options: CoordinatorOptions): Coo
   const ids = options.policies.map(({ id }) => id)
   let all = running.get(this)
   if (all === undefined) running.set(this, (all = new Set()))
-  for (const one of all) if (one.fits(options) && one.isFree(options.throttler, ids)) return one
+  for (const one of all) if (one.fits(options) && one.isFree(options.throttler, ids) && !one.hasNamed(options)) return one
   return new BackgroundCoordinator(options, this, all)
 }
 
@@ -118,6 +118,7 @@ class BackgroundCoordinator implements Coordinator {
         return self.nodeId
       },
       warn: (error, subject) => this.#warn(error, subject),
+      isFollowing: (node) => this.names.isFollowing(node),
     })
     const link = this.#link
     this.#loop = new SyncLoop({
@@ -196,6 +197,13 @@ class BackgroundCoordinator implements Coordinator {
     const now = this.#clock.monotonic()
     if (policyIds.some((id) => (this.#used.get(id) ?? now) > now)) return false
     return !this.#alive().some(({ whose, policies }) => whose.deref() !== throttler && policies.some(({ id }) => policyIds.includes(id)))
+  }
+
+  /** Whether another throttler has a policy of one of the names: it may come to have the same, if the new one replaces its rule. */
+  hasNamed({ throttler, policies }: CoordinatorOptions): boolean {
+    const shared = (all: readonly Policy[]) => all.filter(({ coordination }) => coordination !== 'local').map(({ name }) => name)
+    const names = shared(policies)
+    return this.#others(throttler).some(({ policies }) => shared(policies).some((name) => names.includes(name)))
   }
 
   /** Without those that were dropped before they started. */

@@ -173,6 +173,15 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     if (coordinator === undefined && this.#life === 'running') this.#ticker.wake()
   }
 
+  /** Goes on by these rules in place of its own of the same names. */
+  replace(rules: AnyRules): void {
+    const by = new Map(rules.map((rule) => [rule.name ?? 'default', rule]))
+    this.update(
+      this.rules.map((rule) => by.get(rule.name ?? 'default') ?? rule),
+      undefined,
+    )
+  }
+
   /** As the throttler's. */
   start(): void {
     if (this.closed) throw closedError()
@@ -193,6 +202,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
 
   /** As the throttler's. */
   close(): Promise<void> {
+    // What takes its place need not agree with it any more, while it still sends what is left.
+    this.coordinator?.names.release(this)
     // It could end before that is done.
     this.#closing ??= keptAlive(this.clock, this.#close())
     return this.#closing
@@ -245,6 +256,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.waitingRoom.queues?.nudgeAll()
     // So that most requests are decided about at once from the beginning.
     if (this.path.delays) this.waitingRoom.loadDelays()
+    this.coordinator?.names.settle()
   }
 
   async #close(): Promise<void> {

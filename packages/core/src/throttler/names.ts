@@ -1,16 +1,24 @@
-import { alike } from '../decide/alike.ts'
+import { alike, isData } from '../decide/alike.ts'
 import type { Limits } from '../decide/asking.ts'
 import type { Decision } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import { show, WeirError } from '../report/errors.ts'
+import { Once } from '../report/once.ts'
 import type { MeetingPoint } from '../store/contract.ts'
 import { type CountedThrottler, decideUncounted } from './counted.ts'
 import type { Holding } from './delays.ts'
+import { isMadeAgain, type Place, placeOfCall } from './place.ts'
 
 /** Whose rules they are. */
-interface Claimant {
+export interface Claimant {
   /** There while it follows rules of a source. */
   readonly followed?: unknown
+  readonly nodeId?: string
+  readonly emitter?: { has(event: 'warning'): boolean }
+  warn?(error: WeirError, subject: string): void
+  /** Goes on by these rules in place of its own of the same names. */
+  replace?(rules: readonly PolicyOptions<never>[]): void
+  close?(): Promise<void>
 }
 
 /** A rule under its name, as far as throttlers of one process must agree on it. */
@@ -19,8 +27,16 @@ interface Claim {
   readonly rule: PolicyOptions<never>
   /** Whose it is; gone when nobody holds that any more. */
   readonly owner: WeakRef<Claimant>
-  /** Where the throttler was made. */
-  readonly place: string
+  /** Where the throttler was made, or the update that brought the rule. */
+  readonly place: Place
+  /** Whether the rule is that of a later throttler, which the same source line has made. */
+  readonly replaced: boolean
+}
+
+/** A rule that another one takes the place of. */
+interface Replacement {
+  readonly earlier: Claim
+  readonly later: Claim
 }
 
 /** The rules of all throttlers of this process that count at one store. */
@@ -31,11 +47,20 @@ export class Names {
   readonly #claimed = new WeakMap<object, ReadonlySet<string>>()
   /** The policies' ids that several throttlers count by. */
   readonly #shared = new Set<string>()
+  readonly #said = new Once()
+  /** The nodes of throttlers that follow a later one of this process. */
+  readonly #following = new Set<string>()
+  #replacements: readonly Replacement[] = []
   #sweepAt = MOST
 
   /** Whether several throttlers count by this policy, each as a node of its own. */
   shares(id: string): boolean {
     return this.#shared.size > 0 && this.#shared.has(id)
+  }
+
+  /** Whether a node has the rules of a later throttler of this process, whatever the store still tells of it. */
+  isFollowing(node: string): boolean {
+    return this.#following.has(node)
   }
 
   /** Whether there is such a policy. */
@@ -44,25 +69,85 @@ export class Names {
   }
 
   /**
-   * Takes a throttler's rules over, in place of those that it had before.
+   * Takes a throttler's rules over, in place of those that it had before. Rules that the same source line has made before are replaced;
+   * the throttlers that have them follow with `settle`.
    *
    * @throws WeirError `WEIR_DUPLICATE_POLICY` when another throttler has another rule under one of the names; then nothing
    * has changed
    */
   claim(owner: Claimant, rules: readonly PolicyOptions<never>[], policies: readonly Policy[]): void {
-    const place = this.#placeOf(owner) ?? placeOfCall()
     const ref = new WeakRef(owner)
     const mine: Claim[] = []
+    const replacements: Replacement[] = []
+    let here: Place | undefined
     for (const [i, policy] of policies.entries()) {
       if (policy.coordination === 'local') continue
-      const claim: Claim = { policy, rule: rules[i] as PolicyOptions<never>, owner: ref, place }
-      for (const other of this.#othersNamed(policy.name, owner)) if (!bothFollow(other, claim)) checkSame(other, claim)
-      mine.push(claim)
+      const known = this.#ownNamed(policy.name, owner)
+      const place = known?.place ?? (here ??= placeOfCall())
+      const later: Claim = { policy, rule: rules[i] as PolicyOptions<never>, owner: ref, place, replaced: known?.replaced ?? false }
+      for (const earlier of this.#othersNamed(policy.name, owner)) {
+        if (bothFollow(earlier, later)) continue
+        const difference = differenceOf(earlier, later)
+        if (difference === undefined) continue
+        // What a throttler has had before it can't have come from a module that is evaluated again.
+        if (known !== undefined || !takesOver(later, earlier)) throw duplicate(earlier, later, difference)
+        // Rules of a source stay until it has others.
+        if (earlier.owner.deref()?.followed === undefined) replacements.push({ earlier, later })
+      }
+      mine.push(later)
     }
     this.release(owner)
     for (const claim of mine) this.#set(claim.policy.name, [...this.#othersNamed(claim.policy.name), claim])
     this.#claimed.set(owner, new Set(mine.map(({ policy }) => policy.name)))
+    this.#replacements = replacements
     if (this.#claims.size > this.#sweepAt) this.#sweep()
+  }
+
+  /** To be called once the rules of the last `claim` count: earlier throttlers go on by the rules that replace theirs. */
+  settle(): void {
+    const replacements = this.#replacements
+    if (replacements.length === 0) return
+    this.#replacements = []
+    const rulesOf = new Map<Claimant, PolicyOptions<never>[]>()
+    for (const { earlier, later } of replacements) {
+      const { name } = later.policy
+      const claims = this.#claims.get(name) ?? []
+      const { policy, rule } = later
+      this.#set(
+        name,
+        claims.map((claim) => (claim === earlier ? { ...claim, policy, rule, replaced: true } : claim)),
+      )
+      const owner = earlier.owner.deref()
+      if (owner !== undefined) rulesOf.set(owner, [...(rulesOf.get(owner) ?? []), rule])
+    }
+    for (const [owner, rules] of rulesOf) {
+      if (this.#following.size >= MOST) this.#following.clear()
+      this.#following.add(owner.nodeId ?? '')
+      replaceAt(owner, rules)
+    }
+    for (const replacement of replacements) this.#tell(replacement)
+    for (const name of new Set(replacements.map(({ later }) => later.policy.name))) this.#endOldest(name)
+  }
+
+  #tell({ earlier, later }: Replacement): void {
+    const { name } = later.policy
+    if (!this.#said.first(`${name} ${later.place.text}`)) return
+    const owners = [later, earlier].map(({ owner }) => owner.deref())
+    const teller = owners.find((owner) => owner?.emitter?.has('warning')) ?? owners[0]
+    const message = `Policy ${show(name)} is made again by ${later.place.text}: ${differenceOf(earlier, later)}. The new rule replaces the older one, also at the throttlers that were made there before. If this is no hot reload, give each policy a "name" of its own: with NODE_ENV=production it is an error.`
+    teller?.warn?.(new WeirError('WEIR_WARN_POLICY_REPLACED', message), name)
+  }
+
+  /** Ends the oldest throttlers whose rule of this name was replaced: a module may be evaluated any number of times. */
+  #endOldest(name: string): void {
+    const replaced = this.#othersNamed(name).filter((claim) => claim.replaced)
+    for (const { owner } of replaced.slice(0, -MOST_REPLACED)) {
+      // It has reported already what it could not send.
+      owner
+        .deref()
+        ?.close?.()
+        .catch(() => {})
+    }
   }
 
   /** As `decideAsync` of the throttler, where others have some of its rules: what one of them has counted already counts no more. */
@@ -83,13 +168,8 @@ export class Names {
     this.#claimed.delete(owner)
   }
 
-  /** Where a throttler was made that has rules here. */
-  #placeOf(owner: Claimant): string | undefined {
-    for (const name of this.#claimed.get(owner) ?? []) {
-      const own = this.#claims.get(name)?.find((claim) => claim.owner.deref() === owner)
-      if (own !== undefined) return own.place
-    }
-    return undefined
+  #ownNamed(name: string, owner: Claimant): Claim | undefined {
+    return this.#claims.get(name)?.find((claim) => claim.owner.deref() === owner)
   }
 
   /** The rules of a name that throttlers still have, without those of one of them. */
@@ -121,6 +201,8 @@ export class Names {
 
 /** More names than this are looked through for those that nobody has any more; again when twice as many are left. */
 const MOST = 1_000
+/** So many throttlers that a later one has replaced go on beside it. */
+const MOST_REPLACED = 10
 
 /** Of stores that are the same by their value, and by where they are. */
 const byValue = new WeakMap<MeetingPoint, Names>()
@@ -145,39 +227,52 @@ export function namesAt(store: MeetingPoint): Names {
   return names
 }
 
-/** Where a throttler is being made: the nearest caller that is not of Weir. */
-function placeOfCall(): string {
-  const frames = (new Error().stack ?? '').split('\n').slice(1)
-  // Beside this package stand the adapters, in a checkout as well.
-  const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
-  const isOurs = (frame: string) =>
-    OURS.test(frame) || (beside !== undefined && frame.includes(beside) && /[\\/](?:src|dist)[\\/]/.test(frame))
-  const place = frames
-    .find((frame) => !isOurs(frame))
-    ?.trim()
-    .replace(/^at /, '')
-  return place ?? 'an unknown place'
-}
-
-const OURS = /[\\/]@weir[\\/][\w-]+[\\/]dist[\\/]|^\s*at new |node:internal/
-
 /** A change of rules that several follow comes to one after the other. */
 function bothFollow(one: Claim, two: Claim): boolean {
   return [one, two].every(({ owner }) => owner.deref()?.followed !== undefined)
 }
 
-function checkSame(one: Claim, two: Claim): void {
-  const difference = differenceOf(one, two)
-  if (difference === undefined) return
-  throw new WeirError(
+/** Whether an earlier rule was made by the source line that makes a later one now. In production a line is evaluated once. */
+function takesOver(later: Claim, earlier: Claim): boolean {
+  if (globalThis.process?.env['NODE_ENV'] === 'production') return false
+  const [site, before] = [later.place.site, earlier.place.site]
+  if (site !== undefined && before !== undefined) return isMadeAgain(before, site)
+  // Nothing is known of the lines, so the rules must be the same, word for word.
+  return site === before && differenceOf(earlier, later, asText) === undefined
+}
+
+function replaceAt(owner: Claimant, rules: readonly PolicyOptions<never>[]): void {
+  try {
+    owner.replace?.(rules)
+  } catch (error) {
+    if (error instanceof WeirError && error.code !== 'WEIR_CLOSED') owner.warn?.(error, 'replaced')
+  }
+}
+
+function duplicate(one: Claim, two: Claim, difference: string): WeirError {
+  return new WeirError(
     'WEIR_DUPLICATE_POLICY',
-    `Two throttlers with the same store have different rules named ${show(two.policy.name)}: ${difference}. One is made at ${one.place}, the other at ${two.place}. Give one of them another "name", or both the same rule.`,
+    `Two throttlers with the same store have different rules named ${show(two.policy.name)}: ${difference}. One is made at ${one.place.text}, the other at ${two.place.text}. Give one of them another "name", or both the same rule. If a module is evaluated twice, e.g. in two bundles, keep its throttler on globalThis.`,
   )
 }
 
-/** What tells two rules apart; undefined for nothing. */
-function differenceOf(one: Claim, two: Claim): string | undefined {
-  const of = (what: string, first: unknown, second: unknown): string => `${what} is ${show(first)} and ${show(second)}`
+/** An option with its functions as their source. */
+function asText(option: unknown): unknown {
+  if (typeof option === 'function') return String(option)
+  if (Array.isArray(option)) return option.map(asText)
+  return isData(option) ? Object.fromEntries(Object.entries(option).map(([name, value]) => [name, asText(value)])) : option
+}
+
+/**
+ * What tells two rules apart; undefined for nothing.
+ *
+ * @param read what is compared of an option
+ */
+function differenceOf(one: Claim, two: Claim, read: (option: unknown) => unknown = (option) => option): string | undefined {
+  const of = (what: string, first: unknown, second: unknown): string =>
+    typeof first === 'function' && typeof second === 'function'
+      ? `${what} is a function, and another one`
+      : `${what} is ${show(first)} and ${show(second)}`
   const [first, second] = [one.policy, two.policy].map(({ interval, calendar }) => calendar?.id ?? interval)
   if (first !== second) return of('"interval"', first, second)
   if (one.policy.algorithm.id !== two.policy.algorithm.id) return of('"algorithm"', one.policy.algorithm.id, two.policy.algorithm.id)
@@ -185,8 +280,8 @@ function differenceOf(one: Claim, two: Claim): string | undefined {
   if (ours !== theirs && one.policy.limit === two.policy.limit) return `options of "algorithm" are ${ours} and ${theirs}`
   if (one.policy.coordination !== two.policy.coordination) return of('"coordination"', one.policy.coordination, two.policy.coordination)
   if (one.policy.limit !== two.policy.limit) return of('"limit"', one.policy.limit, two.policy.limit)
-  if (!alike(one.rule.limit, two.rule.limit)) return of('"limit"', one.rule.limit, two.rule.limit)
-  if (!alike(one.rule.key, two.rule.key)) return of('"key"', one.rule.key, two.rule.key)
-  if (!alike(one.rule.match, two.rule.match)) return of('"match"', one.rule.match, two.rule.match)
+  if (!alike(read(one.rule.limit), read(two.rule.limit))) return of('"limit"', one.rule.limit, two.rule.limit)
+  if (!alike(read(one.rule.key), read(two.rule.key))) return of('"key"', one.rule.key, two.rule.key)
+  if (!alike(read(one.rule.match), read(two.rule.match))) return of('"match"', one.rule.match, two.rule.match)
   return undefined
 }

@@ -153,7 +153,12 @@ describe('what the store hands out as another node’s rules', () => {
   const good: ToldRule = ['api', 1_000, 'x', 'y', 'k', 'm', 20, 5, 7, { burst: 5 }]
   function told(rules: string, node = 'n'): WeirError[] {
     const warnings: WeirError[] = []
-    const host = { nodeId: 'self', emitter: { has: () => true, emit: () => {} }, warn: (error: WeirError) => warnings.push(error) }
+    const host = {
+      nodeId: 'self',
+      isFollowing: () => false,
+      emitter: { has: () => true, emit: () => {} },
+      warn: (error: WeirError) => warnings.push(error),
+    }
     tellDifferences(own, { node, rules }, host, new Once())
     return warnings
   }

@@ -9,6 +9,8 @@ import { FUNCTION, type ToldRule } from './told-rule.ts'
 export interface RuleWatchHost {
   readonly nodeId: string
   readonly emitter: Pick<Emitter, 'has' | 'emit'>
+  /** Whether a node is another one of this process, which has taken this one's rules over. */
+  isFollowing(node: string): boolean
   /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }

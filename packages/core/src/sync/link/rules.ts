@@ -45,7 +45,9 @@ export class RuleWatch {
 
   heard(reports: readonly RulesReport[]): void {
     const { nodeId } = this.#host
-    const news = reports.filter(({ node, rules }) => node !== nodeId && rules !== this.#told && this.#compared.first(rules))
+    const news = reports.filter(
+      ({ node, rules }) => node !== nodeId && !this.#host.isFollowing(node) && rules !== this.#told && this.#compared.first(rules),
+    )
     if (news.length === 0) return
     const own = this.#own
     loadCode(() => import('./differing-rules.ts')).then(

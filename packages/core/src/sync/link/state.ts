@@ -23,6 +23,8 @@ export interface StoreStateHost {
   /** What the store is called in messages. */
   readonly storeKind: string
   readonly nodeId: string
+  /** Whether a node is another one of this process, which has taken this one's rules over. */
+  isFollowing(node: string): boolean
   /** Warns once per code and subject. */
   warn(error: WeirError, subject?: string): void
 }

@@ -1,0 +1,106 @@
+/** Where a policy is made, as far as a stack shows it. */
+export interface Place {
+  /** For messages: the nearest caller outside Weir and `node_modules`, else the nearest one outside Weir. */
+  readonly text: string
+  /** Undefined where only frameworks call, such as a Fastify plugin that is loaded later. */
+  readonly site: Site | undefined
+}
+
+interface Site {
+  /** Without what tells two evaluations of a module apart, such as `?v=2`. */
+  readonly file: string
+  /** Line and column. */
+  readonly at: string
+  /** A digest of the file's source; undefined where the engine has none. */
+  readonly source: unknown
+  /** The callers from here to the top level of the module. */
+  readonly calls: string
+  /** The same value for everything that is made in one synchronous run. */
+  readonly run: object
+}
+
+/** As many frames as are between a user's line and this one, with room for frameworks. */
+const FRAMES = 50
+const OURS = /[\\/]@weir[\\/][\w-]+[\\/]dist[\\/]|^\s*at new |node:internal/
+const FOREIGN = /[\\/]node_modules[\\/]|\bnode:/
+
+let running: object | undefined
+
+/** What is being made is made at this place. */
+export function placeOfCall(): Place {
+  const [frames, sites] = stack()
+  // Beside this package stand the adapters, in a checkout as well.
+  const beside = /([^(\s]*[\\/])core[\\/](?:src|dist)[\\/]/.exec(frames[0] ?? '')?.[1]
+  const isOurs = (frame: string): boolean =>
+    OURS.test(frame) || (beside !== undefined && frame.includes(beside) && /[\\/](?:src|dist)[\\/]/.test(frame))
+  const nearest = frames.findIndex((frame) => !isOurs(frame))
+  const own = frames.findIndex((frame) => !isOurs(frame) && !FOREIGN.test(frame))
+  const text = frames[own] ?? frames[nearest] ?? ''
+  const site = own < 0 ? undefined : siteOf(frames.slice(own), frames[0] ?? '', sites[own]?.getScriptHash?.())
+  return { text: text.trim().replace(/^at /, '') || 'an unknown place', site }
+}
+
+/**
+ * Whether a policy that is made at one place is the one that was made at an earlier place, made again: the module is evaluated another
+ * time, e.g. by a hot reload, or in another bundle. A file whose source has changed is one whose lines may have moved.
+ */
+export function isMadeAgain(earlier: Site, later: Site): boolean {
+  if (earlier.file !== later.file) return false
+  if (earlier.source !== later.source) return true
+  // Two calls of one helper in one run are two policies.
+  return earlier.at === later.at && (earlier.calls === later.calls || earlier.run !== later.run)
+}
+
+/** A frame as engines of the V8 kind have it. */
+interface CallSite {
+  getScriptHash?(): unknown
+}
+
+/** The frames of this call, as text and as the engine has them. */
+function stack(): [frames: readonly string[], sites: readonly CallSite[]] {
+  const given = { limit: Error.stackTraceLimit, prepare: Error.prepareStackTrace }
+  try {
+    Error.stackTraceLimit = FRAMES
+    const frames = (new Error().stack ?? '').split('\n').slice(2)
+    // Source maps are applied to the text only.
+    Error.prepareStackTrace = (_error, sites) => sites
+    const sites: unknown = new Error().stack
+    return [frames, Array.isArray(sites) ? sites.slice(1) : []]
+  } catch {
+    // A program may have frozen Error.
+    return [[], []]
+  } finally {
+    try {
+      Error.stackTraceLimit = given.limit
+      Error.prepareStackTrace = given.prepare
+    } catch {}
+  }
+}
+
+function siteOf(frames: readonly string[], weir: string, source: unknown): Site | undefined {
+  const [file, at] = positionOf(frames[0] ?? '')
+  if (file === undefined || at === undefined || !/[\\/]/.test(file)) return undefined
+  if (running === undefined) {
+    running = {}
+    void Promise.resolve().then(() => (running = undefined))
+  }
+  const end = frames.findIndex((frame) => /\bnode:/.test(frame))
+  // Files are left out: a process may have many policies.
+  const calls = frames.slice(0, end < 0 ? undefined : end).map((frame) => positionOf(frame)[1])
+  // In one bundle with Weir the nearest caller is Weir itself.
+  const bundled = positionOf(weir)[0] === file
+  return { file: fileOf(file), at: bundled ? calls.join() : at, source, calls: calls.join(), run: running }
+}
+
+/** The file of a frame, and its line and column there. */
+function positionOf(frame: string): readonly (string | undefined)[] {
+  return /^\s*at (?:async )?(?:.* \()?(.+?):(\d+:\d+)\)?$/.exec(frame)?.slice(1) ?? []
+}
+
+/** Bundlers write the layer that a module is in before its path: `webpack-internal:///(rsc)/./limits.ts`. */
+function fileOf(path: string): string {
+  return path
+    .replace(/^file:\/\//, '')
+    .replace(/[?#].*$/, '')
+    .replace(/^(webpack-internal:\/\/\/)\([\w-]+\)\//, '$1')
+}
