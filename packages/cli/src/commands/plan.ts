@@ -7,7 +7,7 @@ import { Comparison } from '../replay/comparison.ts'
 import { bytesPerKey } from '../replay/memory.ts'
 import { Replay } from '../replay/replay.ts'
 import { logFunctions, type StoodIn } from '../rules/log-functions.ts'
-import { pathOf, readRules } from '../rules/read-rules.ts'
+import { checkText, pathOf, textIn } from '../rules/read-rules.ts'
 import type { Output } from '../terminal/output.ts'
 import { Progress } from '../terminal/progress.ts'
 import { count, safeText } from '../terminal/text.ts'
@@ -162,7 +162,7 @@ async function documentsOf(options: PlanOptions): Promise<readonly Rules[]> {
 
 async function rulesOf(file: string, part: 'running' | 'next', { next, coordination }: PlanOptions): Promise<Rules> {
   const stoodIn: StoodIn[] = []
-  const document = await readRules<never>(file, logFunctions(stoodIn))
+  const document = checkText<never>(await textIn(file), logFunctions(stoodIn))
   const set = part === 'next' ? document.next : document
   if (set === undefined) throw new UsageError(`There are no rules to come, "next", in ${JSON.stringify(file)}.`)
   const notes = stoodIn.map(({ kind, name }) => `For "${name}" of "${kind}" the field "${name}" of the log is taken.`)

@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { type CheckedRules, parseRules } from '@weir/core/rules'
 import * as yaml from 'yaml'
-import { UsageError } from '../terminal/usage-error.ts'
-import { checkText, pathOf, type StandIn } from './read-rules.ts'
+import { checkText, type StandIn, textIn } from './read-rules.ts'
 
 /** A document that holds: as text, as it was written, and as it was checked. */
 export interface Document {
@@ -23,19 +21,17 @@ export function documentOf(text: string): Document {
 /**
  * The document in a file.
  *
- * @throws UsageError when there is no such file; RulesError when it can't be used
+ * @throws UsageError when it can't be read; RulesError when it can't be used
  */
 export async function documentIn(file: string): Promise<Document> {
-  const text = await readFile(pathOf(file), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`Can't read the rules "${file}": ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`)
-  })
-  return documentOf(text)
+  return documentOf(await textIn(file))
 }
 
 /** The same rules as another version: what is written in the text stays, comments of YAML too. */
 export function asVersion(text: string, version: number, change: Readonly<Record<string, string>>): string {
+  // A byte order mark is a blank too, for the pattern and for `trim`.
   if (/^\s*\{/.test(text)) {
-    const { version: _, change: before, ...rest } = JSON.parse(text) as Readonly<Record<string, unknown>>
+    const { version: _, change: before, ...rest } = JSON.parse(text.trim()) as Readonly<Record<string, unknown>>
     const { $schema, ...others } = rest
     return `${JSON.stringify({ ...($schema !== undefined && { $schema }), version, change, ...others }, undefined, 2)}\n`
   }

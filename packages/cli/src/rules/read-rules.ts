@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { concurrency, leakyBucket, slidingCounter, slidingLog, slidingWindow, tokenBucket } from '@weir/core'
-import { type CheckedRules, checkRules, parseRules } from '@weir/core/rules'
+import { type CheckedRules, checkRules, fileRules, parseRules } from '@weir/core/rules'
 import * as yaml from 'yaml'
 import { UsageError } from '../terminal/usage-error.ts'
 
@@ -11,20 +10,18 @@ export type StandIn = NonNullable<NonNullable<Parameters<typeof checkRules>[1]>[
 const ALGORITHMS = { slidingWindow, slidingCounter, slidingLog, tokenBucket, leakyBucket, concurrency } as const
 
 /**
- * Reads a document of rules from a file.
+ * The text of a file of rules.
  *
- * @throws UsageError when there is no such file; RulesError when it can't be used
+ * @throws UsageError when it is not a regular file, or has more than 8,000,000 bytes
  */
-export async function readRules<Req>(file: string, standIn: StandIn): Promise<CheckedRules<Req>> {
-  const path = pathOf(file)
-  let text: string
+export async function textIn(file: string): Promise<string> {
   try {
-    text = await readFile(path, 'utf8')
+    return (await fileRules(pathOf(file)).read(new AbortController().signal)) as string
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw new UsageError(`Can't read the rules "${file}": ${code === 'ENOENT' ? 'there is no such file' : message}.`)
+    if (!(error instanceof Error) || error instanceof UsageError) throw error
+    const why = 'code' in error && error.code === 'ENOENT' ? 'there is no such file' : error.message
+    throw new UsageError(`Can't read the rules "${file}": ${why}.`)
   }
-  return checkText(text, standIn)
 }
 
 /** @throws RulesError when the document can't be used */

@@ -7,6 +7,9 @@ import { parseYaml, repeated, type YamlLibrary } from './yaml.ts'
 /** Longest document, in UTF-16 units: it is parsed in one go. */
 export const LONGEST_DOCUMENT = 8_000_000
 
+/** How the first bytes of UTF-16 look when they are read as UTF-8: its byte order mark, or each ASCII character with a zero byte. */
+const UTF_16 = /^(?:\ufffd\ufffd|.?\0)/
+
 /** How a text is read. */
 export interface ParseOptions {
   /** The library `yaml`, for documents in YAML: `import * as yaml from 'yaml'`. Without it they are JSON. */
@@ -28,6 +31,7 @@ export interface ParsedRules {
 export function parseRules(text: string, { yaml }: ParseOptions = {}): ParsedRules {
   if (typeof text !== 'string') throw problem(`it is ${show(text)}; it must be a text`)
   if (text.length > LONGEST_DOCUMENT) throw problem(`it has ${text.length} characters; it must have at most ${LONGEST_DOCUMENT}`)
+  if (UTF_16.test(text)) throw problem('it looks like UTF-16; save it as UTF-8')
   const plain = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
   if (yaml === undefined || /^\s*\{/.test(plain)) return parseJson(plain, yaml)
   try {

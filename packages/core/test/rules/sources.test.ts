@@ -1,5 +1,16 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -141,8 +152,16 @@ describe('a file that is none', () => {
     execFileSync('mkfifo', [pipe])
     for (const path of [pipe, '/dev/zero', folder()]) {
       const node = await started(fileRules(path))
-      expect(node.rules.status.away).toBe('it is no regular file')
+      expect(node.rules.status.away).toBe('it is not a regular file')
+      await expect(fileRules(path).replace?.(undefined, textOf(1))).rejects.toThrow('it is not a regular file')
     }
+  })
+
+  test('is not read beyond 8,000,000 bytes, however large it grows meanwhile', async () => {
+    const file = join(folder(), 'rules.yaml')
+    writeFileSync(file, '')
+    truncateSync(file, 8_000_001)
+    expect((await started(fileRules(file))).rules.status.away).toBe('it has more than 8000000 bytes, the most that rules may have')
   })
 })
 

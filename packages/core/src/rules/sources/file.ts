@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { watch } from 'node:fs'
-import { open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream, watch } from 'node:fs'
+import { open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { invalidOption } from '../../report/errors.ts'
@@ -14,7 +14,8 @@ const SETTLE = 50
 
 /**
  * Rules in a file, which is watched. It may be written in place, replaced by `rename`, or be a symbolic link that is turned to another file,
- * as a ConfigMap in Kubernetes is. What is being written is read again until it rests for 50 ms.
+ * as a ConfigMap in Kubernetes is. What is being written is read again until it rests for 50 ms. A pipe, a device and a file of more than
+ * 8,000,000 bytes are not read.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
  *
@@ -43,13 +44,23 @@ export function fileRules(path: string | URL): RulesSource {
   })
 }
 
-/** The text of a file, if it is one, and no longer than a document may be. */
+/**
+ * The text of a regular file of at most 8,000,000 bytes.
+ *
+ * @throws (rejects) Error for anything else, such as a pipe, a device, a folder or a larger file
+ */
 export async function readWhole(file: string): Promise<string> {
-  const found = await stat(file)
   // A pipe or a device may never answer, or never end.
-  if (!found.isFile()) throw new Error('it is no regular file')
-  if (found.size > LONGEST_DOCUMENT) throw new Error(`it has ${found.size} bytes, and may have ${LONGEST_DOCUMENT}`)
-  return readFile(file, 'utf8')
+  if (!(await stat(file)).isFile()) throw new Error('it is not a regular file')
+  const pieces: Buffer[] = []
+  let size = 0
+  // Counted while it is read: a file that grows, and a file of `/proc`, have more bytes than their size.
+  for await (const piece of createReadStream(file, { end: LONGEST_DOCUMENT })) {
+    pieces.push(piece)
+    size += piece.length
+  }
+  if (size > LONGEST_DOCUMENT) throw new Error(`it has more than ${LONGEST_DOCUMENT} bytes, the most that rules may have`)
+  return Buffer.concat(pieces).toString('utf8')
 }
 
 /** Of its folder, since a file that is replaced is not the one that was watched. */
@@ -85,7 +96,7 @@ async function replaceFile(file: string, before: string | undefined, text: strin
 
 async function textOf(file: string): Promise<string | undefined> {
   try {
-    return await readFile(file, 'utf8')
+    return await readWhole(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
