@@ -1,6 +1,8 @@
+import { Readable, Writable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import type { PlanReport } from '../src/commands/plan-report.ts'
+import { run } from '../src/program.ts'
 import { file, line, rules, START, weir } from './weir.ts'
 
 /** A flood of one client beside some that keep within 10 a minute, for two minutes. */
@@ -313,10 +315,78 @@ describe('logs', () => {
   })
 
   it('with lines that can not be read are read all the same', async () => {
-    const odd = `${'x'.repeat(200_000)}\n{"time":\n\n${line(0, '192.0.2.1')}{"no":"time"}\n${line(1, '192.0.2.1').trim()}`
+    const odd = `${'x'.repeat(100_000)}\n{"time":\n\n${line(0, '192.0.2.1')}{"no":"time"}\n${line(1, '192.0.2.1').trim()}`
     const { log: read } = await planned(file('odd.log', odd), '--rules', limited)
-    expect(read).toMatchObject({ lines: 5, records: 2, unreadable: 3 })
+    expect(read).toMatchObject({ lines: 5, records: 2, unreadable: 3, unknown: 0 })
     expect(read.samples[0]).toBe('x'.repeat(200))
+  })
+
+  it('with requests of unknown clients end with 2, and name the first one and what to pass', async () => {
+    const mixed = file('mixed.log', `${line(0, '192.0.2.1')}${line(1, 'web 10.0.0.1 192.0.2.1')}${line(2, '-')}`)
+    const { code, out, err } = await weir(['plan', mixed, '--rules', limited, '--json'])
+    expect(code).toBe(2)
+    expect(err).toContain(`2 of 3 lines could not be read as a request. The first is line 2 of ${mixed}. Its client is not known`)
+    expect(err).toContain('Pass --client-field')
+    // What is known is shown all the same.
+    const { log: read, plan }: PlanReport = JSON.parse(out)
+    expect(read).toMatchObject({ unknown: 2, firstUnknown: { file: mixed, line: 2, why: 'client' } })
+    expect(plan.requests).toBe(1)
+    // It counts more than a difference between rules.
+    const stricter = rules('none.json', { limit: 1, match: ['/*rest'] })
+    expect((await weir(['plan', mixed, '--rules', stricter, '--against', limited])).code).toBe(2)
+    const none = await weir(['plan', file('none.log', line(0, '-')), '--rules', limited])
+    expect([none.code, none.err]).toEqual([2, expect.stringContaining('could be read. 1 of 1 line')])
+  })
+
+  it('behind a balancer are counted by the field that is asked for', async () => {
+    const behind = Array.from({ length: 40 }, (_, i) => line(i, '10.0.0.2').replace('\n', ` "203.0.113.${i % 20}"\n`)).join('')
+    const balanced = file('balanced.log', behind)
+    const { out } = await weir(['plan', balanced, '--rules', limited])
+    expect(out).toContain('client: the address before the time')
+    expect(out).toContain('40 of 40 requests come from 1 private address, such as 10.0.0.2, and x-forwarded-for names other clients.')
+    expect((await planned(balanced, '--rules', limited)).plan.exactRefused).toBe(30)
+    const { log: read, plan } = await planned(balanced, '--rules', limited, '--client-field', 'http_x_forwarded_for')
+    expect(plan.exactRefused).toBe(0)
+    expect(read.client).toEqual({ field: { name: 'http_x_forwarded_for', requests: 40 }, others: [] })
+    const direct = file('direct.log', behind + line(40, '198.51.100.1'))
+    expect((await weir(['plan', direct, '--rules', limited, '--client-field', 'X-Forwarded-For'])).out).toContain(
+      'client: x-forwarded-for; 1 request without it count by the address before the time',
+    )
+    const missing = await weir(['plan', balanced, '--rules', limited, '--client-field', 'x_forwarded'])
+    expect([missing.code, missing.err]).toEqual([2, expect.stringContaining('No request of the log has the field "x_forwarded"')])
+  })
+
+  it('that are out of order by too much end with 2', async () => {
+    const backwards = Array.from({ length: 18_000 }, (_, i) => line(30_000 - i, '192.0.2.1')).join('')
+    const { code, err } = await weir([
+      'plan',
+      file('backwards.log', backwards),
+      '--rules',
+      rules('much.json', { limit: 100 }),
+      '--nodes',
+      '1',
+    ])
+    expect([code, err]).toEqual([
+      2,
+      expect.stringMatching(/1,615 of 18,000 requests are out of order by too much, .* Sort the log by time/),
+    ])
+  })
+
+  it('with times of the future and of the past are read', async () => {
+    const odd = [0, 86_400 * 365 * 100, 1, 2, -86_400 * 365 * 30, 3].map((second) => line(second, '192.0.2.1')).join('')
+    const { log: read, plan } = await planned(file('times.log', odd), '--rules', limited)
+    expect([read.records, read.late, plan.requests, plan.refused]).toEqual([6, 0, 6, 0])
+  })
+
+  it('are left alone when the command fails: a pipe that stays open keeps no process alive', async () => {
+    const stdin = new Readable({ read() {} })
+    stdin.push(Buffer.from('\ufeffx\n', 'utf16le'))
+    const [stdout, stderr] = [
+      new Writable({ write: (_, _encoding, done) => done() }),
+      new Writable({ write: (_, _encoding, done) => done() }),
+    ]
+    expect(await run(['plan', '-', '--rules', limited], { stdin, stdout, stderr, env: {} }, '1.2.3')).toBe(2)
+    expect(stdin.destroyed).toBe(true)
   })
 
   it('without any request end with 2', async () => {
@@ -326,10 +396,32 @@ describe('logs', () => {
   })
 })
 
+describe('more keys than processes may keep', () => {
+  const clients = file('clients.log', Array.from({ length: 60 }, (_, i) => line(i, `192.0.2.${i}`)).join(''))
+
+  it.each(['background', 'central', 'local'])('end with 2 and the number, before they take memory: %s', async (coordination) => {
+    const args = ['plan', clients, '--rules', rules('hour.json', { interval: '1h' }), '--coordination', coordination]
+    const { code, out, err } = await weir([...args, '--max-keys', '50'])
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain('The policy "client" has more than 50 keys at one time, first at 2026-03-07 12:00:50 UTC.')
+    expect(err).toContain('Pass a larger --max-keys')
+    expect((await weir([...args, '--max-keys', '60'])).code).toBe(0)
+  })
+
+  it('are counted at one time, not in the whole log', async () => {
+    const { plan } = await planned(clients, '--rules', rules('second.json', { interval: '1s' }), '--max-keys', '10', '--nodes', '1')
+    expect(plan.policies[0]?.overflowing).toBe(false)
+    expect(plan.policies[0]?.keysHeld).toBeLessThanOrEqual(10)
+  })
+})
+
 describe('what can not be done', () => {
   it.each([
     [['plan', 'missing.log', '--rules', limited], 'missing.log": there is no such file'],
     [['plan', '.', '--rules', limited], 'it is a folder'],
+    [['plan', '/dev/zero', '--rules', limited], 'it is a device. Use a file, a pipe, or -'],
+    [['plan', log, '--rules', limited, '--proxies', '0'], 'a whole number from 1 to 100'],
+    [['plan', log, '--rules', limited, '--max-keys', '0'], 'a whole number from 1 to 10000000'],
     [['plan', log, '--rules', 'missing.yaml'], 'missing.yaml": there is no such file'],
     [['plan', log], "required option '--rules <file>'"],
     [['plan', log, '--rules', limited, '--nodes', '0'], 'a whole number from 1 to 100'],

@@ -3,6 +3,7 @@ import type { SeriesPart } from '../replay/series.ts'
 import { bars, gathered } from '../terminal/chart.ts'
 import type { Output } from '../terminal/output.ts'
 import { bytes, count, duration, moment, percent, plural, safeText } from '../terminal/text.ts'
+import { balancersText, clientText } from './plan-log.ts'
 import type { ChangeReport, PlanReport, PolicyReport, RulesReport } from './plan-report.ts'
 
 /** Shows what a replay found. */
@@ -21,9 +22,12 @@ export function showPlan(report: PlanReport, out: Output): void {
   showChange('admitted now, and refused before', changes.admittedNow, out)
 }
 
-function showLog({ lines, unreadable, samples, late, withoutRequest, broken, torn }: LogSummary, out: Output): void {
+function showLog(log: LogSummary, out: Output): void {
+  const { lines, records, unreadable, samples, late, withoutRequest, broken, torn, client } = log
   const { yellow, dim } = out.colors
   const notes = [
+    dim(clientText(client, records)),
+    yellow(balancersText(client, records)),
     unreadable > 0 ? yellow(`${count(unreadable)} of ${plural(lines, 'line')} could not be read, such as`) : '',
     ...samples.map((sample) => dim(`  ${safeText(sample, out.width - 4)}`)),
     late > 0 ? yellow(`${plural(late, 'request')} out of order by too much, left out: give each server's log as a file of its own`) : '',

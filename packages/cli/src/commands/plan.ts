@@ -8,11 +8,13 @@ import { bytesPerKey } from '../replay/memory.ts'
 import { Replay } from '../replay/replay.ts'
 import { logFunctions, type StoodIn } from '../rules/log-functions.ts'
 import { checkText, pathOf, textIn } from '../rules/read-rules.ts'
+import { FINE, REFUSED, WRONG_USE } from '../terminal/exit-codes.ts'
 import type { Output } from '../terminal/output.ts'
 import { Progress } from '../terminal/progress.ts'
 import { count, safeText } from '../terminal/text.ts'
 import { UsageError } from '../terminal/usage-error.ts'
 import { durationOption, wholeNumber } from './options.ts'
+import { missingIn, nothingIn, tooManyKeys } from './plan-log.ts'
 import { changesReport, type PlanReport, type RulesReport, rulesReport } from './plan-report.ts'
 import { showPlan } from './plan-text.ts'
 
@@ -23,6 +25,9 @@ interface PlanOptions {
   readonly nodes: number
   readonly roundTrip: number
   readonly coordination?: Coordination
+  readonly clientField?: string
+  readonly proxies?: number
+  readonly maxKeys: number
   readonly top: number
   readonly json?: true
 }
@@ -53,6 +58,12 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
         .default(1, '1ms'),
     )
     .addOption(new Option('--coordination <name>', 'take this instead of what the rules say').choices(COORDINATIONS))
+    .option(
+      '--client-field <name>',
+      'field that names the client, such as http_x_forwarded_for or req.headers.x-real-ip; of text also the number of a word before the time',
+    )
+    .option('--proxies <n>', 'addresses at the end of a list that trusted proxies have added, 1 to 100', wholeNumber(1, 100))
+    .option('--max-keys <n>', 'keys of a policy that a process keeps at one time, 1 to 10000000', wholeNumber(1, 10_000_000), 250_000)
     .option('--top <n>', 'keys to list of each policy, 1 to 1000', wholeNumber(1, 1_000), 5)
     .option('--json', 'write all figures as JSON')
     .action(async (logs: string[], options: PlanOptions) => {
@@ -60,7 +71,10 @@ export function addPlan(program: Command, out: Output, end: (code: number) => vo
       if (options.json === true) out.json(report)
       else showPlan(report, out)
       const { changes } = report
-      end(changes !== undefined && changes.refusedNow.requests + changes.admittedNow.requests > 0 ? 1 : 0)
+      end(changes !== undefined && changes.refusedNow.requests + changes.admittedNow.requests > 0 ? REFUSED : FINE)
+      const missing = missingIn(report.log)
+      if (missing.length > 0) end(WRONG_USE)
+      for (const text of missing) out.note(`weir: ${safeText(text, 1_000)}`)
     })
 }
 
@@ -75,10 +89,19 @@ interface Candidate {
 }
 
 async function plan(files: readonly string[], options: PlanOptions, out: Output): Promise<PlanReport> {
-  const { nodes, roundTrip, top } = options
+  const { clientField, proxies } = options
   const documents = await documentsOf(options)
   if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
-  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin)
+  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, { field: clientField?.toLowerCase(), proxies })
+  try {
+    return await planOf(logs, documents, options, out)
+  } finally {
+    logs.close()
+  }
+}
+
+async function planOf(logs: Logs, documents: readonly Rules[], options: PlanOptions, out: Output): Promise<PlanReport> {
+  const { nodes, roundTrip, top, clientField } = options
   const batches = logs.read()
   const first = await firstOf(batches)
   const timed = first.some(({ duration }) => duration !== undefined)
@@ -87,9 +110,11 @@ async function plan(files: readonly string[], options: PlanOptions, out: Output)
   const replays = candidates.map(
     ({ cluster }, place) => new Replay(cluster, comparison && ((record, decision) => comparison.add(record, decision, place === 0))),
   )
-  await replayAll(logs, first, batches, replays, out)
+  await replayAll(logs, first, batches, replays, options.maxKeys, out)
   const { summary } = logs
-  if (summary.records === 0) throw new UsageError(nothingIn(summary.files, summary.lines))
+  if (summary.records === 0) throw new UsageError(nothingIn(summary))
+  if (summary.client.field?.requests === 0)
+    throw new UsageError(`No request of the log has the field ${JSON.stringify(clientField)}, which --client-field names.`)
   const reports = candidates.map((candidate, place) => reportOf(candidate, replays[place] as Replay, top, summary.records - summary.late))
   const [mine, other] = reports as [RulesReport, RulesReport | undefined]
   return {
@@ -117,6 +142,7 @@ async function replayAll(
   first: readonly LogRecord[],
   batches: Batches,
   replays: readonly Replay[],
+  maxKeys: number,
   out: Output,
 ): Promise<void> {
   const progress = new Progress(out.surroundings.stderr, logs.size)
@@ -126,6 +152,7 @@ async function replayAll(
       for (const replay of replays) {
         const waiting = replay.add(record)
         if (waiting !== undefined) await waiting
+        if (replay.crowded !== undefined) throw new UsageError(tooManyKeys(replay.crowded, record.time, maxKeys))
       }
     }
     requests += records.length
@@ -183,7 +210,7 @@ async function rulesOf(file: string, part: 'running' | 'next', { next, coordinat
 function candidateOf(
   { file, version, policies: all, overrides, notes }: Rules,
   timed: boolean,
-  { nodes, roundTrip }: PlanOptions,
+  { nodes, roundTrip, maxKeys }: PlanOptions,
 ): Candidate {
   const leftOut = timed ? [] : all.filter(hasSlots)
   const policies = all.filter((policy) => !leftOut.includes(policy))
@@ -192,7 +219,7 @@ function candidateOf(
   return {
     file,
     version,
-    cluster: { policies, overrides: overrides.filter(({ policy }) => !names.has(policy)), nodes, roundTrip, seed: 1 },
+    cluster: { policies, overrides: overrides.filter(({ policy }) => !names.has(policy)), nodes, roundTrip, maxKeys, seed: 1 },
     bytesPerKey: bytesPerKey(policies),
     notes: [...notes, ...leftOut.map((policy) => `The policy ${nameOf(policy)} is left out. ${UNTIMED}`)],
   }
@@ -212,9 +239,4 @@ function reportOf({ file, version, bytesPerKey, notes, cluster }: Candidate, rep
   const slots = cluster.policies.filter(hasSlots).map(nameOf).join(', ')
   const untold = `The log does not tell how long ${count(untimed)} of ${count(records)} requests took: in ${slots} they take no time.`
   return rulesReport({ rules: file, version, tally, usage, bytesPerKey, notes: untimed === 0 ? notes : [...notes, untold] }, top)
-}
-
-function nothingIn(files: readonly string[], lines: number): string {
-  const what = files.map((file) => safeText(file)).join(', ')
-  return `There is no request in ${what}: ${count(lines)} lines, none in the Common or Combined Log Format or a JSON object with a time and a client.`
 }

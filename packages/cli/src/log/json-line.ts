@@ -1,21 +1,41 @@
-import { type LogRecord, requestLine } from './record.ts'
+import { hasAddress } from './client.ts'
+import { type LogRecord, type RequestLine, requestLine } from './record.ts'
+import { timeOf } from './time.ts'
 
-/** Where servers and loggers (nginx, Caddy, Traefik, pino-http, GoAccess, AWS) put what a replay needs; the first that is there counts. */
-const TIME = ['time', 'ts', 'timestamp', '@timestamp', 'time_iso8601', 'msec', 'time_local', 'starttime', 'date']
+/** Where servers and loggers (nginx, Caddy, Traefik, Envoy, pino-http, GoAccess, AWS, GCP) put what a replay needs; the first one present counts. */
+const TIME = [
+  'time',
+  'ts',
+  'timestamp',
+  '@timestamp',
+  'time_iso8601',
+  'msec',
+  'time_local',
+  'start_time',
+  'starttime',
+  'requesttime',
+  'date',
+]
 const CLIENT = [
   'remote_addr',
   'client_ip',
   'remote_ip',
   'remoteaddress',
   'clientip',
+  'remoteip',
   'ip',
   'clienthost',
-  'host_ip',
+  'downstream_remote_address',
   'client',
+  'source',
   'remote_host',
 ]
-const METHOD = ['method', 'request_method', 'requestmethod', 'http_method']
-const TARGET = ['uri', 'request_uri', 'url', 'requesturi', 'requestpath', 'path', 'target']
+/** These may be names of hosts too; the others also name programs and the like. */
+const HOSTS: ReadonlySet<string> = new Set(['remote_addr', 'clienthost', 'remote_host'])
+const METHOD = ['method', 'request_method', 'requestmethod', 'http_method', 'httpmethod']
+const TARGET = ['uri', 'request_uri', 'url', 'requesturi', 'requesturl', 'requestpath', 'path', 'target', 'resourcepath']
+/** Where programs that collect logs (Docker, Kubernetes, journald, Filebeat, GCP) put the line as it was. */
+const LINE = ['log', 'message', 'line', 'textpayload', 'msg']
 /** How long requests took: in seconds by the names of nginx, in milliseconds by those that say so; `duration` is told apart by its size. */
 const SECONDS = ['request_time', 'response_time_s', 'elapsed_s']
 const MILLISECONDS = ['responsetime', 'duration_ms', 'response_time_ms', 'latency_ms', 'elapsed_ms', 'elapsedms', 'durationms']
@@ -24,59 +44,74 @@ const INNER = ['request', 'req', 'http', 'httprequest']
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Seconds, milliseconds, microseconds and nanoseconds of this century are told apart by their size. */
-const UNITS = [
-  [1e11, 1000],
-  [1e14, 1],
-  [1e17, 1e-3],
-  [1e20, 1e-6],
-] as const
-
 /**
- * Reads a line that holds a JSON object.
+ * Reads a line that holds a JSON object. A request whose client or time is not known has the client `''`, or the time NaN.
  *
- * @returns undefined when it is none, or lacks a time or a client
+ * @param named the field that the client is read from, if not from the usual ones
+ * @param inner reads a line within a field
+ * @returns undefined when it is no request
  */
-export function parseJsonLine(line: string): LogRecord | undefined {
+export function parseJsonLine(
+  line: string,
+  named?: string,
+  inner: (line: string) => LogRecord | undefined = () => undefined,
+): LogRecord | undefined {
   let value: unknown
   try {
     value = JSON.parse(line)
   } catch {
     return undefined
   }
-  if (typeof value !== 'object' || value === null) return undefined
-  const fields = lowered(value as Fields)
-  const time = timeOf(first(fields, TIME))
-  const inner = INNER.map((name) => fields[name]).find((one) => typeof one === 'object' && one !== null)
-  const request = inner === undefined ? fields : lowered(inner as Fields)
-  const client = text(first(request, CLIENT)) ?? text(first(fields, CLIENT))
-  if (time === undefined || client === undefined) return undefined
-  return new JsonRecord(time, client, fields, request)
+  const record = isObject(value) ? new JsonRecord(value) : undefined
+  if (record === undefined) return undefined
+  const known = !Number.isNaN(record.time) && (record.client !== '' || (named !== undefined && record.field(named) !== undefined))
+  if (known && record.isRequest) return record
+  for (const name of LINE) {
+    const text = record.own(name)
+    const found = text === undefined ? undefined : inner(text.trim())
+    if (found !== undefined) return found
+  }
+  return known || record.isRequest ? record : undefined
 }
 
 class JsonRecord implements LogRecord {
   time: number
   readonly coarse: boolean
-  readonly client: string
+  client: string
+  readonly clientField: string
   readonly method: string
   readonly target: string
   readonly valid: boolean
+  /** It has the method and the target of a request, not only a time and an address. */
+  readonly isRequest: boolean
   readonly #fields: Fields
   readonly #request: Fields
 
-  constructor({ milliseconds, coarse }: Time, client: string, fields: Fields, request: Fields) {
+  constructor(value: Fields) {
+    const fields = lowered(value)
+    const inner = INNER.map((name) => fields[name]).find(isObject)
+    const request = inner === undefined ? fields : lowered(inner)
+    const time = TIME.map((name) => timeOf(fields[name])).find((one) => one !== undefined)
     const method = text(first(request, METHOD)) ?? text(first(fields, METHOD))
     const target = text(first(request, TARGET)) ?? text(first(fields, TARGET))
     // nginx's `$request` is the whole line.
-    const line = requestLine(text(fields['request']) ?? `${method ?? ''} ${target ?? ''}`)
-    this.time = milliseconds
-    this.coarse = coarse
+    const line: RequestLine = requestLine(text(fields['request']) ?? `${method ?? ''} ${target ?? ''}`)
+    this.time = time?.milliseconds ?? Number.NaN
+    this.coarse = time?.coarse === true
+    const [field = '', client = ''] = clientOf(request) ?? clientOf(fields) ?? []
     this.client = client
+    this.clientField = field
     this.method = method?.toUpperCase() ?? line.method
     this.target = target ?? line.target
     this.valid = line.valid || (method === undefined && target !== undefined)
+    this.isRequest = line.valid
     this.#fields = fields
     this.#request = request
+  }
+
+  /** A text of the outermost object. */
+  own(name: string): string | undefined {
+    return text(this.#fields[name])
   }
 
   get duration(): number | undefined {
@@ -85,7 +120,9 @@ class JsonRecord implements LogRecord {
     if (milliseconds !== undefined) return milliseconds
     const { duration } = this.#fields
     const number = numberOf(duration)
-    // Caddy tells seconds, Traefik nanoseconds: nothing takes a day, and nothing a tenth of a millisecond.
+    // Envoy's is in milliseconds.
+    if ('downstream_remote_address' in this.#fields) return number
+    // Caddy's is in seconds, Traefik's in nanoseconds: nothing takes a day, and nothing a tenth of a millisecond.
     if (number !== undefined) return number < 1e5 ? number * 1000 : number / 1e6
     return typeof duration === 'string' ? spanOf(duration) : undefined
   }
@@ -93,38 +130,32 @@ class JsonRecord implements LogRecord {
   field(name: string): string | undefined {
     for (const fields of [this.#request, this.#fields]) {
       const { headers } = fields
-      const header = typeof headers === 'object' && headers !== null ? lowered(headers as Fields)[name] : undefined
-      // Caddy has lists; nginx has `http_user_agent`, and other programs `user_agent`.
-      const found = text(Array.isArray(header) ? header.join(', ') : (header ?? fields[name]))
-      const flat = found ?? text(fields[`http_${name.replaceAll('-', '_')}`]) ?? text(fields[name.replaceAll('-', '_')])
-      if (flat !== undefined) return flat
+      const header = isObject(headers) ? lowered(headers)[name] : undefined
+      // nginx has `http_user_agent`, and other programs `user_agent`.
+      const names = [name, `http_${name.replaceAll('-', '_')}`, name.replaceAll('-', '_')]
+      const found = text(header) ?? names.map((one) => text(fields[one])).find((one) => one !== undefined)
+      if (found !== undefined) return found
     }
-    return undefined
+    return name.includes('.') ? text(name.split('.').reduce<unknown>(within, this.#fields)) : undefined
   }
 }
 
-interface Time {
-  readonly milliseconds: number
-  readonly coarse: boolean
+function within(value: unknown, name: string): unknown {
+  return isObject(value) ? lowered(value)[name] : undefined
 }
 
-function timeOf(value: unknown): Time | undefined {
-  const number = typeof value === 'number' ? value : typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value) ? Number(value) : undefined
-  if (number === undefined) return typeof value === 'string' ? dateOf(value) : undefined
-  const unit = UNITS.find(([most]) => number < most)
-  if (unit === undefined || !(number > 0)) return undefined
-  return { milliseconds: number * unit[1], coarse: unit[1] === 1000 && Number.isInteger(number) }
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null
 }
 
-/** No log is of a later one, and ever later ones no date can be. */
-const YEAR_10000 = 253_402_300_800_000
-
-/** ISO 8601, or nginx's `$time_local`. */
-function dateOf(value: string): Time | undefined {
-  if (value.length > 64) return undefined
-  const local = /^(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d{4})$/.exec(value)
-  const milliseconds = Date.parse(local === null ? value : `${local[1]} ${local[2]} ${local[3]} ${local[4]} ${local[5]}`)
-  return milliseconds > 0 && milliseconds < YEAR_10000 ? { milliseconds, coarse: !/:\d\d[.,]\d/.test(value) } : undefined
+/** The client that an object names: an address, a list of addresses, or an object with one. */
+function clientOf(fields: Fields): readonly [field: string, client: string] | undefined {
+  for (const name of CLIENT) {
+    const value = fields[name]
+    const found = isObject(value) && !Array.isArray(value) ? (text(within(value, 'ip')) ?? text(within(value, 'address'))) : text(value)
+    if (found !== undefined && (HOSTS.has(name) || hasAddress(found))) return [name, found]
+  }
+  return undefined
 }
 
 /** Not negative. */
@@ -158,7 +189,9 @@ function first(fields: Fields, names: readonly string[]): unknown {
   return undefined
 }
 
+/** Caddy has lists. */
 function text(value: unknown): string | undefined {
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return text(value.join(', '))
   if (typeof value === 'string') return value === '' || value === '-' ? undefined : value
   return typeof value === 'number' ? String(value) : undefined
 }

@@ -1,6 +1,8 @@
-import { parseJsonLine } from './json-line.ts'
+import { UsageError } from '../terminal/usage-error.ts'
+import type { Clients } from './client.ts'
+import { parseLine, showsRequest } from './line.ts'
 import type { LogRecord } from './record.ts'
-import { isAgentLine, parseTextLine } from './text-line.ts'
+import { isAgentLine } from './text-line.ts'
 
 /** What was in a log, line by line. */
 export interface LineCounts {
@@ -15,6 +17,20 @@ export interface LineCounts {
   /** Lines that could not be read, and the first few of them as they were, cut. */
   unreadable: number
   readonly samples: string[]
+  /** Those of them that show a request, and the first one: a plan without them is not that of the log. */
+  unknown: number
+  firstUnknown: UnknownRequest | undefined
+}
+
+/** A request that could not be read. */
+export interface UnknownRequest {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  /** What is not known of it. `form`: it is in no form that can be read; `length`: the line is longer than 128 KiB. */
+  readonly why: 'client' | 'time' | 'form' | 'length'
+  /** The line as it was, cut. */
+  readonly text: string
 }
 
 /** Bytes. A longer line is no request: servers cap a request line at 8 to 64 KB. It is skipped without being kept. */
@@ -24,26 +40,35 @@ const SAMPLE_LENGTH = 200
 const NEWLINE = 0x0a
 
 export function noLines(): LineCounts {
-  return { lines: 0, records: 0, withoutRequest: 0, broken: 0, unreadable: 0, samples: [] }
+  return { lines: 0, records: 0, withoutRequest: 0, broken: 0, unreadable: 0, samples: [], unknown: 0, firstUnknown: undefined }
 }
 
 /** Takes the bytes of a log in pieces of any size, and hands out its records. Holds a line at most. */
 export class LineReader {
+  readonly #file: string
   readonly #counts: LineCounts
+  readonly #clients: Clients
   #rest: Buffer[] = []
   #restLength = 0
+  /** Lines so far, empty ones too. */
+  #number = 0
 
-  /** @param counts to which this log's lines are added */
-  constructor(counts: LineCounts) {
+  /**
+   * @param file the log's name
+   * @param counts to which this log's lines are added
+   */
+  constructor(file: string, counts: LineCounts, clients: Clients) {
+    this.#file = file
     this.#counts = counts
+    this.#clients = clients
   }
 
   /** @param records to which the records of these bytes are added */
   write(bytes: Buffer, records: LogRecord[]): void {
-    let from = 0
-    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
+    let from = this.#behindZeros(bytes, 0)
+    for (let end = bytes.indexOf(NEWLINE, from); end >= 0; end = bytes.indexOf(NEWLINE, from)) {
       this.#line(bytes, from, end, records)
-      from = end + 1
+      from = this.#behindZeros(bytes, end + 1)
     }
     if (from === bytes.length) return
     this.#restLength += bytes.length - from
@@ -57,6 +82,12 @@ export class LineReader {
     if (this.#restLength > 0) this.#line(Buffer.alloc(0), 0, 0, records)
   }
 
+  /** Where a log was cut to nothing while a server wrote it, zeros stand in place of what is gone, however much that was. */
+  #behindZeros(bytes: Buffer, from: number): number {
+    while (this.#restLength === 0 && bytes[from] === 0) from++
+    return from
+  }
+
   #line(bytes: Buffer, from: number, end: number, records: LogRecord[]): void {
     const length = this.#restLength + end - from
     let line = bytes
@@ -67,22 +98,55 @@ export class LineReader {
       this.#rest = []
       this.#restLength = 0
     }
-    if (end > from && line[end - 1] === 0x0d) end--
-    if (end === from) return
+    if (this.#number++ === 0) this.#checkEncoding(line, from)
+    if (end - from >= 3 && line[from] === 0xef && line[from + 1] === 0xbb && line[from + 2] === 0xbf) from += 3
+    while (end > from && (line[end - 1] as number) <= 0x20) end--
+    if (from < end) this.#text(line, from, end, length, records)
+  }
+
+  /** @param length bytes of the whole line, of which no more than the longest are there */
+  #text(line: Buffer, from: number, end: number, length: number, records: LogRecord[]): void {
     const counts = this.#counts
     counts.lines++
     // Only JSON may hold characters beyond a byte.
-    const json = line[from] === 0x7b
-    const text = length > LONGEST_LINE ? undefined : line.toString(json ? 'utf8' : 'latin1', from, end)
-    const record = text === undefined ? undefined : json ? parseJsonLine(text) : parseTextLine(text)
-    if (record !== undefined) {
-      counts.records++
-      if (!record.valid) counts.withoutRequest++
-      records.push(record)
-    } else if (text !== undefined && isAgentLine(text)) counts.broken++
-    else {
-      counts.unreadable++
-      if (counts.samples.length < SAMPLES) counts.samples.push(line.toString('latin1', from, Math.min(end, from + SAMPLE_LENGTH)))
+    const text = length > LONGEST_LINE ? undefined : line.toString(line[from] === 0x7b ? 'utf8' : 'latin1', from, end)
+    const record = text === undefined ? undefined : parseLine(text, this.#clients.options)
+    const why = record === undefined ? this.#whyNone(text) : this.#take(record, records)
+    if (why === 'read') return
+    if (text !== undefined && isAgentLine(text)) {
+      counts.broken++
+      return
     }
+    counts.unreadable++
+    const sample = line.toString('latin1', from, Math.min(end, from + SAMPLE_LENGTH))
+    if (counts.samples.length < SAMPLES) counts.samples.push(sample)
+    if (why === undefined) return
+    counts.unknown++
+    counts.firstUnknown ??= { file: this.#file, line: this.#number, why, text: sample }
+  }
+
+  #take(record: LogRecord, records: LogRecord[]): UnknownRequest['why'] | 'read' {
+    if (Number.isNaN(record.time)) return 'time'
+    const client = this.#clients.of(record)
+    if (client === undefined) return 'client'
+    record.client = client
+    this.#counts.records++
+    if (!record.valid) this.#counts.withoutRequest++
+    records.push(record)
+    return 'read'
+  }
+
+  /** @returns undefined where the line shows no request either */
+  #whyNone(text: string | undefined): UnknownRequest['why'] | undefined {
+    if (text === undefined) return 'length'
+    return showsRequest(text) ? 'form' : undefined
+  }
+
+  /** @throws UsageError for UTF-16, with a byte order mark or in the bytes of the first characters */
+  #checkEncoding(line: Buffer, from: number): void {
+    const [a, b, c, d] = line.subarray(from, from + 4)
+    const marked = (a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)
+    if (marked || (a !== 0 && b === 0 && c !== 0 && d === 0) || (a === 0 && b !== 0 && c === 0 && d !== 0))
+      throw new UsageError(`The log ${JSON.stringify(this.#file)} is in UTF-16. Convert it: iconv -f utf-16 -t utf-8`)
   }
 }

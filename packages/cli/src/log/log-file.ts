@@ -3,6 +3,7 @@ import { open, stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { UsageError } from '../terminal/usage-error.ts'
+import type { Clients } from './client.ts'
 import { type LineCounts, LineReader } from './line-reader.ts'
 import type { LogRecord } from './record.ts'
 
@@ -21,10 +22,10 @@ export class LogFile {
   #pieces: AsyncIterator<Buffer> | undefined
   #over = false
 
-  constructor(name: string, input: Input, counts: LineCounts) {
+  constructor(name: string, input: Input, counts: LineCounts, clients: Clients) {
     this.name = name
     this.#input = input
-    this.#reader = new LineReader(counts)
+    this.#reader = new LineReader(name, counts, clients)
   }
 
   /** Bytes that were read so far, as they lie on the disk. */
@@ -50,6 +51,7 @@ export class LogFile {
       }
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
+      if (error instanceof UsageError) throw error
       if (code?.startsWith('Z_') !== true) throw unreadable(this.name, error)
       this.torn = true
     }
@@ -57,11 +59,17 @@ export class LogFile {
     this.#reader.end(records)
     return false
   }
+
+  /** Nothing more is read: a pipe that stays open would keep the process alive. */
+  close(): void {
+    this.#input.close()
+  }
 }
 
 interface Input {
   stream(): Readable
   position(): number
+  close(): void
 }
 
 /** The size in bytes of all logs together; undefined where one is a stream. */
@@ -73,6 +81,9 @@ export async function sizeOf(names: readonly string[]): Promise<number | undefin
       throw unreadable(name, error)
     })
     if (found.isDirectory()) throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a folder.`)
+    // It may never end. `/dev/stdin` is one where a terminal is.
+    if (found.isCharacterDevice() || found.isBlockDevice())
+      throw new UsageError(`Can't read the log ${JSON.stringify(name)}: it is a device. Use a file, a pipe, or - for the standard input.`)
     // Pipes, such as those of `<(…)` in a shell.
     if (!found.isFile()) return undefined
     sum += found.size
@@ -86,13 +97,14 @@ export async function sizeOf(names: readonly string[]): Promise<number | undefin
  * @param stdin what `-` stands for
  * @throws UsageError when it can't be read
  */
-export async function openLog(name: string, counts: LineCounts, stdin: Readable): Promise<LogFile> {
+export async function openLog(name: string, counts: LineCounts, clients: Clients, stdin: Readable): Promise<LogFile> {
   if (name !== STDIN && (await isPlainFile(name))) {
     const compressed = await beginsAsGzip(name)
     return new LogFile(
       name,
       inputOf(() => createReadStream(name, { highWaterMark: PIECE }), compressed),
       counts,
+      clients,
     )
   }
   const stream = name === STDIN ? stdin : createReadStream(name)
@@ -101,6 +113,7 @@ export async function openLog(name: string, counts: LineCounts, stdin: Readable)
     name,
     inputOf(() => stream, isGzip(first)),
     counts,
+    clients,
   )
 }
 
@@ -116,6 +129,7 @@ function inputOf(source: () => Readable, compressed: boolean): Input {
       return opened.pipe(unzipped)
     },
     position: () => (opened instanceof ReadStream ? opened.bytesRead : 0),
+    close: () => void opened?.destroy(),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { type ClientOptions, type ClientSummary, Clients } from './client.ts'
 import { InOrder, Spread } from './in-order.ts'
 import { type LineCounts, noLines } from './line-reader.ts'
 import { type LogFile, openLog, sizeOf } from './log-file.ts'
@@ -7,6 +8,7 @@ import type { LogRecord } from './record.ts'
 /** What the logs held. */
 export interface LogSummary extends LineCounts {
   readonly files: readonly string[]
+  readonly client: ClientSummary
   /** Requests that came so late in a log that those around them had been replayed: they are left out. */
   late: number
   /** Names of logs whose compressed data is torn or damaged. */
@@ -22,22 +24,25 @@ export class Logs {
   readonly size: number | undefined
   readonly #counts: LineCounts
   readonly #files: readonly LogFile[]
+  readonly #clients: Clients
   readonly #order = new InOrder()
   #from: number | undefined
   #to: number | undefined
 
   /** @throws UsageError when one of them can't be read */
-  static async open(names: readonly string[], stdin: Readable): Promise<Logs> {
+  static async open(names: readonly string[], stdin: Readable, options: ClientOptions = {}): Promise<Logs> {
     const size = await sizeOf(names)
     const counts = noLines()
+    const clients = new Clients(options)
     const files: LogFile[] = []
-    for (const name of names) files.push(await openLog(name, counts, stdin))
-    return new Logs(files, counts, size)
+    for (const name of names) files.push(await openLog(name, counts, clients, stdin))
+    return new Logs(files, counts, clients, size)
   }
 
-  private constructor(files: readonly LogFile[], counts: LineCounts, size: number | undefined) {
+  private constructor(files: readonly LogFile[], counts: LineCounts, clients: Clients, size: number | undefined) {
     this.#files = files
     this.#counts = counts
+    this.#clients = clients
     this.size = size
   }
 
@@ -46,10 +51,16 @@ export class Logs {
     return this.#files.reduce((sum, { position }) => sum + position, 0)
   }
 
+  /** Ends the reading, wherever it is. */
+  close(): void {
+    for (const file of this.#files) file.close()
+  }
+
   get summary(): LogSummary {
     return {
       files: this.#files.map(({ name }) => name),
       ...this.#counts,
+      client: this.#clients.summary,
       late: this.#order.late,
       torn: this.#files.filter(({ torn }) => torn).map(({ name }) => name),
       from: this.#from,

@@ -1,11 +1,13 @@
 /** One request of an access log. Texts are as they were logged: whoever sent the request chose them. */
 export interface LogRecord {
-  /** Milliseconds since the Unix epoch. */
+  /** Milliseconds since the Unix epoch; NaN if it is not known. */
   time: number
   /** The time is a whole second because the log tells no more. */
   readonly coarse: boolean
-  /** An address, or a host name. */
-  readonly client: string
+  /** An address, or a host name; as it was logged until `Clients` has found it, and `''` if it is not known. */
+  client: string
+  /** Where the client stood. */
+  readonly clientField: string
   /** In capitals; `GET` where the log has no HTTP request (TLS bytes, probes, nothing). */
   readonly method: string
   /** As the client sent it, with its query; `/` where the log has no HTTP request. */
@@ -14,7 +16,7 @@ export interface LogRecord {
   readonly valid: boolean
   /** Milliseconds until it was answered; undefined where the log does not tell. */
   readonly duration: number | undefined
-  /** A header of the request, or another field of the log, by its name in lower case. */
+  /** A header of the request, or another field of the log, by its name in lower case; of text the word of a number too. */
   field(name: string): string | undefined
 }
 

@@ -1,8 +1,15 @@
+import { isIP } from 'node:net'
+import { hasAddress } from './client.ts'
 import { type LogRecord, requestLine } from './record.ts'
+import { timeOf as isoTimeOf } from './time.ts'
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 // The user field may hold anything, blanks, quotes and brackets too, so the time is searched for instead of counted to.
-const TIME = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)\] "/g
+const TIME = /\[(\d\d)\/([A-Z][a-z]{2})\/(\d{4}):(\d\d):(\d\d):(\d\d)(\.\d{1,9})? ([+-])(\d\d)(\d\d)\] "/g
+/** nginx's `$time_iso8601`; without a zone it could be any time. */
+const ISO_TIME = /\[(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d))\] "/g
+/** A word, or a list of addresses. */
+const WORD = /[^\s,]+(?:,\s*[^\s,]+)*/g
 /** The referer and the user agent. */
 const QUOTED = /^ "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"/
 const AFTER_REQUEST = /" (?:\d{3}|-) (?:\d+|-)(?= |\t|$)/y
@@ -11,27 +18,61 @@ const DURATION = /[\s"](?:(?:rt|request_time)[=:]"?)?(\d{1,9}\.\d{3})(?=["\s]|$)
 const AGENT_LINE = /^\s+"(?:[^"\\]|\\.)*"\s*$/
 
 /**
- * Reads a line of the Common or Combined Log Format; what stands behind those is not read.
+ * Reads a line of the Common or Combined Log Format, whatever programs that collect logs have put before it; what stands behind is not read.
+ * A request whose client is not known has the client `''`.
  *
  * @param line decoded as latin1, so that every byte is one character
  * @returns undefined when the line is no record
  */
 export function parseTextLine(line: string): LogRecord | undefined {
-  const start = line.charCodeAt(0) === 0x22 ? 1 : 0
-  const end = line.indexOf(' ', start)
-  if (end <= start) return undefined
+  return recordAt(line, TIME, (found) => timeOf(found)) ?? recordAt(line, ISO_TIME, ([, time]) => isoTimeOf(time)?.milliseconds)
+}
+
+function recordAt(line: string, pattern: RegExp, timeIn: (found: RegExpExecArray) => number | undefined): LogRecord | undefined {
   // A forged time in the user field may come first: the record's is the first one that a request and a status follow.
-  TIME.lastIndex = end
-  for (let found = TIME.exec(line); found !== null; found = TIME.exec(line)) {
-    const from = TIME.lastIndex
-    const time = timeOf(found)
+  pattern.lastIndex = 0
+  for (let found = pattern.exec(line); found !== null; found = pattern.exec(line)) {
+    const from = pattern.lastIndex
+    const time = timeIn(found)
     const quote = time === undefined ? -1 : closingQuote(line, from)
     if (time === undefined || quote < 0) continue
     AFTER_REQUEST.lastIndex = quote
     if (!AFTER_REQUEST.test(line)) continue
-    return new TextRecord(time, line.slice(start, end), line.slice(from, quote), line, end, found.index, AFTER_REQUEST.lastIndex)
+    return new TextRecord(time, found[0], line.slice(from, quote), line, found.index, AFTER_REQUEST.lastIndex)
   }
   return undefined
+}
+
+/** The part of a line before the time: client, identity and user, and before them what other programs have written. */
+function headOf(line: string, timeStart: number): string {
+  return line.slice(line.charCodeAt(0) === 0x22 ? 1 : 0, timeStart)
+}
+
+/**
+ * The client of a head, as it was logged. An identity follows it, which is `-` nearly everywhere. Clients choose their user names, and may
+ * choose the name of the host: where more than one address could be the client's, it is not known.
+ *
+ * @returns `''` if it is not known
+ */
+function clientOf(head: string): string {
+  const end = head.indexOf(' ')
+  // The form of nearly all.
+  if (head.startsWith(' - ', end) && isIP(head.slice(0, end)) !== 0) return head.slice(0, end)
+  const words: readonly string[] = head.match(WORD) ?? []
+  const [first = '', second] = words
+  const dashed = words.filter((word, at) => words[at + 1] === '-' && hasAddress(word))
+  const [client] = dashed
+  if (client !== undefined) {
+    const at = words.indexOf(client)
+    if (at === 0) return client
+    const before = words[at - 1] as string
+    return dashed.every((other) => other === client) && !hasAddress(before) && !(at === 2 && second === '-') ? client : ''
+  }
+  // A name of a host.
+  if (second === '-' && words.length <= 3) return first
+  const named = words.filter(hasAddress)
+  const [only = ''] = named
+  return named.length === 1 && !words.includes('-') && (only === words.at(-1) || (only === first && words.length === 3)) ? only : ''
 }
 
 /** Whether a line is the end of a record that was broken in front of its user agent, and nothing else. */
@@ -41,25 +82,25 @@ export function isAgentLine(line: string): boolean {
 
 class TextRecord implements LogRecord {
   time: number
-  readonly coarse = true
-  readonly client: string
+  readonly coarse: boolean
+  client: string
+  readonly clientField = 'the address before the time'
   readonly method: string
   readonly target: string
   readonly valid: boolean
   readonly #line: string
-  readonly #clientEnd: number
   readonly #timeStart: number
   readonly #rest: number
 
-  constructor(time: number, client: string, request: string, line: string, clientEnd: number, timeStart: number, rest: number) {
+  constructor(time: number, timeText: string, request: string, line: string, timeStart: number, rest: number) {
     const { method, target, valid } = requestLine(request)
     this.time = time
-    this.client = client
+    this.coarse = !/[.,]/.test(timeText)
+    this.client = clientOf(headOf(line, timeStart))
     this.method = method
     this.target = target
     this.valid = valid
     this.#line = line
-    this.#clientEnd = clientEnd
     this.#timeStart = timeStart
     this.#rest = rest
   }
@@ -72,12 +113,46 @@ class TextRecord implements LogRecord {
   }
 
   field(name: string): string | undefined {
-    if (name === 'user' || name === 'remote_user')
-      return known(this.#line.slice(this.#clientEnd, this.#timeStart).trim().replace(/^\S+ /, ''))
-    if (name !== 'referer' && name !== 'user-agent') return undefined
-    const [, referer, agent] = QUOTED.exec(this.#line.slice(this.#rest)) ?? []
-    return known(name === 'referer' ? referer : agent)
+    const head = headOf(this.#line, this.#timeStart)
+    if (/^\d{1,3}$/.test(name)) return known(head.match(WORD)?.[Number(name) - 1])
+    switch (name.replace(/^http_/, '').replaceAll('_', '-')) {
+      case 'user':
+      case 'remote-user':
+        return known(userOf(head))
+      case 'referer':
+        return known(this.#quoted()?.[1])
+      case 'user-agent':
+        return known(this.#quoted()?.[2])
+      case 'x-forwarded-for':
+        return this.#forwarded()
+      default:
+        return undefined
+    }
   }
+
+  /** The referer and the user agent. */
+  #quoted(): RegExpExecArray | null {
+    return QUOTED.exec(this.#line.slice(this.#rest))
+  }
+
+  /** In nginx's format `main` it follows the user agent; other quoted fields there are no lists of addresses. */
+  #forwarded(): string | undefined {
+    const rest = this.#line.slice(this.#rest)
+    const behind = rest.slice(this.#quoted()?.[0].length ?? rest.length)
+    for (const [, text = ''] of behind.matchAll(/[^=]"((?:[^"\\]|\\.)*)"/g)) if (text === '-' || hasAddress(text)) return known(text)
+    return undefined
+  }
+}
+
+/** What stands behind client and identity. */
+function userOf(head: string): string {
+  const client = clientOf(head)
+  return client === ''
+    ? ''
+    : head
+        .slice(head.indexOf(client) + client.length)
+        .trim()
+        .replace(/^\S+ /, '')
 }
 
 function known(text: string | undefined): string | undefined {
@@ -96,7 +171,9 @@ function closingQuote(line: string, from: number): number {
 let lastDay = ''
 let lastMidnight: number | undefined
 
-function timeOf([, day = '', month = '', year = '', hour, minute, second, sign, hours, minutes]: RegExpExecArray): number | undefined {
+function timeOf([, day = '', month = '', year = '', hour, minute, second, fraction = '0', sign, hours, minutes]: RegExpExecArray):
+  | number
+  | undefined {
   const date = day + month + year
   // Nearly all lines are of the day of the line before.
   if (date !== lastDay) {
@@ -107,7 +184,7 @@ function timeOf([, day = '', month = '', year = '', hour, minute, second, sign, 
   // 60 is a leap second.
   if (lastMidnight === undefined || h > 23 || m > 59 || s > 60) return undefined
   const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -1 : 1)
-  return lastMidnight + ((h * 60 + m - offset) * 60 + s) * 1000
+  return lastMidnight + ((h * 60 + m - offset) * 60 + s) * 1000 + Number(fraction) * 1000
 }
 
 function midnightOf(day: number, month: number, year: number): number | undefined {

@@ -1,8 +1,5 @@
 import type { Policy } from '@weir/core'
 
-/** Keys of one interval that are compared at most. */
-const MOST_KEYS = 250_000
-
 interface Units {
   cluster: number
   exact: number
@@ -24,7 +21,8 @@ export class Balance {
   /** The most units beyond it, of one key in one interval, as a part of the limit. */
   worst = 0
 
-  constructor(policy: Policy, most: number = MOST_KEYS) {
+  /** @param most keys of one interval that are compared */
+  constructor(policy: Policy, most: number) {
     this.#policy = policy
     this.#most = most
   }

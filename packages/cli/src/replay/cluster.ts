@@ -23,6 +23,8 @@ export interface ClusterOptions {
   readonly nodes: number
   /** Milliseconds to the store and back. */
   readonly roundTrip: number
+  /** Keys of a policy that a process, and the exact count, keep at most at one time. */
+  readonly maxKeys: number
   /** Balancing and the nodes' clocks follow from it. */
   readonly seed: number
 }
@@ -31,9 +33,6 @@ export interface ClusterOptions {
 const BOOT = 2_000
 /** Longer than the default: over weeks of a log heartbeats would be most of the work, and nodes neither come nor go. */
 const HEARTBEAT = 10_000
-/** Keys that the exact count holds at most. */
-const EXACT_KEYS = 1_000_000
-
 /** What a cluster has needed. */
 export interface ClusterUsage {
   readonly store: StoreStatistics
@@ -53,6 +52,8 @@ export class ReplayCluster {
   readonly #guards: Guard<LogRecord, never[]>[] = []
   readonly #warnings = new Set<string>()
   #exact: Guard<LogRecord, never[]> | undefined
+  /** A policy with more keys at one time than the exact count may keep: it counts the others together from then on. */
+  crowded: string | undefined
 
   /** @param start milliseconds since the epoch: when the first request comes */
   constructor(options: ClusterOptions, start: number) {
@@ -93,12 +94,16 @@ export class ReplayCluster {
         policies,
         clock,
         random: () => random.next(),
-        ...(shared ? { heartbeat, store: this.#store } : { maxKeys: EXACT_KEYS }),
+        maxKeys: this.#options.maxKeys,
+        ...(shared && { heartbeat, store: this.#store }),
       },
       logReader,
     )
     guard.throttler.on('warning', ({ error }) => {
       if (shared) this.#warnings.add(error.message)
+    })
+    guard.throttler.on('overflow', ({ policy }) => {
+      if (!shared) this.crowded ??= policy
     })
     // Nothing of a replay fails; a listener keeps the process from being warned.
     guard.throttler.on('degraded', () => {})

@@ -1,6 +1,3 @@
-/** Keys with requests in flight that are compared at most. */
-const MOST_KEYS = 250_000
-
 /** Holds the requests in flight that a cluster admits of each key against their limit. */
 export class InFlight {
   readonly #limit: number
@@ -13,7 +10,8 @@ export class InFlight {
   /** The most units beyond the limit, of one key at one moment, as a part of the limit. */
   worst = 0
 
-  constructor(limit: number, most: number = MOST_KEYS) {
+  /** @param most keys with requests in flight that are compared */
+  constructor(limit: number, most: number) {
     this.#limit = limit
     this.#most = most
   }

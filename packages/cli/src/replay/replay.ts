@@ -39,7 +39,7 @@ export class Replay {
     const cluster = new ReplayCluster(this.#options, Math.floor(time))
     this.#cluster = cluster
     await cluster.boot()
-    this.#tally ??= new Tally(cluster.policies)
+    this.#tally ??= new Tally(cluster.policies, this.#options.maxKeys)
     this.#memory = Math.max(...cluster.policies.map(memoryOf)) + UNDER_WAY
     this.#last = time
   }
@@ -63,6 +63,11 @@ export class Replay {
   /** What was counted; undefined before the first request. */
   get tally(): Tally | undefined {
     return this.#tally
+  }
+
+  /** A policy that has met more keys at one time than may be kept: from then on nothing is right. */
+  get crowded(): string | undefined {
+    return this.#cluster?.crowded
   }
 
   get usage(): ClusterUsage | undefined {

@@ -17,9 +17,9 @@ export class PolicyTally {
   exactRefused = 0
   readonly refusals: Series = new Series()
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, maxKeys: number) {
     this.policy = policy
-    this.balance = policy.algorithm.slots === undefined ? new Balance(policy) : new InFlight(policy.limit)
+    this.balance = policy.algorithm.slots === undefined ? new Balance(policy, maxKeys) : new InFlight(policy.limit, maxKeys)
   }
 }
 
@@ -40,8 +40,9 @@ export class Tally {
   readonly policies: readonly PolicyTally[]
   readonly #byPolicy: ReadonlyMap<string, PolicyTally>
 
-  constructor(policies: readonly Policy[]) {
-    this.policies = policies.map((policy) => new PolicyTally(policy))
+  /** @param maxKeys keys of a policy that are compared at one time */
+  constructor(policies: readonly Policy[], maxKeys: number) {
+    this.policies = policies.map((policy) => new PolicyTally(policy, maxKeys))
     this.#byPolicy = new Map(this.policies.map((one) => [one.policy.name, one]))
   }
 

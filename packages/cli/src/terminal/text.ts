@@ -20,8 +20,8 @@ export function count(value: number): string {
 }
 
 /** `1 key`, `3 keys`. */
-export function plural(value: number, noun: string): string {
-  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+export function plural(value: number, noun: string, nouns = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : nouns}`
 }
 
 /** A part of a whole: `44.2 %`; `0 %` for none. */

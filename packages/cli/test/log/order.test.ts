@@ -4,7 +4,17 @@ import { InOrder, Spread } from '../../src/log/in-order.ts'
 import type { LogRecord } from '../../src/log/record.ts'
 
 function record(time: number, coarse = true): LogRecord {
-  return { time, coarse, client: 'x', method: 'GET', target: '/', valid: true, duration: undefined, field: () => undefined }
+  return {
+    time,
+    coarse,
+    client: 'x',
+    clientField: '',
+    method: 'GET',
+    target: '/',
+    valid: true,
+    duration: undefined,
+    field: () => undefined,
+  }
 }
 
 function ordered(times: readonly number[], held: number): { readonly times: readonly number[]; readonly late: number } {
