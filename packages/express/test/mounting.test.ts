@@ -17,6 +17,17 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     await supertest(app).get('/users/bob').expect(429)
   })
 
+  test('a middleware that is not called itself says so to the error handler', async () => {
+    const app = express()
+    app.use(throttle as never)
+    app.use(((error: WeirError, _req: Request, res: { status(code: number): { send(body: string): void } }, _next: unknown) => {
+      res.status(500).send(`${error.code} ${error.message}`)
+    }) as never)
+    const { text } = await supertest(app).get('/').expect(500)
+    expect(text).toContain('WEIR_INVALID_OPTION')
+    expect(text).toContain('Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).')
+  })
+
   test('two mounts of one router are two places', async () => {
     const app = express()
     const router = express.Router()

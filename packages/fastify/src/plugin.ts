@@ -16,6 +16,11 @@ import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
 
 // Asynchronous, since Fastify catches what such a plugin throws; of others it is an uncaught exception.
 const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<void> => {
+  if (typeof app.addHook !== 'function') {
+    const message =
+      'weir is a plugin, and was called with a request. Write app.register(weir, { limit: 100, interval: "1m" }) instead of giving it as a hook.'
+    throw new WeirError('WEIR_INVALID_OPTION', message)
+  }
   const { hook, input } = withoutFastify(options)
   const reader = fastifyReader()
   const routes = new RouteLimits(input, hook, reader)

@@ -33,6 +33,15 @@ describe.each(FRAMEWORKS)('%s: hook', (_name, fastify) => {
     expect(await statuses(app, '/', ['ann', 'bob', 'ann'])).toEqual([200, 200, 429])
   })
 
+  test('the plugin given as a hook says that it is none', async () => {
+    const app = application()
+    app.addHook('onRequest', weir as never)
+    app.get('/', () => 'hello')
+    const { statusCode, json } = await app.inject('/')
+    expect(statusCode).toBe(500)
+    expect(json()).toMatchObject({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('Write app.register(weir, {') })
+  })
+
   test.each(['preValidation', 'preHandler'] as const)('%s comes after hooks of the route', async (hook) => {
     const app = application()
     await app.register(weir, { ...ONE, hook })

@@ -37,6 +37,15 @@ describe('where it stands', () => {
     expect(await statuses(app, ['/v2/users/ann', '/v2/users/bob', '/v2/orders/1'])).toEqual([200, 429, 200])
   })
 
+  test('a middleware that is not called itself says so to the error handler', async () => {
+    const app = new Hono()
+    app.use(throttle as never)
+    app.onError((error, c) => c.text(`${(error as WeirError).code} ${error.message}`, 500))
+    const response = await app.request('/')
+    expect(response.status).toBe(500)
+    expect(await response.text()).toMatch(/^WEIR_INVALID_OPTION .*instead of app\.use\(throttle\)\./)
+  })
+
   test('the handler that answers names the route, not a middleware, and not a handler that matches too', async () => {
     const app = new Hono()
     const keys: string[] = []

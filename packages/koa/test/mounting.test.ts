@@ -21,6 +21,15 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     await request.get('/v1/users/bob').expect(429)
   })
 
+  test('a middleware that is not called itself says so to the error handler', async () => {
+    const app = new Koa()
+    const errors: WeirError[] = []
+    app.on('error', (error) => errors.push(error))
+    app.use(throttle as never)
+    await supertest(app.callback()).get('/').expect(500)
+    expect(errors).toMatchObject([{ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('instead of app.use(throttle).') }])
+  })
+
   test.each([[{}], ['/'], [null]])('a router that is none (%j) is refused', (router) => {
     expect(() => throttle({ ...ONE, router } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })

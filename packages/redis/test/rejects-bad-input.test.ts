@@ -1,7 +1,11 @@
+import { createThrottler } from '@weir/core'
 import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
 import { expect, test } from 'vitest'
 import { parseAnnouncements, parseMember, parseResult, parseTime } from '../src/exchange/wire.ts'
 import { type RedisTarget, redisStore } from '../src/index.ts'
+import { redisStore as nodeRedisStore } from '../src/node-redis/index.ts'
 
 test.each([
   ['no target', undefined],
@@ -56,4 +60,16 @@ test('a server that answers nonsense is told apart', () => {
       expect(() => parseAnnouncements(nonsense)).toThrow(expect.objectContaining({ code: 'WEIR_STORE_REPLY' }))
     }),
   )
+})
+
+test('a client in the place of a store, or of the other library, is answered by the import that it needs', () => {
+  const [ioredis, nodeRedis] = [new Redis({ lazyConnect: true }), createClient()]
+  const policies = [{ limit: 1, interval: '1m' }] as const
+  const thrower = (run: () => unknown, message: string) =>
+    expect(run).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining(message) }))
+  thrower(() => createThrottler({ policies, store: ioredis as never }), 'Use store: redisStore(client), imported from "@weir/redis".')
+  thrower(() => createThrottler({ policies, store: nodeRedis as never }), 'imported from "@weir/redis/node-redis".')
+  thrower(() => redisStore(nodeRedis as never), 'import redisStore from "@weir/redis/node-redis"')
+  thrower(() => nodeRedisStore(ioredis as never), 'a client of ioredis, import redisStore from "@weir/redis"')
+  ioredis.disconnect()
 })

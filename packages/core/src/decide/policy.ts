@@ -25,7 +25,7 @@ export interface PolicyOptions<Req = unknown, Name extends string = string> {
   readonly limit: number | ((request: Req) => Awaitable<number>)
   /** What holds where a `limit` function gives no limit, and for `check` without a `limit`. A number from 1 to 2^53 - 1. */
   readonly fallbackLimit?: number
-  /** Length of the interval, or those of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`, with `fixedWindow()`. */
+  /** Length of the interval, such as `'60s'` (a number is milliseconds), or those of a calendar: `calendar('month', { timeZone: 'Europe/Prague' })`, with `fixedWindow()`. */
   readonly interval: IntervalOption
   /** Parts of the interval; counts are exchanged at the end of each at the latest. Whole number, 2 to 1000; a span is at least 5 ms. Default 6, or as many as make a span no longer than 5 minutes. */
   readonly spans?: number

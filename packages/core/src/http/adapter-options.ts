@@ -2,7 +2,7 @@ import { POLICY_OPTIONS, refuseGone } from '../decide/check-policy.ts'
 import type { Decision } from '../decide/decision.ts'
 import { expandPlans, type PlannedName, type PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
-import { nearest } from '../options/did-you-mean.ts'
+import { meantBy } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { type Awaitable, CALLBACK_TIMEOUT } from '../report/user-function.ts'
@@ -141,6 +141,12 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     throw invalidOption('throttle', input, 'a throttler, or options such as { limit: 100, interval: "1m" }')
   }
   if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, make: { policies: [] } }
+  if (isRequest(input)) {
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      'throttle was given a request in place of options, because it was not called itself. Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).',
+    )
+  }
   const own: Record<string, unknown> = {}
   const shared: Record<string, unknown> = {}
   const policy: Record<string, unknown> = {}
@@ -156,21 +162,16 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   if ('throttler' in input && input.throttler !== undefined) {
     if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
-    if (extra !== undefined) throw unknown(extra, 'beside "throttler" only options of the adapter are allowed; give it to createThrottler')
+    if (extra !== undefined) throw unknown(extra, 'Beside "throttler" only options of the adapter are allowed: give it to createThrottler.')
     return { own, throttler: input.throttler, make: { policies: [] } }
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
     refuseGone(option)
-    const near = nearest(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
-    throw unknown(
-      option,
-      near === undefined
-        ? `a policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`
-        : `did you mean "${near}"?`,
-    )
+    const meant = meantBy(option, [...Object.keys(OWN), ...THROTTLER_OPTIONS, ...ofPolicy])
+    throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`)
   }
-  if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'beside "policies" it must stand in one of them')
+  if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'Beside "policies" it must stand in one of them.')
   const policies = expandPlans(('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[])
   // What else is in here is checked when the throttler is made, not by the compiler.
   return { own, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
@@ -181,8 +182,13 @@ export function isThrottler<Name extends string, Req>(value: unknown): value is 
   return typeof value === 'object' && value !== null && 'decide' in value && 'rules' in value && 'refund' in value
 }
 
+/** A request of Node.js, Express or Fastify, or a context of Koa or Hono. */
+function isRequest(value: object): boolean {
+  return 'req' in value || ('url' in value && 'headers' in value)
+}
+
 function unknown(option: string, hint: string): WeirError {
-  return new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option ${show(option)}: ${hint}`)
+  return new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option ${show(option)}. ${hint}`)
 }
 
 function checkOwn(own: Record<string, unknown>): void {

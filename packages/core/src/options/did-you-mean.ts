@@ -24,18 +24,42 @@ function within(slips: number, a: string, b: string): boolean {
   return slips > 0 && (skip(1, 1) || skip(1, 0) || skip(0, 1) || (x[0] === y[1] && x[1] === y[0] && skip(2, 2)))
 }
 
+/** What to say of an unknown option: the one that was meant, or what takes its place here; undefined where neither is known. */
+export function meantBy(option: string, options: Iterable<string>): string | undefined {
+  const wanted = option.toLowerCase()
+  const use = Object.keys(INSTEAD).find((names) => names.split(' ').includes(wanted))
+  if (use !== undefined) return INSTEAD[use]
+  const near = nearest(option, options)
+  return near === undefined ? undefined : `Did you mean "${near}"?`
+}
+
 /** What other libraries call ours, in lower case. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  limit: 'max points',
-  interval: 'windowms duration period timewindow ttl',
-  cooldown: 'blockduration ban',
-  key: 'keygenerator gettracker id',
+  limit: 'max points tokensperinterval intervalcap reservoir reservoirrefreshamount maxrequests requests',
+  interval: 'windowms duration period timewindow ttl reservoirrefreshinterval windowseconds windowsize per',
+  cooldown: 'blockduration ban inmemoryblockduration',
+  delay: 'delayafter delayms maxdelayms',
+  degraded: 'passonstoreerror skiponerror insurancelimiter',
+  deadline: 'timeout timeoutms',
+  key: 'keygenerator gettracker generatekey groupid id',
   name: 'identifier',
+  policies: 'throttlers limiters rules limits',
   allow: 'allowlist whitelist',
   deny: 'blacklist denylist',
-  skip: 'skipif',
-  headers: 'standardheaders legacyheaders addheaders disableheader',
+  skip: 'skipif ignoreuseragents',
+  headers: 'standardheaders legacyheaders addheaders addheadersonexceeding setheaders disableheader',
   message: 'errormessage errorresponsebuilder',
-  onThrottled: 'onexceeded onlimitreached',
-  store: 'storeclient redis client db',
+  onThrottled: 'onexceeded onexceeding onlimitreached onbanreach',
+  store: 'storeclient redis client db driver datastore connection clientoptions storage',
+}
+
+/** What takes the place of options of other libraries, by their names in lower case. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  mintime: 'For one request each 100 ms use limit: 1, interval: "100ms", and algorithm: leakyBucket() to let requests wait.',
+  'maxconcurrent concurrency': 'For requests at the same time use algorithm: concurrency().',
+  'execevenly strict smooth': 'For an even pace use algorithm: leakyBucket().',
+  'burst capacity bucketsize': 'It is an option of the algorithm: tokenBucket({ burst: 20 }).',
+  'keyprefix prefix namespace': 'It is an option of the store: redisStore(client, { namespace: "app" }).',
+  highwater: 'Use queue: { maxWaiting: 100 }.',
+  'trustproxy trust': 'Addresses are read by the framework: in Express app.set("trust proxy", 1).',
 }

@@ -1,4 +1,4 @@
-import { invalidOption } from '../report/errors.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 
@@ -37,7 +37,8 @@ export function parseDuration(value: unknown, option: string, least: number, mos
   const allowed = `a number of milliseconds or a string such as "500ms", "10s", "1m" or "1h", at least ${least} ms and at most ${most === LONGEST ? '1000 years' : `${most} ms`}`
   let parsed: unknown = value
   if (typeof value === 'string') {
-    // A bare number in a string has no unit: "60" could be meant as seconds.
+    const use = insteadOf(value.trim(), option, least)
+    if (use !== undefined) throw new WeirError('WEIR_INVALID_OPTION', `Option "${option}" is ${show(value)}, ${use}`)
     if (value.trim() === '' || !Number.isNaN(Number(value))) throw invalidOption(option, value, allowed)
     // "0.07s" is 70.00000000000001 ms to a computer: it must be what "70ms" is, in every process.
     const [, amount, unit = ''] = (value.length <= LONGEST_TEXT && FORM.exec(value)) || []
@@ -45,4 +46,16 @@ export function parseDuration(value: unknown, option: string, least: number, mos
   }
   if (typeof parsed !== 'number' || !(parsed >= least && parsed <= most)) throw invalidOption(option, value, allowed)
   return parsed
+}
+
+/** What to write in place of a text that says something, but no length. */
+function insteadOf(text: string, option: string, least: number): string | undefined {
+  // It could be meant as seconds.
+  if (/^\d+$/.test(text)) return `which has no unit. Use "${text}s", or the number ${text} for milliseconds (at least ${least} ms).`
+  if (/^\d* *(?:mo|mon|months?)$/i.test(text)) {
+    const month = option.endsWith('interval') ? 'calendar("month"), with calendar imported beside throttle, or ' : ''
+    return `but months differ in length. Use ${month}"${30 * (Number.parseInt(text, 10) || 1)}d".`
+  }
+  const [, unit] = /^(?:(?:an?|per|every|each) )?(second|minute|hour|day|week|year)$/i.exec(text) ?? []
+  return unit === undefined ? undefined : `which has no number. Use "1 ${unit.toLowerCase()}".`
 }

@@ -1,5 +1,5 @@
 import { WeirError } from '../report/errors.ts'
-import { nearest } from './did-you-mean.ts'
+import { meantBy } from './did-you-mean.ts'
 
 /**
  * @param what that has options of these names, at the beginning of a sentence
@@ -17,8 +17,10 @@ export function checkNames(
   const known = [...names]
   for (const option of Object.keys(options)) {
     if (known.includes(option)) continue
-    const near = nearest(option, known)
-    const meant = hint?.(option) ?? (near === undefined ? '' : ` Did you mean "${near}"?`)
-    throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "${at}${option}".${meant} ${what} has: ${known.join(', ')}.`)
+    const meant = hint?.(option) ?? meantBy(option, known)
+    throw new WeirError(
+      'WEIR_UNKNOWN_OPTION',
+      `Unknown option "${at}${option}".${meant === undefined ? '' : ` ${meant}`} ${what} has: ${known.join(', ')}.`,
+    )
   }
 }

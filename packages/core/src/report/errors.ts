@@ -34,6 +34,7 @@ export type WeirErrorCode =
   | 'WEIR_STORE_SLOW'
   | 'WEIR_NOT_LOADED'
   | 'WEIR_THROTTLED'
+  | 'WEIR_WARN_SHORT_DURATION'
 
 /** Longest message of an error: a list of policies may be in it, and what others threw. */
 const LONGEST = 2_000
@@ -61,7 +62,7 @@ function pageOf(code: string): string {
 
 /** Warns the process, and says where to read more. Codes of warnings are those of errors, and a few that are never thrown. */
 export function warnProcess(
-  code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER' | 'WEIR_IPC_MESSAGE' | 'WEIR_FAKE_TIME',
+  code: WeirErrorCode | 'WEIR_LOCAL_ONLY' | 'WEIR_LISTENER' | 'WEIR_IPC_MESSAGE' | 'WEIR_FAKE_TIME' | 'WEIR_WARN_MANY_THROTTLERS',
   message: string,
 ): void {
   process.emitWarning(printable(message, LONGEST), {

@@ -25,9 +25,10 @@ import { newNodeId } from './node-id.ts'
 import type { AcquireHost } from './open-queues.ts'
 import { type ThrottlerOptions, throttlerSettings } from './options.ts'
 import { giveBack } from './refunds.ts'
+import { noticeShortDurations } from './short-durations.ts'
 import { ThrottledReport } from './throttled-report.ts'
 import { WaitingRoom } from './waiting-room.ts'
-import { warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
+import { countClosed, countOpened, warnLocal, warnOfFakeTimers, warnOfHalfFakedTime, warnOfListener } from './warnings.ts'
 
 type AnyRules = readonly PolicyOptions<never>[]
 type GivenRules = readonly (AnyPolicyOptions<never> | PlannedPolicyOptions<never>)[]
@@ -94,6 +95,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#limiters = new LimiterSet(settings, this, { local: this.#local.exchange, shared: this.coordinator?.exchange })
     this.path = new RequestPath(this)
     this.#adopt(rules, policies, undefined)
+    countOpened()
   }
 
   get nodeId(): string {
@@ -171,6 +173,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     coordinator?.retire(before.filter((meter) => !now.includes(meter)))
     if (now.some((meter) => !before.includes(meter))) coordinator?.welcome()
     if (coordinator === undefined && this.#life === 'running') this.#ticker.wake()
+    if (this.#life === 'running') this.#notice()
   }
 
   /** Goes on by these rules in place of its own of the same names. */
@@ -197,7 +200,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       this.coordinator.join(this)
       this.emitter.node = this.nodeId
     }
-    noticeLongIntervals(this.policies, (error, subject) => this.warn(error, subject))
+    this.#notice()
   }
 
   /** As the throttler's. */
@@ -259,6 +262,13 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.coordinator?.names.settle()
   }
 
+  /** Warns of rules that may mean something else than they say. */
+  #notice(): void {
+    const warn = (error: WeirError, subject: string): void => this.warn(error, subject)
+    noticeLongIntervals(this.policies, warn)
+    noticeShortDurations(this.rules, warn)
+  }
+
   async #close(): Promise<void> {
     const deadline = this.#life === 'running' ? this.#closeTimeout : 0
     try {
@@ -270,6 +280,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       }
     } finally {
       this.#life = 'closed'
+      countClosed()
       this.coordinator?.names.release(this)
       this.#unwatchTimers?.()
       for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY

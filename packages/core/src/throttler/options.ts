@@ -6,7 +6,7 @@ import { type Duration, parseDuration } from '../options/duration.ts'
 import { checkNames } from '../options/names.ts'
 import { oneOf } from '../options/one-of.ts'
 import { type QueueOptions, type QueueSettings, queueSettings } from '../queue/settings.ts'
-import { invalidOption } from '../report/errors.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 import { checkLogger, type Logger } from '../report/logger.ts'
 import { LONGEST_TIMER } from '../time/alarm.ts'
 import type { Clock } from '../time/clock.ts'
@@ -79,16 +79,12 @@ function checkOptions(options: object): void {
     throw invalidOption('options', options, 'an object such as { policies: [{ limit: 100, interval: "1m" }] }')
   }
   checkNames('A throttler', options, THROTTLER_OPTIONS, (option) =>
-    isPolicyOption(option) ? ' It is an option of a policy: put it into "policies".' : undefined,
+    isPolicyOption(option) ? 'It is an option of a policy: put it into "policies".' : undefined,
   )
   const { store, clock, random, logger } = options as ThrottlerOptions
   checkLogger(logger)
   if (store !== undefined && (typeof store?.open !== 'function' || typeof store.coordinate !== 'function')) {
-    throw invalidOption(
-      'store',
-      store,
-      'a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...)',
-    )
+    throw new WeirError('WEIR_INVALID_OPTION', `Option "store" is ${storeHint(store)}`)
   }
   const methods = ['now', 'monotonic', 'setTimeout', 'clearTimeout', 'defer'] as const
   if (clock !== undefined && methods.some((method) => typeof clock?.[method] !== 'function')) {
@@ -96,4 +92,24 @@ function checkOptions(options: object): void {
   }
   if (random !== undefined && typeof random !== 'function')
     throw invalidOption('random', random, 'a function that returns numbers from 0 to less than 1, such as Math.random')
+}
+
+/** What was given in place of a store, and what to do. A client or a URL may hold a password, so they are not shown. */
+function storeHint(given: unknown): string {
+  if (typeof given === 'function') return `${show(given)}, which may make a store: call it, as in store: memoryStore().`
+  if (typeof given === 'string')
+    return 'a text. Make a store of it, as in store: redisStore("redis://localhost:6379"), imported from "@weir/redis".'
+  if (typeof given === 'object' && given !== null) {
+    const has = (...names: string[]) => names.every((name) => name in given)
+    const [client, made, from] = has('duplicate', 'isReady')
+      ? ['a client of node-redis', 'redisStore(client)', '@weir/redis/node-redis']
+      : has('duplicate', 'status')
+        ? ['a client of ioredis', 'redisStore(client)', '@weir/redis']
+        : has('query', 'connect')
+          ? ['a client of pg', 'postgresStore(pool)', '@weir/postgres']
+          : []
+    if (client !== undefined) return `${client}. Use store: ${made}, imported from "${from}".`
+  }
+  const shown = typeof given === 'object' ? Object.prototype.toString.call(given) : show(given)
+  return `${shown}; it must be a store such as memoryStore(), ipcStore() or redisStore(...); one of your own is made with backgroundStore(...).`
 }

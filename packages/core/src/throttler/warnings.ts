@@ -2,6 +2,7 @@ import { warnProcess } from '../report/errors.ts'
 import type { EventName } from '../report/events.ts'
 import { stackOf } from '../report/show.ts'
 import type { NoAnswer } from '../report/user-function.ts'
+import { placeOfCall } from './place.ts'
 
 let saidLocal = false
 
@@ -43,4 +44,33 @@ export function warnOfListener(event: EventName, failure: NoAnswer): void {
     'WEIR_LISTENER',
     `A listener of "${event}" ${failure.problem}. It is told of further events all the same. ${stackOf(failure.error)}`,
   )
+}
+
+/** Open throttlers from which on it is noted where more are made, and how many at one place are a mistake: a large application has many. */
+const MANY = 50
+const MANY_AT_ONE_PLACE = 10
+const MOST_PLACES = 1_000
+
+let open = 0
+let saidMany = false
+const places = new Map<string, number>()
+
+/** Warns, once in a process, of throttlers that are made again and again at one place, and never closed. */
+export function countOpened(): void {
+  if (++open < MANY || saidMany) return
+  // A module that is loaded again has another query.
+  const place = placeOfCall().text.replace(/\?[^:)]*/, '')
+  const made = (places.get(place) ?? 0) + 1
+  if (places.size < MOST_PLACES) places.set(place, made)
+  if (made < MANY_AT_ONE_PLACE) return
+  saidMany = true
+  places.clear()
+  warnProcess(
+    'WEIR_WARN_MANY_THROTTLERS',
+    `${open} throttlers are open, and more are made at ${place}. If throttle() or createThrottler() is called for each request, nothing is limited: call it once, when your application starts. If modules are loaded again, as by a hot reload, call "await throttler.close()" before.`,
+  )
+}
+
+export function countClosed(): void {
+  open--
 }

@@ -39,16 +39,16 @@ describe('what belongs to the adapter is told from what belongs to the throttler
   })
 
   test.each<[object, string, string]>([
-    [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'did you mean "skip"?'],
-    [{ ...one, onThrotled: () => {} }, 'WEIR_UNKNOWN_OPTION', 'did you mean "onThrottled"?'],
-    [{ ...one, whitelist: [] }, 'WEIR_UNKNOWN_OPTION', 'did you mean "allow"?'],
-    [{ ...one, maxkeys: 5 }, 'WEIR_UNKNOWN_OPTION', 'did you mean "maxKeys"?'],
-    [{ ...one, intervall: 5 }, 'WEIR_UNKNOWN_OPTION', 'did you mean "interval"?'],
+    [{ ...one, skipp: true }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "skip"?'],
+    [{ ...one, onThrotled: () => {} }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "onThrottled"?'],
+    [{ ...one, whitelist: [] }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "allow"?'],
+    [{ ...one, maxkeys: 5 }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "maxKeys"?'],
+    [{ ...one, intervall: 5 }, 'WEIR_UNKNOWN_OPTION', 'Did you mean "interval"?'],
     [{ ...one, window: 'sliding' }, 'WEIR_UNKNOWN_OPTION', 'slidingWindow()'],
     [{ ...one, enforcement: 'published' }, 'WEIR_UNKNOWN_OPTION', "coordination: 'spans'"],
     [{ ...one, strict: true }, 'WEIR_UNKNOWN_OPTION', "coordination: 'leases'"],
-    [{ ...one, colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'a policy has: name, limit'],
-    [{ policies: [one], colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'a policy has: name, limit'],
+    [{ ...one, colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'A policy has: name, limit'],
+    [{ policies: [one], colour: 5 }, 'WEIR_UNKNOWN_OPTION', 'A policy has: name, limit'],
     [{ ...one, skipFailed: true }, 'WEIR_UNKNOWN_OPTION', 'skipFailedRequests'],
     [{ ...one, windowMs: 5 }, 'WEIR_UNKNOWN_OPTION', 'windowMs'],
     [{ policies: [one], limit: 5 }, 'WEIR_UNKNOWN_OPTION', 'limit'],

@@ -32,7 +32,7 @@ describe('a document that can not be used is refused with the place and what is 
       'no name in "limits"; the application gives none',
     ],
     ['no limit', of({ limit: undefined }), 'policies[1].limit', 'is missing'],
-    ['an interval that is no duration', of({ interval: '60' }), 'policies[1].interval', 'such as "500ms"'],
+    ['an interval that is no duration', of({ interval: '60' }), 'policies[1].interval', 'which has no unit. Use "60s"'],
     ['a calendar that does not exist', of({ interval: { calendar: 'year' } }), 'policies[1].interval', '"day", "week" or "month"'],
     ['a time zone that does not exist', of({ interval: { calendar: 'day', timeZone: 'Moon' } }), 'policies[1].interval.timeZone', 'IANA'],
     ['an unknown option', of({ limt: 5 }), 'policies[1].limt', 'Did you mean "limit"?'],

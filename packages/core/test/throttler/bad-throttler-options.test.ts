@@ -12,7 +12,7 @@ describe('an option that cannot be used is refused at construction', () => {
     ['policies', [], 'at least one policy'],
     ['store', null, 'memoryStore()'],
     ['store', {}, 'memoryStore()'],
-    ['store', 'redis://localhost', 'memoryStore()'],
+    ['store', 'redis://:secret@localhost', 'redisStore("redis://localhost:6379")'],
     ['clock', null, 'a Clock'],
     ['clock', Date, 'a Clock'],
     ['clock', { monotonic: () => 0 }, 'setTimeout'],

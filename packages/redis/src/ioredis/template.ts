@@ -139,7 +139,11 @@ function instanceOf(target: RedisTarget): Duplicable {
       return new Redis(options) as Duplicable
     }
   }
-  throw invalidOption('client', target, 'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }')
+  throw invalidOption(
+    'client',
+    target,
+    'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }; for a client of node-redis import redisStore from "@weir/redis/node-redis"',
+  )
 }
 
 function isInstance(target: object): target is Duplicable & IoredisInstance {

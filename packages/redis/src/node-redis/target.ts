@@ -39,7 +39,7 @@ export interface NodeRedisSentinelOptions {
 export type NodeRedisTarget = NodeRedisClient | NodeRedisCluster | NodeRedisClusterOptions | NodeRedisSentinelOptions
 
 const ALLOWED =
-  'what createClient() or createCluster() of the package redis returns, or the options of createCluster() or createSentinel(); for a URL import redisStore from "@weir/redis", which uses ioredis'
+  'what createClient() or createCluster() of the package redis returns, or the options of createCluster() or createSentinel(); for a URL, or a client of ioredis, import redisStore from "@weir/redis", which uses ioredis'
 
 /** @throws WEIR_INVALID_OPTION */
 export function targetOf(target: NodeRedisTarget): Target {

@@ -75,7 +75,7 @@ async function answerOf(address: URL, headers: Headers, signal: AbortSignal): Pr
     const location = REDIRECTIONS.has(answer.status) ? answer.headers.get('location') : null
     if (location === null) return answer
     await answer.body?.cancel()
-    if (!URL.canParse(location, from)) throw new Error('it redirects to what is no address')
+    if (!URL.canParse(location, from.href)) throw new Error('it redirects to what is no address')
     const to = new URL(location, from)
     if (to.origin !== address.origin)
       throw new Error(`it redirects to another origin, ${to.origin}; give httpRules that address if you trust it`)

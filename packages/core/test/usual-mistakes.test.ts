@@ -1,0 +1,165 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createGuard, nodeReader } from '../src/http/index.ts'
+import { createThrottler, memoryStore, type WeirError } from '../src/index.ts'
+import { thrownBy } from './support/nodes.ts'
+
+const ONE = { limit: 100, interval: '1m', coordination: 'local' } as const
+const throttler = (options: object) => createThrottler({ policies: [ONE], ...options } as never)
+const policy = (options: object) => createThrottler({ policies: [{ ...ONE, ...options }] } as never)
+const guard = (options: object) => createGuard({ ...ONE, ...options } as never, nodeReader)
+
+describe('a mistake that is made often is answered by the option, the value, and what to write instead', () => {
+  test.each<[string, () => unknown, string, string, string]>([
+    ['seconds as a text', () => policy({ interval: '60' }), '"interval"', '"60"', 'Use "60s", or the number 60 for milliseconds'],
+    [
+      'months',
+      () => policy({ interval: '1 month' }),
+      '"interval"',
+      '"1 month"',
+      'calendar("month"), with calendar imported beside throttle, or "30d"',
+    ],
+    ['some months', () => policy({ interval: '3months' }), '"interval"', '"3months"', '"90d"'],
+    ['months of a cooldown', () => policy({ cooldown: '1 month' }), '"cooldown"', '"1 month"', 'Use "30d"'],
+    ['a unit alone', () => policy({ interval: 'minute' }), '"interval"', '"minute"', 'Use "1 minute"'],
+    ['per a unit', () => guard({ interval: 'per hour' }), '"interval"', '"per hour"', 'Use "1 hour"'],
+    [
+      'a client of ioredis',
+      () => throttler({ store: ioredisLike() }),
+      '"store"',
+      'a client of ioredis',
+      'redisStore(client), imported from "@weir/redis"',
+    ],
+    ['a client of node-redis', () => guard({ store: nodeRedisLike() }), '"store"', 'a client of node-redis', '"@weir/redis/node-redis"'],
+    [
+      'a pool of pg',
+      () => throttler({ store: poolLike() }),
+      '"store"',
+      'a client of pg',
+      'postgresStore(pool), imported from "@weir/postgres"',
+    ],
+    ['a URL', () => throttler({ store: 'redis://:pa55@host' }), '"store"', 'a text', 'redisStore("redis://localhost:6379")'],
+    ['a store that is not made', () => throttler({ store: memoryStore }), '"store"', 'function memoryStore', 'store: memoryStore()'],
+  ])('%s', (_, make, option, value, next) => {
+    const error = thrownBy(make) as WeirError
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    for (const part of [option, value, next]) expect(error.message).toContain(part)
+    expect(error.message).not.toContain('pa55')
+  })
+
+  test.each([
+    ['of Node.js', { url: '/', headers: {} }],
+    ['of Koa and Hono', { req: {}, res: {} }],
+  ])('a request %s in place of options: throttle was not called', (_, request) => {
+    const error = thrownBy(() => createGuard(request as never, nodeReader)) as WeirError
+    expect(error.code).toBe('WEIR_INVALID_OPTION')
+    expect(error.message).toContain('Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).')
+  })
+})
+
+describe('options of other libraries are answered by ours', () => {
+  test.each([
+    ['express-rate-limit', 'windowMs max keyGenerator skipFailedRequest standardHeaders legacyHeaders identifier passOnStoreError'],
+    ['express-slow-down', 'delayAfter delayMs maxDelayMs'],
+    [
+      '@fastify/rate-limit',
+      'timeWindow ban allowList redis nameSpace skipOnError groupId errorResponseBuilder onExceeding onExceeded onBanReach',
+    ],
+    ['koa-ratelimit', 'driver db duration errorMessage id whitelist blacklist disableHeader'],
+    ['@nestjs/throttler', 'ttl throttlers storage skipIf ignoreUserAgents blockDuration getTracker generateKey setHeaders'],
+    ['rate-limiter-flexible', 'points duration blockDuration execEvenly keyPrefix storeClient insuranceLimiter timeoutMs'],
+    [
+      'bottleneck',
+      'minTime maxConcurrent highWater reservoir reservoirRefreshInterval reservoirRefreshAmount datastore clientOptions connection',
+    ],
+    ['p-queue, p-throttle, limiter', 'concurrency intervalCap tokensPerInterval'],
+    ['@upstash/ratelimit', 'prefix timeout'],
+    ['others', 'burst period trustProxy'],
+  ])('%s', (_, names) => {
+    for (const name of names.split(' ')) {
+      const error = thrownBy(() => guard({ [name]: 5 })) as WeirError
+      expect(error.code, name).toBe('WEIR_UNKNOWN_OPTION')
+      expect(error.message).toContain(`Unknown option "${name}".`)
+      expect(error.message).toMatch(/Did you mean "\w+"\?|[Uu]se \w+: |\w+\(.*\)/)
+      expect(error.message, name).not.toContain('A policy has:')
+    }
+  })
+
+  test('minTime is a pace, maxConcurrent a number of slots', () => {
+    expect(thrownBy(() => policy({ minTime: 100 })).message).toContain('use limit: 1, interval: "100ms", and algorithm: leakyBucket()')
+    expect(thrownBy(() => policy({ maxConcurrent: 5 })).message).toContain('use algorithm: concurrency()')
+  })
+})
+
+describe('a number of milliseconds that looks like seconds', () => {
+  async function warningsOf(options: object): Promise<string[]> {
+    const made = policy({ name: 'api', ...options })
+    const said: string[] = []
+    made.on('warning', ({ error }) => said.push(`${error.code}: ${error.message}`))
+    made.check('a')
+    made.update([{ ...ONE, name: 'api', ...options }] as never)
+    await made.close()
+    return said
+  }
+
+  test.each([60, 300, 900, 999, 1_800, 3_600, 86_400])('%d is a warning that names both readings, once', async (interval) => {
+    const [warning, ...more] = await warningsOf({ interval })
+    expect(more).toEqual([])
+    expect(warning).toMatch(/^WEIR_WARN_SHORT_DURATION: Option "interval" of the policy "api" is the number \d+,/)
+    expect(warning).toContain(`Use "${interval}s" if you mean seconds, or "${interval}ms" if you mean milliseconds.`)
+  })
+
+  test('so it is with a cooldown', async () => {
+    const [warning, ...more] = await warningsOf({ cooldown: 30 })
+    expect(more).toEqual([])
+    expect(warning).toContain('Option "cooldown" of the policy "api" is the number 30')
+  })
+
+  test.each(['60ms', '0.5s', 1_000, 1_500, 10_000, 60_000, 900_000, 3_600_000])('%j is none', async (interval) => {
+    expect(await warningsOf({ interval })).toEqual([])
+  })
+})
+
+describe('throttlers that are made again and again', () => {
+  afterEach(() => vi.restoreAllMocks())
+
+  /** The warnings of a process that has made no throttlers yet. */
+  async function warningsOf(run: (fresh: typeof createThrottler) => unknown): Promise<string[]> {
+    vi.resetModules()
+    const said: string[] = []
+    vi.spyOn(process, 'emitWarning').mockImplementation(((message: string, { code }: { code: string }) => {
+      if (code === 'WEIR_WARN_MANY_THROTTLERS') said.push(message)
+    }) as never)
+    await run((await import('../src/index.ts')).createThrottler)
+    return said
+  }
+
+  test('at one place, and never closed, are a warning with their number, the place and what to do, once', async () => {
+    const [warning, ...more] = await warningsOf((fresh) => {
+      for (let request = 0; request < 200; request++) fresh({ policies: [ONE] })
+    })
+    expect(more).toEqual([])
+    expect(warning).toMatch(/^\d\d throttlers are open, and more are made at .*usual-mistakes\.test\.ts:\d+/)
+    expect(warning).toContain('call it once, when your application starts')
+    expect(warning).toContain('"await throttler.close()"')
+  })
+
+  test('and closed are none, nor are as many as a large application may have', async () => {
+    const said = await warningsOf(async (fresh) => {
+      for (let reload = 0; reload < 200; reload++) await fresh({ policies: [ONE] }).close()
+      for (let route = 0; route < 55; route++) fresh({ policies: [ONE] })
+    })
+    expect(said).toEqual([])
+  })
+})
+
+function ioredisLike(): object {
+  return { status: 'ready', options: { password: 'pa55' }, duplicate() {}, connect() {} }
+}
+
+function nodeRedisLike(): object {
+  return { isReady: false, options: { password: 'pa55' }, duplicate() {}, sendCommand() {} }
+}
+
+function poolLike(): object {
+  return { options: { password: 'pa55' }, totalCount: 0, query() {}, connect() {} }
+}
