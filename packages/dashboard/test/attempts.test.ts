@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Attempts } from '../src/access/attempts.ts'
 
 function make(): Attempts {
@@ -26,6 +26,13 @@ test.each<[string, (i: number) => string | undefined]>([
   ['what is no address', (i) => `forged ${i}`],
 ])('%s count as one', (_what, address) => {
   expect(made(make(), 100, address)).toBe(10)
+})
+
+test('a dashboard on a Unix socket is not told how services trust a proxy', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  onTestFinished(() => warn.mockRestore())
+  make().wait(undefined)
+  expect(warn).not.toHaveBeenCalled()
 })
 
 test.each<[string, number, (i: number) => string, string]>([

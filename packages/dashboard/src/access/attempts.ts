@@ -24,7 +24,9 @@ export class Attempts {
   /** Counts one. Returns 0 if it may be made, else in how many milliseconds one may. */
   wait(address: string | undefined): number {
     // As if it came straight from there: the framework knows better than the socket where that is. No function has to be waited for.
-    const decision = this.#guard.check({ socket: { remoteAddress: address }, headers: {} } as IncomingMessage) as Decision | undefined
+    // As one that has ended it causes no warning, whose next step would be for services, not for dashboards.
+    const socket = { remoteAddress: address, destroyed: true }
+    const decision = this.#guard.check({ socket, headers: {} } as IncomingMessage) as Decision | undefined
     return decision === undefined || decision.allowed ? 0 : Math.max(1, decision.retryAfter)
   }
 
