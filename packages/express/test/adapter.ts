@@ -7,7 +7,7 @@ export function expressAdapter(framework: typeof express): AdapterUnderTest<Requ
   return {
     routes: 'path',
     proxies: true,
-    async start(inputs, proxy) {
+    async start(inputs, { proxy }) {
       const app = framework()
       if (proxy !== undefined) app.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
       // Express prints errors outside of tests.

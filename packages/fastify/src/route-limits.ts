@@ -53,7 +53,11 @@ export class RouteLimits {
   readonly #early = new WeakMap<RouteConfig, RouteGuard | false>()
 
   constructor(input: ThrottleInput<FastifyRequest, FastifyArgs>, hook: ThrottleHook, reader: FastifyReader) {
-    this.#places = new PlaceLimits(input, reader, { place: 'Route', whole: 'the plugin' })
+    this.#places = new PlaceLimits(input, reader, {
+      place: 'Route',
+      whole: 'the plugin',
+      none: 'A route without limits has throttle: false in its config.',
+    })
     this.#hook = hook
   }
 

@@ -2,17 +2,18 @@ import { PassThrough } from 'node:stream'
 import type { Throttler } from '@weir/core'
 import type { AdapterUnderTest } from '@weir/testing'
 import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
-import { type ThrottleOptions, weir } from '../src/index.ts'
+import { type RouteThrottleOptions, type ThrottleOptions, weir } from '../src/index.ts'
 
 /** The contract's application, in a version of Fastify. */
 export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<FastifyRequest> {
   return {
     routes: 'pattern',
     proxies: true,
-    async start(inputs, proxy) {
+    ownLimits: true,
+    async start(inputs, { proxy, own }) {
       const app = framework({ trustProxy: proxy === 'unix' ? (_address, hop) => hop === 0 : (proxy ?? false) })
       for (const input of inputs) await app.register(weir, ('decide' in input ? { throttler: input } : input) as ThrottleOptions)
-      app.get('/', () => 'hello')
+      app.get('/', own === undefined ? {} : { config: { throttle: own as RouteThrottleOptions } }, () => 'hello')
       app.get('/context', (request, reply) => {
         const { throttle: decision } = request
         return reply

@@ -12,7 +12,7 @@ export function honoAdapter(framework: Framework): AdapterUnderTest<Context> {
   return {
     routes: 'pattern',
     proxies: true,
-    async start(inputs, proxy) {
+    async start(inputs, { proxy }) {
       const app = new framework.Hono()
       const mounted = inputs.map((input) =>
         throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),

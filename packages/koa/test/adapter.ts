@@ -10,7 +10,7 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterU
   return {
     routes: withRouter ? 'pattern' : 'path',
     proxies: true,
-    async start(inputs, proxy) {
+    async start(inputs, { proxy }) {
       const app = new Framework(proxy === undefined ? {} : { proxy: true, maxIpsCount: 1 })
       app.silent = true
       const router = new Router()

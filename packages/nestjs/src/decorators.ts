@@ -1,4 +1,5 @@
 import { type CustomDecorator, createParamDecorator, Inject, SetMetadata } from '@nestjs/common'
+import { WeirError } from '@weir/core'
 import { decisionOf } from './decisions.ts'
 import type { HandlerThrottleOptions } from './options.ts'
 
@@ -12,12 +13,21 @@ export const THROTTLER = 'weir:throttler'
  * Limits of a class or handler in place of the module's. One decorator is one limit: on a class, its handlers share it. The
  * decorator that stands nearest to the handler holds. Options are checked when the application starts.
  *
+ * @throws WeirError `WEIR_INVALID_OPTION` for anything but an object
+ *
  * @example
  * \@Throttle({ limit: 5, interval: '1m' })
  * \@Post('login')
  * login() {}
  */
 export function Throttle(options: HandlerThrottleOptions): CustomDecorator<string> {
+  if (typeof options !== 'object' || options === null) {
+    const given = options === undefined ? 'nothing' : JSON.stringify(options)
+    throw new WeirError(
+      'WEIR_INVALID_OPTION',
+      `@Throttle() was given ${given}; it must be limits such as { limit: 5 }. A handler without limits has @SkipThrottle().`,
+    )
+  }
   return SetMetadata(LIMITS, options)
 }
 

@@ -18,7 +18,11 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
 
   /** @throws WeirError for options that can't be used */
   constructor(options: ThrottleOptions, modules: ModulesContainer) {
-    this.#places = new PlaceLimits(options, nestReader, { place: 'Handler', whole: 'the module' })
+    this.#places = new PlaceLimits(options, nestReader, {
+      place: 'Handler',
+      whole: 'the module',
+      none: 'A handler without limits has @SkipThrottle().',
+    })
     this.#modules = modules
   }
 

@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import {
   All,
+  applyDecorators,
   Controller,
   type ExecutionContext,
   Get,
@@ -16,7 +17,7 @@ import {
 import { NestFactory } from '@nestjs/core'
 import type { Decision, Throttler } from '@weir/core'
 import type { AdapterUnderTest } from '@weir/testing'
-import { ThrottleDecision, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
+import { type HandlerThrottleOptions, Throttle, ThrottleDecision, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
 import { ThrottleLimits } from '../src/limits.ts'
 import { type ResponseLike, rawOf } from '../src/transport.ts'
 import type { Platform } from './platforms.ts'
@@ -26,8 +27,9 @@ export function nestAdapter({ adapter }: Platform): AdapterUnderTest<ExecutionCo
   return {
     routes: 'pattern',
     proxies: true,
-    async start(inputs, proxy) {
-      const controllers = [controllerOf(() => app)]
+    ownLimits: true,
+    async start(inputs, { proxy, own }) {
+      const controllers = [controllerOf(() => app, own)]
       @Module({ imports: inputs.map((input) => ThrottleModule.forRoot(input as ThrottleOptions)), controllers })
       class AppModule {}
       const app: INestApplication = await NestFactory.create(AppModule, adapter(proxy), { logger: false, abortOnError: false })
@@ -66,7 +68,7 @@ function throttlersOf(app: INestApplication): Throttler<string, ExecutionContext
     .map(({ throttler }) => throttler)
 }
 
-function controllerOf(app: () => INestApplication) {
+function controllerOf(app: () => INestApplication, own: object | undefined) {
   const charge = (decision: Decision | undefined, response: ServerResponse, units: () => number) =>
     response.on('finish', () => {
       if (decision !== undefined) throttlersOf(app())[0]?.charge(decision, units())
@@ -74,7 +76,7 @@ function controllerOf(app: () => INestApplication) {
 
   @Controller()
   class Routes {
-    @All()
+    @(own === undefined ? All() : applyDecorators(All(), Throttle(own as HandlerThrottleOptions)))
     hello() {
       return 'hello'
     }

@@ -186,6 +186,8 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
       page() {}
     }
     await expect(start(appOf(Others))).rejects.toThrow(/@Throttle of Others: .*limit/)
+    for (const given of [undefined, null, false, true, 5])
+      expect(() => Throttle(given as never)).toThrow(/@Throttle\(\).*@SkipThrottle\(\)/)
   })
 
   test('a throttler that was given is not closed with the application', async () => {

@@ -69,12 +69,14 @@ export function expandPlans<Req>(policies: readonly (AnyPolicyOptions<Req> | Pla
 }
 
 function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>): policy is PlannedPolicyOptions<Req> {
-  return typeof policy === 'object' && policy !== null && ('limits' in policy || 'plan' in policy)
+  if (typeof policy !== 'object' || policy === null) return false
+  const { limits, plan } = policy as Partial<PlannedPolicyOptions<Req>>
+  return limits !== undefined || plan !== undefined
 }
 
 function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
   const { limits, plan, match: matched, name = 'default', ...rest } = policy
-  if ('limit' in rest) {
+  if ((rest as Partial<PolicyOptions<Req>>).limit !== undefined) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
       `Options "${at}limit" and "${at}limits" are both given; "limits" holds the limit of each plan.`,

@@ -125,6 +125,8 @@ export interface SplitOptions<Req, Args extends readonly unknown[], Name extends
   readonly own: AdapterOptions<Req, Args, Name>
   /** The throttler that was given; otherwise `make` says what to make it from. */
   readonly throttler: Throttler<Name, Req> | undefined
+  /** The policies as they are written. */
+  readonly given: readonly object[]
   /** Policies with plans are replaced by one for each plan. */
   readonly make: SharedThrottlerOptions<Req, Name> & { readonly policies: readonly PolicyOptions<Req, Name>[] }
 }
@@ -140,7 +142,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
   if (typeof input !== 'object' || input === null) {
     throw invalidOption('throttle', input, 'a throttler, or options such as { limit: 100, interval: "1m" }')
   }
-  if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, make: { policies: [] } }
+  if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, given: [], make: { policies: [] } }
   if (isRequest(input)) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
@@ -163,7 +165,7 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     if (!isThrottler<Name, Req>(input.throttler)) throw invalidOption('throttler', input.throttler, 'what createThrottler returns')
     const extra = [...foreign, ...Object.keys(shared)][0]
     if (extra !== undefined) throw unknown(extra, 'Beside "throttler" only options of the adapter are allowed: give it to createThrottler.')
-    return { own, throttler: input.throttler, make: { policies: [] } }
+    return { own, throttler: input.throttler, given: [], make: { policies: [] } }
   }
   for (const option of foreign) {
     if (ofPolicy.includes(option)) continue
@@ -172,9 +174,10 @@ export function splitOptions<Req, Args extends readonly unknown[], Name extends 
     throw unknown(option, meant ?? `A policy has: ${ofPolicy.join(', ')}; and an adapter: ${Object.keys(OWN).join(', ')}.`)
   }
   if ('policies' in shared && foreign[0] !== undefined) throw unknown(foreign[0], 'Beside "policies" it must stand in one of them.')
-  const policies = expandPlans(('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[])
+  const given = ('policies' in shared ? shared['policies'] : [policy]) as readonly PolicyOptions<Req, Name>[]
+  const policies = expandPlans(given)
   // What else is in here is checked when the throttler is made, not by the compiler.
-  return { own, throttler: undefined, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
+  return { own, throttler: undefined, given, make: { ...shared, policies } as unknown as SplitOptions<Req, Args, Name>['make'] }
 }
 
 /** By its methods, since the ESM and the CommonJS build each have a class of their own. */

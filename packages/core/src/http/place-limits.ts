@@ -1,6 +1,8 @@
 import { sameRule } from '../decide/alike.ts'
+import { isPolicyOption, parsePolicy } from '../decide/check-policy.ts'
+import { expandPlans } from '../decide/plans.ts'
 import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../decide/policy.ts'
-import { WeirError } from '../report/errors.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
 import type { ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import { type AdapterOptions, type SplitOptions, splitOptions, type ThrottleInput } from './adapter-options.ts'
@@ -9,7 +11,8 @@ import type { RequestReader } from './request/reader.ts'
 
 /**
  * What one place of an application, a route or a class of handlers, takes as its own limits. They replace those of the whole.
- * Without `policies`, options of the only policy of the whole (but not its `name` and `match`) hold where the place gives none.
+ * Without `policies`, options of the only policy of the whole (but not its `name` and `match`) hold where the place gives none, as far
+ * as they go with what it gives. The store is that of the whole.
  */
 export type PlaceOptions<Req, Args extends readonly unknown[]> =
   | (AdapterOptions<Req, Args> & Partial<PolicyOptions<Req> & PlannedLimits<Req>>)
@@ -33,6 +36,8 @@ export interface PlaceLimit<Req, Args extends readonly unknown[]> {
 export interface PlaceWords {
   readonly place: string
   readonly whole: string
+  /** How a place has no limit, as a sentence. */
+  readonly none: string
 }
 
 /**
@@ -137,34 +142,80 @@ export class PlaceLimits<Req, Args extends readonly unknown[]> {
 
   /** A place's options with those of the whole where it gives none. */
   #complete(options: PlaceOptions<Req, Args>, name: string): SplitOptions<Req, Args, string> {
-    const { own, make, throttler } = this.#whole
-    const levels = 'policies' in options || 'throttler' in options
-    const split = splitOptions<Req, Args, string>((levels ? options : { name, ...options }) as ThrottleInput<Req, Args>)
+    const { own, make, given, throttler } = this.#whole
+    const place = options as Partial<PlaceRule<Req>>
+    const levels = place.policies !== undefined || place.throttler !== undefined
+    if (place.policies !== undefined && !(Array.isArray(place.policies) && place.policies.length > 0)) {
+      const { message } = invalidOption('policies', place.policies, 'a list of at least one policy')
+      throw new WeirError('WEIR_INVALID_OPTION', `${message} ${this.#words.none}`)
+    }
+    const base = given.length === 1 ? (given[0] as Rule<Req>) : undefined
+    const said = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+    const split = splitOptions<Req, Args, string>(
+      (levels ? options : { ...inherited(base, said, make.store !== undefined), name, ...said }) as ThrottleInput<Req, Args>,
+    )
     if (split.throttler !== undefined) return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own } }
-    if (throttler !== undefined) {
-      const { place, whole } = this.#words
+    const { policies: listed, ...shared } = split.make
+    const foreign = Object.keys(shared)[0]
+    const { place: one, whole } = this.#words
+    if (foreign !== undefined) {
       throw new WeirError(
-        'WEIR_MISSING_OPTION',
-        `${place} ${name} has limits of its own, but ${whole} was given a throttler: give the ${place.toLowerCase()} a "throttler" too, or give ${whole} "policies" and a "store".`,
+        'WEIR_UNKNOWN_OPTION',
+        `Option ${show(foreign)} can't be set for one ${one.toLowerCase()}: all limits of ${whole} share one throttler. Give it to ${whole}.`,
       )
     }
-    const base = levels || make.policies.length > 1 ? undefined : make.policies[0]
-    const policies = split.make.policies.map((policy, place) => ({
-      ...inherited(base, (policy as AnyPolicyOptions<Req>).algorithm?.slots),
-      ...policy,
-      name: policy.name ?? `${name}#${place}`,
-    }))
-    return { own: { ...inheritedAnswer(own, split.own), ...split.own }, throttler: undefined, make: { ...make, policies } }
+    if (throttler !== undefined) {
+      throw new WeirError(
+        'WEIR_MISSING_OPTION',
+        `${one} ${name} has limits of its own, but ${whole} was given a throttler: give the ${one.toLowerCase()} a "throttler" too, or give ${whole} "policies" and a "store".`,
+      )
+    }
+    // Here, so that messages name options as they stand at the place.
+    for (const [at, policy] of listed.entries()) parsePolicy(policy, make.store !== undefined, listed.length > 1 ? `policies[${at}].` : '')
+    const policies = listed.map((policy, at) => ({ ...policy, name: policy.name ?? `${name}#${at}` }))
+    return { ...split, own: { ...inheritedAnswer(own, split.own), ...split.own }, make: { ...make, policies } }
   }
 }
 
-/** What a place has of the whole; slots have no interval, nor what is made of one. */
-function inherited<Req>(policy: PolicyOptions<Req> | undefined, slots: unknown): Partial<PolicyOptions<Req>> {
-  if (policy === undefined) return {}
-  const { name: _name, match: _match, ...rest } = policy
-  if (slots === undefined) return rest
-  const { interval: _interval, spans: _spans, cooldown: _cooldown, coordination: _coordination, ...kept } = rest
-  return kept
+/** A policy as it is written, and as a place may have it. */
+type Rule<Req> = Partial<Omit<PolicyOptions<Req>, 'algorithm'> & PlannedLimits<Req>> & Pick<AnyPolicyOptions<Req>, 'algorithm'>
+type PlaceRule<Req> = Rule<Req> & { readonly policies: readonly unknown[]; readonly throttler: unknown }
+
+/** What tunes a limit: where it can't go with what a place says itself, the place has the default. */
+const TUNING = ['fallbackLimit', 'spans', 'cooldown', 'degraded', 'deadline', 'delay'] as const
+
+/**
+ * What a place has of the policy of the whole.
+ *
+ * @param shared whether there is a store
+ */
+function inherited<Req>(base: Rule<Req> | undefined, place: Rule<Req>, shared: boolean): Rule<Req> {
+  if (base === undefined) return {}
+  const rule: Record<string, unknown> = { ...base }
+  const leave = (...options: readonly string[]): void => options.forEach((option) => void delete rule[option])
+  leave('name', 'match', ...TUNING)
+  // A limit and limits by plan stand for each other.
+  if (place.limit !== undefined) leave('limits', 'plan')
+  if (place.limits !== undefined) leave('limit')
+  // Slots have no interval.
+  if (place.algorithm?.slots !== undefined) leave('interval')
+  if (place.interval !== undefined && base.algorithm?.slots !== undefined) leave('algorithm')
+  const own = Object.fromEntries(
+    Object.entries(place).filter(([option]) => isPolicyOption(option) || option === 'limits' || option === 'plan'),
+  )
+  for (const option of TUNING) {
+    if (base[option] !== undefined && isRule({ ...rule, [option]: base[option], ...own }, shared)) rule[option] = base[option]
+  }
+  return rule as Rule<Req>
+}
+
+function isRule(rule: object, shared: boolean): boolean {
+  try {
+    for (const policy of expandPlans([rule as PolicyOptions<never>])) parsePolicy(policy, shared)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** What a place has of the whole's options; how a refusal is answered is one choice, which a place makes by any of its options. */

@@ -106,7 +106,7 @@ test('the limits of a place that are rejected change nothing at the others', () 
   const places = new PlaceLimits<FakeRequest, []>(
     { name: 'all', key: 'ip', limit: 10, interval: '1m', coordination: 'background', store },
     fakeReader,
-    { place: 'Route', whole: 'the plugin' },
+    { place: 'Route', whole: 'the plugin', none: '' },
   )
   const good = places.add({ limit: 5 }, 'good')
   for (const bad of [{ limit: 0 }, { name: 'taken', limit: 5 }, { limit: 5, key: [] }, { limit: 5, algorithm: fixedWindow }]) {
@@ -125,6 +125,7 @@ test('two places with one rule have one limit, however it is spelled', () => {
   const places = new PlaceLimits<FakeRequest, []>({ key: 'ip', limit: 10, interval: '1m' }, fakeReader, {
     place: 'Route',
     whole: 'the plugin',
+    none: '',
   })
   places.add({ name: 'login', limit: 5, interval: '60s', key: ['ip'], match: paths('POST /a/:id', '/b') }, 'one')
   places.add(

@@ -10,6 +10,7 @@ import { holdingCases } from './holding.ts'
 import { inFlightCases } from './in-flight.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
+import { ownLimitCases } from './own-limits.ts'
 import { refundCases } from './refunds.ts'
 import { robustnessCases } from './robustness.ts'
 import { runTimeCases } from './run-time.ts'
@@ -47,6 +48,7 @@ export function adapterContract<Req>(
 ): void {
   const cases: readonly AdapterCase[] = [
     ...limitCases,
+    ...ownLimitCases,
     ...algorithmCases,
     ...timeCases,
     ...centralCases,
@@ -70,6 +72,7 @@ export function adapterContract<Req>(
       if (needs === 'paths' && adapter.routes === 'pattern') continue
       if (needs === 'patterns' && adapter.routes === 'path') continue
       if (needs === 'proxies' && adapter.proxies !== true) continue
+      if (needs === 'ownLimits' && adapter.ownLimits !== true) continue
       const runCase = async () => {
         const context = new AdapterContext(adapter as AdapterUnderTest<unknown>, await store?.())
         try {

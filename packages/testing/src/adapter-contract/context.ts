@@ -32,12 +32,22 @@ export interface AdapterServer {
 /** How a proxy that the framework trusts is connected. */
 export type TrustedProxy = 'loopback' | 'unix'
 
+/** What an application is started with beside the adapter's options. */
+export interface AdapterServerOptions {
+  /** Trust one proxy as the adapter's documentation shows it: at a loopback address, or over a Unix socket. Only with `proxies`. */
+  readonly proxy?: TrustedProxy
+  /** Limits of the route `GET /`. Only with `ownLimits`. */
+  readonly own?: object
+}
+
 /** How to build an application with an adapter in it. `Req` is what the framework's functions get as the request. */
 export interface AdapterUnderTest<Req> {
   /** Whether the adapter, mounted for the whole application, knows the pattern of a route or only the path. */
   readonly routes: 'pattern' | 'path'
   /** Whether `start` can have the framework trust a proxy. */
   readonly proxies?: boolean
+  /** Whether routes can have limits of their own in place of what the adapter is mounted with. */
+  readonly ownLimits?: boolean
   /**
    * Starts an application that throttles every request, before these routes:
    *
@@ -56,9 +66,8 @@ export interface AdapterUnderTest<Req> {
    * and the framework's own 404 for all else.
    *
    * @param inputs what the adapter is mounted with, once for each, in order
-   * @param proxy trusts one proxy as the adapter's documentation shows it: at a loopback address, or over a Unix socket
    */
-  start(inputs: readonly object[], proxy?: TrustedProxy): Promise<AdapterServer>
+  start(inputs: readonly object[], options: AdapterServerOptions): Promise<AdapterServer>
   /** A header of the framework's request. */
   header(request: Req, name: string): string | undefined
   /** The `handler` option that answers with a text. */
@@ -72,8 +81,11 @@ export interface AdapterUnderTest<Req> {
 /** One behaviour of the adapter contract. */
 export interface AdapterCase {
   readonly title: string
-  /** What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths or patterns, or proxies. */
-  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns' | 'proxies'
+  /**
+   * What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths, patterns, proxies or limits of
+   * routes.
+   */
+  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns' | 'proxies' | 'ownLimits'
   run(context: AdapterContext): Promise<void>
 }
 
@@ -175,15 +187,15 @@ export class AdapterContext {
   }
 
   /** An application with the adapter, given options without a clock or store. */
-  start(options: object, proxy?: TrustedProxy): Promise<AdapterClient> {
-    return this.startWith([{ ...this.base, ...options }], proxy)
+  start(options: object, server?: AdapterServerOptions): Promise<AdapterClient> {
+    return this.startWith([{ ...this.base, ...options }], server)
   }
 
   /** An application in which the adapter is mounted several times, each time with what is given and nothing more. */
-  async startWith(inputs: readonly object[], proxy?: TrustedProxy): Promise<AdapterClient> {
-    const server = await this.adapter.start(inputs, proxy)
-    this.#servers.push(server)
-    return new AdapterClient(server)
+  async startWith(inputs: readonly object[], server: AdapterServerOptions = {}): Promise<AdapterClient> {
+    const started = await this.adapter.start(inputs, server)
+    this.#servers.push(started)
+    return new AdapterClient(started)
   }
 
   /** Lets time pass: the clock's where the cases move it, or else real time. */

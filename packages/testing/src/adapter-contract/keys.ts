@@ -161,7 +161,7 @@ export const keyCases: readonly AdapterCase[] = [
     needs: 'proxies',
     async run(context) {
       for (const proxy of ['loopback', 'unix'] as const) {
-        const client = await context.start({ ...context.limit(1), name: proxy, key: 'ip' }, proxy)
+        const client = await context.start({ ...context.limit(1), name: proxy, key: 'ip' }, { proxy })
         const { options, close } = proxy === 'unix' ? await client.overUnixSocket() : { options: {}, close: () => {} }
         try {
           // The proxy adds the address at the end; the client has sent the rest.

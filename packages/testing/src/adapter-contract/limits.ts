@@ -29,6 +29,30 @@ export const limitCases: readonly AdapterCase[] = [
     },
   },
   {
+    title: 'an application that the same code makes again, e.g. by a hot reload, replaces the functions of the first, with one warning',
+    async run(context) {
+      const store = memoryStore()
+      const clients: AdapterClient[] = []
+      for (let i = 0; i < 3; i++) {
+        const policies = [{ name: 'again', ...context.limit(10), key: (request: unknown) => context.readHeader('x-user')(request) ?? 'a' }]
+        clients.push(await context.startWith([{ store, policies }]))
+      }
+      for (const client of clients) assert.deepEqual(await client.statuses(['/', '/']), [200, 200])
+      const codes = clients.flatMap(({ warnings }) => warnings.map(({ code }) => code))
+      assert.ok(codes.filter((code) => code === 'WEIR_WARN_POLICY_REPLACED').length <= 1, codes.join())
+      assert.ok(!codes.includes('WEIR_RULES_DIFFER'), codes.join())
+    },
+  },
+  {
+    title: 'an application without policies does not start',
+    async run(context) {
+      await assert.rejects(context.startWith([{ ...context.base, policies: [] }]), {
+        code: 'WEIR_INVALID_OPTION',
+        message: /"policies" is \[\]/,
+      })
+    },
+  },
+  {
     title: 'lets in as many requests as the limit says, and refuses the next',
     async run(context) {
       const client = await context.start(context.limit(3))
