@@ -95,8 +95,8 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     if (this.storeAway) return this.#leasing.admitsAlone(slot, key, key.current.taken - key.current.given, cost)
     const { dryRun } = this.policy
     if (dryRun && count) this.#leasing.want(slot, now)
-    // A policy that only watches lets nothing wait, so it counts beyond what it holds.
-    return dryRun && heldOf(key.current) + key.current.free >= cost
+    // A policy that only watches lets nothing wait, so it counts beyond what it holds; and a look shows what the store has left.
+    return (dryRun || !count) && heldOf(key.current) + key.current.free >= cost
   }
 
   override add(slot: number, cost: number, now: number = Number.NaN): void {
