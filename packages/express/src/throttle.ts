@@ -18,7 +18,14 @@ export type ExpressArgs = readonly [req: Request, res: Response]
 export type ThrottleOptions<Name extends string = string, Plan extends string = string> = ThrottleInput<Request, ExpressArgs, Name, Plan>
 
 /** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */
-export type ThrottleMiddleware<Name extends string = string> = RequestHandler & { readonly throttler: Throttler<Name, Request> }
+export type ThrottleMiddleware<Name extends string = string> = RequestHandler & {
+  readonly throttler: Throttler<Name, Request>
+  /**
+   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
+   * pass uncounted. The promise never rejects.
+   */
+  peek(req: Request): Promise<Decision<Name> | undefined>
+}
 
 /**
  * Throttles requests in Express 4 and 5, for `app.use`, a router or a single route.
@@ -37,8 +44,10 @@ export function throttle<const Name extends string = string, const Plan extends 
 ): ThrottleMiddleware<PlannedName<Name, Plan>> {
   const guard = createGuard<Request, ExpressArgs, Name>(options as ThrottleOptions<Name>, expressReader)
 
-  const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined) => {
+  const go = (req: Request, res: Response, next: NextFunction, decision: Decision<Name> | undefined | null) => {
     if (decision === undefined) return next()
+    // The client has left: nobody is left to answer.
+    if (decision === null) return
     const set = req.throttle === undefined ? setHeader : addHeader
     req.throttle = decision as Decision<PolicyName>
     if (!decision.allowed) return refuse(req, res, next, decision, set)
@@ -69,10 +78,10 @@ export function throttle<const Name extends string = string, const Plan extends 
   const middleware = (req: Request, res: Response, next: NextFunction) => {
     const decision = guard.check(req, req.throttle, res)
     if (!(decision instanceof Promise)) return go(req, res, next, decision)
-    // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
-    decision.then((decided) => decided === null || res.writableEnded || go(req, res, next, decided)).catch(next)
+    // Somebody else may have answered meanwhile, e.g. when its time was over.
+    decision.then((decided) => res.writableEnded || go(req, res, next, decided)).catch(next)
   }
-  return Object.assign(middleware, { throttler: guard.throttler })
+  return Object.assign(middleware, { throttler: guard.throttler, peek: (req: Request) => guard.peek(req) })
 }
 
 /** Writes the standard answer, whatever a handler has prepared before it failed. */

@@ -1,4 +1,4 @@
-import type { AdapterUnderTest } from '@weir/testing'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import type { default as express, Request, Response } from 'express'
 import { type ThrottleOptions, throttle } from '../src/index.ts'
 
@@ -6,8 +6,10 @@ import { type ThrottleOptions, throttle } from '../src/index.ts'
 export function expressAdapter(framework: typeof express): AdapterUnderTest<Request> {
   return {
     routes: 'path',
+    handlerEnd: false,
+    http2: false,
     proxies: true,
-    async start(inputs, { proxy }) {
+    async start(inputs, { work, proxy }) {
       const app = framework()
       if (proxy !== undefined) app.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
       // Express prints errors outside of tests.
@@ -41,6 +43,12 @@ export function expressAdapter(framework: typeof express): AdapterUnderTest<Requ
           if (req.throttle !== undefined) mounted[0]?.throttler.charge(req.throttle, performance.now() - began)
         })
         setTimeout(() => res.send('done'), Number(req.params['milliseconds']))
+      })
+      app.get('/work', (_req, res, next) => {
+        work().then(() => res.send('done'), next)
+      })
+      app.get('/peek', (req, res, next) => {
+        peekThrice(async () => mounted[0]?.peek(req)).then((peeked) => res.json(peeked), next)
       })
       app.get('/throw', () => {
         throw Object.assign(new Error('teapot'), { status: 418 })

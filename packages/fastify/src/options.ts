@@ -49,6 +49,31 @@ export interface ThrottleFunction {
    * @returns undefined when the request passes uncounted; the promise is never rejected
    */
   check(request: FastifyRequest): Promise<Decision | undefined>
+  /**
+   * Resolves with the decision that these limits would make about a request now, without counting it; undefined if the request would
+   * pass uncounted. The promise never rejects.
+   */
+  peek(request: FastifyRequest): Promise<Decision | undefined>
+}
+
+/** `app.throttle`. */
+export interface ThrottleFactory {
+  /**
+   * Throttles in a place of your own: `{ preHandler: app.throttle({ name: 'login', limit: 5, interval: '1m' }) }` limits a route
+   * beside the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits what has no route.
+   *
+   * @param options limits of its own. Default: those of the plugin
+   * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name
+   */
+  (options?: NamedThrottleOptions): ThrottleFunction
+  /**
+   * Resolves with the decision that the limits of a request's route would make about it now, without counting it; undefined if the
+   * request would pass uncounted, or has no route.
+   *
+   * @example
+   * const { allowed, remaining } = (await app.throttle.peek(request)) ?? { allowed: true, remaining: Infinity }
+   */
+  peek(request: FastifyRequest): Promise<Decision | undefined>
 }
 
 declare module 'fastify' {
@@ -59,14 +84,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The throttler of the plugin. */
     throttler: Throttler<PolicyName, FastifyRequest>
-    /**
-     * Throttles in a place of your own: `{ preHandler: app.throttle({ name: 'login', limit: 5, interval: '1m' }) }` limits a route
-     * beside the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits what has no route.
-     *
-     * @param options limits of its own. Default: those of the plugin
-     * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name
-     */
-    throttle(options?: NamedThrottleOptions): ThrottleFunction
+    /** Throttles in a place of your own, and shows what the limits of a route would decide. */
+    throttle: ThrottleFactory
   }
   interface FastifyContextConfig {
     /** Limits of this route in place of the plugin's, or `false` for none. */

@@ -10,6 +10,7 @@ import {
 } from '@weir/core/http'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
+import { reportingEnd } from './handler-end.ts'
 import type { FastifyArgs, NamedThrottleOptions, ThrottleFunction, ThrottleHook, ThrottleOptions } from './options.ts'
 import { fastifyReader, type RouteConfig } from './reader.ts'
 import { checkHook, type RouteGuard, RouteLimits } from './route-limits.ts'
@@ -29,10 +30,12 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
     guard: RouteGuard,
     request: FastifyRequest,
     reply: FastifyReply,
-    decision: Decision | undefined,
+    decision: Decision | undefined | null,
     next: HookHandlerDoneFunction,
   ) => {
     if (decision === undefined) return next()
+    // The client has left: nobody is left to answer.
+    if (decision === null) return
     const set = request.throttle === null ? setHeader : addHeader
     request.throttle = decision as Decision<PolicyName>
     if (!decision.allowed) return refuse(guard, request, reply, decision, set, next)
@@ -89,21 +92,32 @@ const plugin = async (app: FastifyInstance, options: ThrottleOptions): Promise<v
       const decision = guard.check(request, request.throttle, reply.raw)
       reader.release()
       if (!(decision instanceof Promise)) return go(guard, request, reply, decision, next)
-      // Somebody else may have answered meanwhile, e.g. when its time was over, or the client has gone.
-      decision.then((decided) => decided === null || reply.sent || go(guard, request, reply, decided, next)).catch(next)
+      // Somebody else may have answered meanwhile, e.g. when its time was over.
+      decision.then((decided) => reply.sent || go(guard, request, reply, decided, next)).catch(next)
     }
 
   const throttle = (options?: NamedThrottleOptions): ThrottleFunction => {
     const guardOf = routes.place(options)
-    return Object.assign(throttleBy(guardOf), { check: async (request: FastifyRequest) => guardOf().check(request) })
+    return Object.assign(throttleBy(guardOf), {
+      check: async (request: FastifyRequest) => guardOf().check(request),
+      peek: (request: FastifyRequest) => guardOf().peek(request),
+    })
+  }
+
+  const peek = async (request: FastifyRequest): Promise<Decision | undefined> => {
+    const config = request.routeOptions.config as RouteConfig
+    // What has no route is limited only where `app.throttle()` says so.
+    const guard = config.url !== undefined && routes.atRoute(config)
+    return guard ? guard.peek(request) : undefined
   }
 
   const atRoute = throttleBy((config) => routes.atRoute(config))
 
   if (!app.hasRequestDecorator('throttle')) app.decorateRequest('throttle', null)
   if (!Object.hasOwn(app, 'throttler')) app.decorate('throttler', routes.throttler as Throttler<never, FastifyRequest>)
-  if (!Object.hasOwn(app, 'throttle')) app.decorate('throttle', throttle)
+  if (!Object.hasOwn(app, 'throttle')) app.decorate('throttle', Object.assign(throttle, { peek }))
   app.addHook('onRoute', (options) => {
+    options.handler = reportingEnd(options.handler)
     // Of each kind of hook, but all have what is used here.
     const own = routes.declare(options) as 'onRequest' | undefined
     if (own !== undefined) options[own] = [options[own] ?? [], atRoute].flat()

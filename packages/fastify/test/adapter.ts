@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import type { Throttler } from '@weir/core'
-import type { AdapterUnderTest } from '@weir/testing'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import type { FastifyReply, FastifyRequest, default as fastify } from 'fastify'
 import { type RouteThrottleOptions, type ThrottleOptions, weir } from '../src/index.ts'
 
@@ -8,10 +8,13 @@ import { type RouteThrottleOptions, type ThrottleOptions, weir } from '../src/in
 export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<FastifyRequest> {
   return {
     routes: 'pattern',
+    handlerEnd: true,
+    http2: true,
     proxies: true,
     ownLimits: true,
-    async start(inputs, { proxy, own }) {
-      const app = framework({ trustProxy: proxy === 'unix' ? (_address, hop) => hop === 0 : (proxy ?? false) })
+    async start(inputs, { work, http2, proxy, own }) {
+      const trustProxy = proxy === 'unix' ? (_address: string, hop: number) => hop === 0 : (proxy ?? false)
+      const app = framework({ trustProxy, ...(http2 && ({ http2 } as object)) })
       for (const input of inputs) await app.register(weir, ('decide' in input ? { throttler: input } : input) as ThrottleOptions)
       app.get('/', own === undefined ? {} : { config: { throttle: own as RouteThrottleOptions } }, () => 'hello')
       app.get('/context', (request, reply) => {
@@ -52,6 +55,11 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
         })
         return 'done'
       })
+      app.get('/work', async () => {
+        await work()
+        return 'done'
+      })
+      app.get('/peek', async (request) => JSON.stringify(await peekThrice(() => app.throttle.peek(request))))
       app.get('/throw', () => {
         throw Object.assign(new Error('teapot'), { statusCode: 418 })
       })
@@ -61,7 +69,7 @@ export function fastifyAdapter(framework: typeof fastify): AdapterUnderTest<Fast
         server: app.server,
         throttlers: [app.throttler as Throttler<string, FastifyRequest>],
         close: async () => {
-          app.server.closeAllConnections()
+          app.server.closeAllConnections?.()
           await app.close()
         },
       }

@@ -1,5 +1,6 @@
 import { concurrency } from '@weir/core'
 import { manualClock } from '@weir/testing'
+import type { FastifyRequest } from 'fastify'
 import { describe, expect, test } from 'vitest'
 import { weir } from '../src/index.ts'
 import { FRAMEWORKS } from './frameworks.ts'
@@ -54,6 +55,37 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
     const answer = await app.inject('/')
     expect(answer.json()).toEqual([true, false, 'reports'])
     expect(answer.headers['ratelimit']).toMatch(/^"default";r=2;t=\d+$/)
+  })
+
+  test('peek shows how a route, a place and no route would be decided, and counts nothing', async () => {
+    const app = fastify()
+    await app.register(weir, PLUGIN)
+    const reports = app.throttle({ name: 'reports', limit: 1, key: 'ip' })
+    const peek = async (request: FastifyRequest) => {
+      const decisions = [await app.throttle.peek(request), await reports.peek(request), await app.throttle().peek(request)]
+      return decisions.map((decision) => decision && [decision.policy?.name, decision.remaining])
+    }
+    app.get('/', peek)
+    app.get('/own', { config: { throttle: { limit: 9 } } }, peek)
+    app.get('/none', { config: { throttle: false } }, peek)
+    app.setNotFoundHandler(peek)
+    expect((await app.inject('/')).json()).toEqual([
+      ['default', 2],
+      ['reports', 1],
+      ['default', 2],
+    ])
+    expect((await app.inject('/own')).json()).toEqual([
+      ['GET /own', 8],
+      ['reports', 1],
+      ['default', 2],
+    ])
+    expect((await app.inject('/none')).json()).toEqual([null, ['reports', 1], ['default', 2]])
+    expect((await app.inject('/nowhere')).json()).toEqual([null, ['reports', 1], ['default', 2]])
+    expect((await app.inject('/')).json()).toEqual([
+      ['default', 1],
+      ['reports', 1],
+      ['default', 1],
+    ])
   })
 
   test('check holds slots until they are released', async () => {

@@ -1,6 +1,14 @@
 import type { ServerResponse } from 'node:http'
 import { type Decision, type PlannedName, type Throttler, WeirError } from '@weir/core'
-import { createGuard, isListField, type PolicyName, type SetHeader, ThrottledError, type ThrottleInput } from '@weir/core/http'
+import {
+  createGuard,
+  handlerStarts,
+  isListField,
+  type PolicyName,
+  type SetHeader,
+  ThrottledError,
+  type ThrottleInput,
+} from '@weir/core/http'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { AddressOf } from './address.ts'
@@ -20,7 +28,14 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 }
 
 /** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */
-export type ThrottleMiddleware<Name extends string = string> = MiddlewareHandler & { readonly throttler: Throttler<Name, Context> }
+export type ThrottleMiddleware<Name extends string = string> = MiddlewareHandler & {
+  readonly throttler: Throttler<Name, Context>
+  /**
+   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
+   * pass uncounted. The promise never rejects.
+   */
+  peek(c: Context): Promise<Decision<Name> | undefined>
+}
 
 /** Limit fields of the throttlers that a request has passed. */
 type Fields = Record<string, string>
@@ -70,7 +85,7 @@ export function throttle<const Name extends string = string, const Plan extends 
     const { outgoing } = connectionOf(c)
     const checked = guard.check(c, earlier, outgoing as ServerResponse)
     const decision = checked instanceof Promise ? await checked : checked
-    // The client has gone while it was held.
+    // The client has left: nobody is left to answer.
     if (decision === null) return alreadySent()
     if (decision === undefined) return next()
     c.set('throttle', decision)
@@ -80,12 +95,16 @@ export function throttle<const Name extends string = string, const Plan extends 
     guard.writeHeaders(decision, fields, addField)
     if (!decision.allowed) return refuse(c, decision)
     if (outgoing !== undefined) guard.watch(decision, outgoing, [c])
+    const ended = outgoing === undefined ? undefined : handlerStarts(outgoing)
+    if (ended === null) return alreadySent()
     try {
       await next()
     } catch (error) {
       // Only what Hono does not answer comes here.
       if (outgoing === undefined) guard.settle(decision, 500, [c])
       throw error
+    } finally {
+      ended?.()
     }
     if (outgoing === undefined) guard.settle(decision, c.res.status, [c])
     if (before !== undefined) return
@@ -95,7 +114,7 @@ export function throttle<const Name extends string = string, const Plan extends 
       guard.report('headers', 'The rate limit fields could not be set', error)
     }
   }
-  return Object.assign(middleware, { throttler: guard.throttler })
+  return Object.assign(middleware, { throttler: guard.throttler, peek: (c: Context) => guard.peek(c) })
 }
 
 /** Hono's own handler of errors answers with what `getResponse` returns. */

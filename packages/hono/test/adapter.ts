@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { AdapterUnderTest } from '@weir/testing'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { stream } from 'hono/streaming'
@@ -11,8 +11,10 @@ import { type Framework, serve } from './frameworks.ts'
 export function honoAdapter(framework: Framework): AdapterUnderTest<Context> {
   return {
     routes: 'pattern',
+    handlerEnd: true,
+    http2: true,
     proxies: true,
-    async start(inputs, { proxy }) {
+    async start(inputs, { work, http2, proxy }) {
       const app = new framework.Hono()
       const mounted = inputs.map((input) =>
         throttle((proxy === undefined ? input : { ...input, address: forwardedAddress(1) }) as ThrottleOptions),
@@ -55,15 +57,20 @@ export function honoAdapter(framework: Framework): AdapterUnderTest<Context> {
         await new Promise((resolve) => setTimeout(resolve, Number(c.req.param('milliseconds'))))
         return c.text('done')
       })
+      app.get('/work', async (c) => {
+        await work()
+        return c.text('done')
+      })
+      app.get('/peek', async (c) => c.json(await peekThrice(async () => mounted[0]?.peek(c))))
       app.get('/throw', () => {
         throw new HTTPException(418, { message: 'teapot' })
       })
-      const server = await serve(framework, app)
+      const server = await serve(framework, app, { http2 })
       return {
         server,
         throttlers: mounted.map(({ throttler }) => throttler),
         close: () => {
-          server.closeAllConnections()
+          server.closeAllConnections?.()
           return new Promise((resolve) => void server.close(() => resolve()))
         },
       }

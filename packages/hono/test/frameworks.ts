@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 
@@ -32,12 +33,17 @@ export const without = {
 export const withoutOldest = { ...without, 'counts HEAD as GET': '@hono/node-server 1.19 answers HEAD with 500, without Weir too' }
 
 /** Serves an application on a free port of the loopback address. */
-export async function serve({ listener }: Framework, app: Hono, before?: (request: IncomingMessage) => void): Promise<Server> {
+export async function serve(
+  { listener }: Framework,
+  app: Hono,
+  { before, http2 = false }: { before?: (request: IncomingMessage) => void; http2?: boolean } = {},
+): Promise<Server> {
   const handle = listener(app.fetch)
-  const server = createServer((request, response) => {
+  const answer = (request: IncomingMessage, response: ServerResponse) => {
     before?.(request)
     void handle(request, response)
-  })
+  }
+  const server = http2 ? (createHttp2Server(answer as never) as unknown as Server) : createServer(answer)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   return server
 }

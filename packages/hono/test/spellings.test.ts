@@ -37,7 +37,7 @@ test('a request that reaches a handler is counted by the policy of its route, ho
   tenants.route('/:tenant', users)
   app.route('/v1', tenants)
   app.use(async (c: Context, next: Next) => (c.req.path === '/by/hand' ? reached('/by/hand')(c) : next()))
-  const server = await serve(NEWEST, app, restoreTarget)
+  const server = await serve(NEWEST, app, { before: restoreTarget })
   try {
     const { oddly } = await trySpellings({ port: (server.address() as AddressInfo).port, routes: ROUTES, count: 2500 })
     expect(oddly).toBeGreaterThan(50)

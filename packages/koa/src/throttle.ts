@@ -2,6 +2,7 @@ import { type Decision, type PlannedName, type Throttler, WeirError } from '@wei
 import type { Handled } from '@weir/core/http'
 import {
   createGuard,
+  handlerStarts,
   isListField,
   LIMIT_FIELDS,
   type PolicyName,
@@ -23,7 +24,14 @@ export type ThrottleOptions<Name extends string = string, Plan extends string = 
 }
 
 /** A middleware with the throttler behind it, e.g. for `await middleware.throttler.close()`. */
-export type ThrottleMiddleware<Name extends string = string> = Middleware & { readonly throttler: Throttler<Name, Context> }
+export type ThrottleMiddleware<Name extends string = string> = Middleware & {
+  readonly throttler: Throttler<Name, Context>
+  /**
+   * Resolves with the decision that this middleware would make about a request now, without counting it; undefined if the request would
+   * pass uncounted. The promise never rejects.
+   */
+  peek(ctx: Context): Promise<Decision<Name> | undefined>
+}
 
 /**
  * Throttles requests in Koa 2 and 3, for `app.use`, a router or a single route.
@@ -72,14 +80,18 @@ export function throttle<const Name extends string = string, const Plan extends 
     if (!decision.allowed) guard.report('late', 'A request was not refused', 'its response had begun before')
     guard.writeHeaders(decision, ctx, set)
     guard.watch(decision, ctx.res, [ctx])
+    const ended = handlerStarts(ctx.res)
+    if (ended === null) return
     try {
       await next()
     } catch (error) {
       keepFields(ctx, error)
       throw error
+    } finally {
+      ended?.()
     }
   }
-  return Object.assign(middleware, { throttler: guard.throttler })
+  return Object.assign(middleware, { throttler: guard.throttler, peek: (ctx: Context) => guard.peek(ctx) })
 }
 
 function withoutRouter<Name extends string>(

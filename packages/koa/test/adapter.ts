@@ -1,7 +1,8 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { PassThrough } from 'node:stream'
 import Router from '@koa/router'
-import type { AdapterUnderTest } from '@weir/testing'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
 import type Koa from 'koa'
 import { type ThrottleOptions, throttle } from '../src/index.ts'
 
@@ -9,8 +10,10 @@ import { type ThrottleOptions, throttle } from '../src/index.ts'
 export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterUnderTest<Koa.Context> {
   return {
     routes: withRouter ? 'pattern' : 'path',
+    handlerEnd: true,
+    http2: true,
     proxies: true,
-    async start(inputs, { proxy }) {
+    async start(inputs, { work, http2, proxy }) {
       const app = new Framework(proxy === undefined ? {} : { proxy: true, maxIpsCount: 1 })
       app.silent = true
       const router = new Router()
@@ -63,15 +66,22 @@ export function koaAdapter(Framework: typeof Koa, withRouter: boolean): AdapterU
         await new Promise((resolve) => setTimeout(resolve, Number(ctx['params'].milliseconds)))
         ctx.body = 'done'
       })
+      router.get('/work', async (ctx) => {
+        await work()
+        ctx.body = 'done'
+      })
+      router.get('/peek', async (ctx) => {
+        ctx.body = JSON.stringify(await peekThrice(async () => mounted[0]?.peek(ctx)))
+      })
       router.get('/throw', (ctx) => ctx.throw(418, 'teapot'))
       app.use(router.routes())
-      const server = createServer(app.callback())
+      const server = http2 ? (createHttp2Server(app.callback()) as unknown as Server) : createServer(app.callback())
       await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
       return {
         server,
         throttlers: mounted.map(({ throttler }) => throttler),
         close: () => {
-          server.closeAllConnections()
+          server.closeAllConnections?.()
           return new Promise((resolve) => void server.close(() => resolve()))
         },
       }

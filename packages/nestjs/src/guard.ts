@@ -28,6 +28,15 @@ export class ThrottleGuard implements CanActivate {
     if (checked instanceof Promise) return checked.then((decision) => go(guard, context, transport, decision, earlier))
     return go(guard, context, transport, checked, earlier)
   }
+
+  /**
+   * Resolves with the decision that the limits of a handler would make about its request now, without counting it; undefined if the
+   * request would pass uncounted. The promise never rejects. For interceptors, pipes and guards, which get an `ExecutionContext`.
+   */
+  async peek(context: ExecutionContext): Promise<Decision | undefined> {
+    const guard = transportOf(context) !== undefined && this.#limits.guardOf(context)
+    return guard ? guard.peek(context) : undefined
+  }
 }
 // By hand: the compiler that builds this package writes no decorators.
 Injectable()(ThrottleGuard)
@@ -41,7 +50,7 @@ function go(
   earlier: Decision | undefined,
 ): boolean | Promise<boolean> {
   if (decision === undefined) return true
-  // The client went away while its request was held: nobody is left to answer.
+  // The client has left: nobody is left to answer.
   if (decision === null) return false
   keepDecision(context, decision)
   // Nobody tells when a field or a message has been dealt with, so it holds no slot.

@@ -1,6 +1,6 @@
 import type { ExecutionContext, OnApplicationShutdown, OnModuleInit, Type } from '@nestjs/common'
 import { MetadataScanner, type ModulesContainer, Reflector } from '@nestjs/core'
-import { type Throttler, WeirError } from '@weir/core'
+import { type AnyPolicyOptions, type Throttler, WeirError } from '@weir/core'
 import { type Guard, PlaceLimits } from '@weir/core/http'
 import { LIMITS } from './decorators.ts'
 import type { HandlerThrottleOptions, NestArgs, ThrottleOptions } from './options.ts'
@@ -30,18 +30,16 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     return this.#places.throttler
   }
 
+  /** Whether requests may have slots (`concurrency()`), as far as is known before the application starts. */
+  get haveSlots(): boolean {
+    const given = [...this.#decorated()].map(([limits]) => limits as Partial<Record<string, unknown>>)
+    const rules = given.flatMap(({ policies, throttler, ...one }) => (throttler as Throttler | undefined)?.policies ?? policies ?? [one])
+    return [...this.throttler.policies, ...(rules as AnyPolicyOptions[])].some(({ algorithm }) => algorithm?.slots !== undefined)
+  }
+
   /** Checks what all decorators were given, and connects. */
   onModuleInit(): void {
-    const scanner = new MetadataScanner()
-    for (const module of this.#modules.values()) {
-      for (const { metatype } of [...module.controllers.values(), ...module.providers.values()]) {
-        if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null) continue
-        this.#note(metatype, metatype.name)
-        for (const method of scanner.getAllMethodNames(metatype.prototype)) {
-          this.#note(metatype.prototype[method], `${metatype.name}.${method}`)
-        }
-      }
-    }
+    for (const [limits, name] of this.#decorated()) this.#note(limits, name)
     this.#places.start()
   }
 
@@ -61,9 +59,23 @@ export class ThrottleLimits implements OnModuleInit, OnApplicationShutdown {
     return guard
   }
 
-  #note(target: object, name: string): void {
-    const limits = this.#reflector.get<Limits>(LIMITS, target as Type<unknown>)
-    if (limits === undefined || limits === null || limits === false) return
+  /** What classes and handlers are decorated with. */
+  *#decorated(): Generator<[limits: HandlerThrottleOptions, name: string]> {
+    const scanner = new MetadataScanner()
+    for (const module of this.#modules.values()) {
+      for (const { metatype } of [...module.controllers.values(), ...module.providers.values()]) {
+        if (typeof metatype !== 'function' || typeof metatype.prototype !== 'object' || metatype.prototype === null) continue
+        const { prototype, name } = metatype
+        const places: [object, string][] = scanner.getAllMethodNames(prototype).map((method) => [prototype[method], `${name}.${method}`])
+        for (const [place, named] of [[metatype, name] as const, ...places]) {
+          const limits = this.#reflector.get<Limits>(LIMITS, place as Type<unknown>)
+          if (limits) yield [limits, named]
+        }
+      }
+    }
+  }
+
+  #note(limits: HandlerThrottleOptions, name: string): void {
     try {
       this.#places.add(limits, name)
     } catch (error) {

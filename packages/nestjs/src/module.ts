@@ -1,8 +1,9 @@
 import type { DynamicModule, ModuleMetadata, Provider } from '@nestjs/common'
-import { APP_FILTER, APP_GUARD, ModulesContainer } from '@nestjs/core'
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, ModulesContainer } from '@nestjs/core'
 import { THROTTLER } from './decorators.ts'
 import { ThrottleFilter } from './filter.ts'
 import { ThrottleGuard } from './guard.ts'
+import { HandlerEndInterceptor } from './handler-end.ts'
 import { ThrottleLimits } from './limits.ts'
 import type { ThrottleOptions } from './options.ts'
 
@@ -58,6 +59,12 @@ function dynamic(options: Provider[], { guard = true }: ThrottleModuleExtras): D
     },
     { provide: THROTTLER, useFactory: ({ throttler }: ThrottleLimits) => throttler, inject: [ThrottleLimits] },
     { provide: APP_FILTER, useClass: ThrottleFilter },
+    {
+      provide: APP_INTERCEPTOR,
+      // Nest calls an interceptor in about 5 µs, so only applications that need one get it.
+      useFactory: (limits: ThrottleLimits) => (limits.haveSlots ? new HandlerEndInterceptor() : undefined),
+      inject: [ThrottleLimits],
+    },
     ThrottleGuard,
   ]
   if (guard) providers.push({ provide: APP_GUARD, useExisting: ThrottleGuard })

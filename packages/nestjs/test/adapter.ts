@@ -3,6 +3,7 @@ import {
   All,
   applyDecorators,
   Controller,
+  createParamDecorator,
   type ExecutionContext,
   Get,
   HttpCode,
@@ -16,30 +17,39 @@ import {
 } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import type { Decision, Throttler } from '@weir/core'
-import type { AdapterUnderTest } from '@weir/testing'
-import { type HandlerThrottleOptions, Throttle, ThrottleDecision, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
+import { type AdapterUnderTest, peekThrice } from '@weir/testing'
+import {
+  type HandlerThrottleOptions,
+  Throttle,
+  ThrottleDecision,
+  ThrottleGuard,
+  ThrottleModule,
+  type ThrottleOptions,
+} from '../src/index.ts'
 import { ThrottleLimits } from '../src/limits.ts'
 import { type ResponseLike, rawOf } from '../src/transport.ts'
 import type { Platform } from './platforms.ts'
 
 /** The contract's application, on a platform of NestJS. */
-export function nestAdapter({ adapter }: Platform): AdapterUnderTest<ExecutionContext> {
+export function nestAdapter({ adapter, http2: overHttp2 }: Platform): AdapterUnderTest<ExecutionContext> {
   return {
     routes: 'pattern',
+    handlerEnd: true,
+    http2: overHttp2,
     proxies: true,
     ownLimits: true,
-    async start(inputs, { proxy, own }) {
-      const controllers = [controllerOf(() => app, own)]
+    async start(inputs, { work, http2, proxy, own }) {
+      const controllers = [controllerOf(() => app, work, own)]
       @Module({ imports: inputs.map((input) => ThrottleModule.forRoot(input as ThrottleOptions)), controllers })
       class AppModule {}
-      const app: INestApplication = await NestFactory.create(AppModule, adapter(proxy), { logger: false, abortOnError: false })
+      const app: INestApplication = await NestFactory.create(AppModule, adapter({ proxy, http2 }), { logger: false, abortOnError: false })
       await app.listen(0, '127.0.0.1')
       const server = app.getHttpServer() as Server
       return {
         server,
         throttlers: throttlersOf(app),
         close: async () => {
-          server.closeAllConnections()
+          server.closeAllConnections?.()
           await app.close()
         },
       }
@@ -68,7 +78,10 @@ function throttlersOf(app: INestApplication): Throttler<string, ExecutionContext
     .map(({ throttler }) => throttler)
 }
 
-function controllerOf(app: () => INestApplication, own: object | undefined) {
+function controllerOf(app: () => INestApplication, work: () => Promise<void>, own: object | undefined) {
+  const Peeked = createParamDecorator((_data: unknown, context: ExecutionContext) =>
+    peekThrice(() => app().get(ThrottleGuard, { strict: false }).peek(context)),
+  )
   const charge = (decision: Decision | undefined, response: ServerResponse, units: () => number) =>
     response.on('finish', () => {
       if (decision !== undefined) throttlersOf(app())[0]?.charge(decision, units())
@@ -132,6 +145,15 @@ function controllerOf(app: () => INestApplication, own: object | undefined) {
       charge(decision, rawOf(response), () => performance.now() - began)
       await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)))
       return 'done'
+    }
+    @Get('work')
+    async work() {
+      await work()
+      return 'done'
+    }
+    @Get('peek')
+    async peek(@Peeked() peeked: Promise<object | null>) {
+      return JSON.stringify(await peeked)
     }
     @Get('throw')
     teapot() {

@@ -111,6 +111,44 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     expect(await statusesOf(module, '/v1/users/ann', '/v1/users/bob', '/v2/users/ann', '/v2/users/bob')).toEqual([200, 429, 200, 429])
   })
 
+  test('peek of the guard shows how a handler would be decided, and counts nothing', async () => {
+    const seen: unknown[] = []
+    @Injectable()
+    class Peeks implements CanActivate {
+      readonly #guard: ThrottleGuard
+      constructor(guard: ThrottleGuard) {
+        this.#guard = guard
+      }
+      async canActivate(context: ExecutionContext): Promise<boolean> {
+        const decision = await this.#guard.peek(context)
+        seen.push(decision && [decision.policy?.name, decision.remaining, decision.allowed])
+        return true
+      }
+    }
+    Reflect.defineMetadata('design:paramtypes', [ThrottleGuard], Peeks)
+    @Controller()
+    @UseGuards(Peeks, Peeks)
+    class Routes {
+      @Get('all')
+      all() {}
+      @Throttle({ limit: 5 })
+      @Get('own')
+      own() {}
+      @SkipThrottle()
+      @Get('none')
+      none() {}
+    }
+    await statusesOf(appOf(Routes, { ...ONE, limit: 2 }, { guard: true }), '/all', '/own', '/none', '/all')
+    const twice = (...one: unknown[]) => [one, one]
+    expect(seen).toEqual([
+      ...twice('default', 1, true),
+      ...twice('Routes.own', 4, true),
+      undefined,
+      undefined,
+      ...twice('default', 0, false),
+    ])
+  })
+
   test('with guard: false only what has @UseGuards(ThrottleGuard) is limited, after the guards before it', async () => {
     @Injectable()
     class Authenticated implements CanActivate {

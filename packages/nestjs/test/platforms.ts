@@ -12,7 +12,9 @@ const WITHOUT = {
 /** What NestJS runs on. */
 export interface Platform {
   readonly name: string
-  adapter(proxy?: TrustedProxy): AbstractHttpAdapter
+  /** Whether it serves HTTP/2. */
+  readonly http2: boolean
+  adapter(server?: { readonly proxy?: TrustedProxy | undefined; readonly http2?: boolean }): AbstractHttpAdapter
   /** What the adapter contract asks that it can't keep under NestJS, and why. */
   readonly without: Readonly<Record<string, string>>
 }
@@ -20,7 +22,8 @@ export interface Platform {
 export const PLATFORMS: readonly Platform[] = [
   {
     name: 'Express',
-    adapter: (proxy) => {
+    http2: false,
+    adapter: ({ proxy } = {}) => {
       const adapter = new ExpressAdapter()
       if (proxy !== undefined) adapter.set('trust proxy', proxy === 'unix' ? 1 : 'loopback')
       return adapter
@@ -32,9 +35,10 @@ export const PLATFORMS: readonly Platform[] = [
   },
   {
     name: 'Fastify',
-    adapter: (proxy) => {
+    http2: true,
+    adapter: ({ proxy, http2 = false } = {}) => {
       const trustProxy = proxy === 'unix' ? (_address: string, hop: number) => hop === 0 : (proxy ?? false)
-      return new FastifyAdapter({ trustProxy }) as unknown as AbstractHttpAdapter
+      return new FastifyAdapter({ trustProxy, ...(http2 && ({ http2 } as object)) }) as unknown as AbstractHttpAdapter
     },
     without: WITHOUT,
   },

@@ -17,6 +17,8 @@ export type Coordination = 'local' | 'background' | 'spans' | 'leases' | 'centra
 export interface Slots {
   /** Milliseconds after which one that was not released is freed. */
   readonly lease: number
+  /** Until when a request keeps it: its handler has ended and its response too, or its response alone. */
+  readonly releaseOn: 'handler' | 'response'
   /** What `RateLimit-Policy` calls them. */
   readonly unit: string
   /** What a client is told that finds none. */

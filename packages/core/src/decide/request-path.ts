@@ -147,14 +147,16 @@ export class RequestPath<Name extends string> {
     const key = boundedOnce(given)
     const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
     const own = this.#limits.checked(limit)
-    const now = this.clock.monotonic()
-    const parts = this.#limiters.flatMap((limiter, place) => {
-      if (limiter.policy.next) return []
-      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
-      const units = cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place)
-      return peekOne(limiter, this.#shared[place] === true ? ALL_KEY : key, units, own, now)
-    })
-    return combined(parts) as Decision<Name>
+    const units = (place: number) => (cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place))
+    const keyOf = (place: number) => (this.#shared[place] === true ? ALL_KEY : key)
+    return this.#peekAt(this.#places, keyOf, units, () => own)
+  }
+
+  /** As the throttler's. */
+  peekEach(keys: Keys, costs: readonly number[], applying: readonly number[], limits: Limits | undefined): Decision<Name> {
+    const keyOf = (place: number) => boundedOnce(keys[place] as string)
+    const limitOf = (place: number) => this.#limits.checked(limits?.[place])
+    return this.#peekAt(applying, keyOf, (place) => this.#costOf(costs[place], place), limitOf)
   }
 
   /** As the throttler's. */
@@ -302,6 +304,22 @@ export class RequestPath<Name extends string> {
   #tallied(decision: Decision<Name>): Decision<Name> {
     this.tally(decision)
     return decision
+  }
+
+  #peekAt(
+    places: readonly number[],
+    keyOf: (place: number) => string,
+    unitsOf: (place: number) => number,
+    limitOf: (place: number) => number | undefined,
+  ): Decision<Name> {
+    const now = this.clock.monotonic()
+    const parts = places.flatMap((place) => {
+      const limiter = this.#limiters[place]
+      if (limiter === undefined || limiter.policy.next) return []
+      if (now >= limiter.meter.rollAt) this.host.roll(limiter, now)
+      return peekOne(limiter, keyOf(place), unitsOf(place), limitOf(place), now)
+    })
+    return (parts.length === 0 ? NO_POLICY : combined(parts)) as Decision<Name>
   }
 
   #costOf(cost: number | undefined, index: number): number {

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
-import type { Slots } from '../decide/policy.ts'
 import type { RefusalReason } from '../report/stats.ts'
 import { type NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
@@ -13,6 +12,7 @@ import type { SetHeader } from './answer/headers.ts'
 import type { Refusal } from './answer/refusal.ts'
 import { type Compiled, compile } from './compiled.ts'
 import { Gates } from './gates.ts'
+import { keepUntilHandled } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
 import { isWeirError, type Report, reporter } from './reports.ts'
 import type { Reading } from './request/later.ts'
@@ -106,25 +106,45 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
    * @param earlier what was decided about the request before, by this or another guard. A throttler counts a request once,
    * in however many places it stands; places with limits of their own count it once each.
    * @param response what the request will be answered with, so that one whose client goes away while it is held gives its place back,
-   * and slots (`concurrency()`) are released with its end. Without it the caller releases them: `guard.throttler.release(decision)`
-   * @returns undefined when the request passes uncounted; null when its client went away while it was held, and there is nobody to answer
+   * and slots (`concurrency()`) are released with its end; see also `handlerStarts`. Without it the caller releases them:
+   * `guard.throttler.release(decision)`
+   * @returns undefined when the request passes uncounted; null when its client has left while it waited, or before it got a slot: nobody
+   * is left to answer, and no handler should start
    */
   check(request: Req, earlier?: Decision | null): Decision<Name> | undefined | Promise<Decision<Name> | undefined>
   check(
     request: Req,
     earlier: Decision | null | undefined,
     response: Answering,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
+  ): Decision<Name> | undefined | null | Promise<Decision<Name> | undefined | null>
   check(
     request: Req,
     earlier?: Decision | null,
     response?: Answering,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
+  ): Decision<Name> | undefined | null | Promise<Decision<Name> | undefined | null> {
     const decision = this.#check(request, earlier, response)
     const { holds, slots } = this.#compiled
     if (!holds && !slots) return decision
     if (decision instanceof Promise) return decision.then((decided) => (decided === null ? null : this.#attend(request, decided, response)))
     return this.#attend(request, decision, response)
+  }
+
+  /**
+   * Resolves with the decision that `check` would make about this request now, as far as this process knows. Nothing is counted, no
+   * cooldown starts, no function is called for a rejection, and the request never waits for the store or for a slot. `remaining` is the
+   * quota without this request. The promise never rejects.
+   *
+   * @returns undefined if `check` would let the request pass uncounted
+   */
+  async peek(request: Req): Promise<Decision<Name> | undefined> {
+    try {
+      const passes = await this.#gates?.ask(request)
+      if (passes === true) return undefined
+      const decision = passes === false ? DENIED : await this.#look(request)
+      return decision?.allowed === false && this.#options.dryRun === true ? asDryRun(decision) : decision
+    } catch (error) {
+      return this.#pass(error)
+    }
   }
 
   /** Sets the fields that tell a client about its limits. */
@@ -201,12 +221,23 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     request: Req,
     decision: Decision<Name> | undefined,
     response: Answering | undefined,
-  ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
+  ): Decision<Name> | undefined | null | Promise<Decision<Name> | undefined | null> {
     const { holds, slots } = this.#compiled
-    if (slots && response !== undefined && decision !== undefined) {
-      slotsOf(decision)?.whenEnded(response, () => this.throttler.release(decision))
-    }
+    if (slots && response !== undefined && decision !== undefined && !this.#keepSlots(decision, response)) return null
     return holds ? this.#hold(request, decision, response) : decision
+  }
+
+  /** Keeps the slots of a request until it has ended; false if its client has left already, and no handler should start. */
+  #keepSlots({ parts }: Decision<Name>, response: Answering): boolean {
+    let open = true
+    for (const part of parts) {
+      const slots = part.cost > 0 ? part.policy?.algorithm.slots : undefined
+      if (slots === undefined) continue
+      const release = () => this.throttler.release({ parts: [part] })
+      if (slots.releaseOn === 'response') slots.whenEnded(response, release)
+      else open = keepUntilHandled(response, slots, release) && open
+    }
+    return open
   }
 
   /** Holds a request that is to keep a pace. */
@@ -230,6 +261,18 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
       (error: unknown) => this.#pass(error),
     )
+  }
+
+  /** As `#decide`, but counts nothing. */
+  async #look(request: Req): Promise<Decision<Name> | undefined> {
+    if (this.#compiled.version !== this.throttler.version) this.#compiled = this.#compile()
+    const { rules, version } = this.#compiled
+    const applies = rules.evaluate(request)
+    if (applies === false) return undefined
+    if (applies === true) return this.throttler.peekEach(rules.keys, rules.costs, rules.applying.slice(0, rules.applied), rules.limits)
+    const read = await applies
+    if (version !== this.throttler.version) return this.#look(request)
+    return read && this.throttler.peekEach(read.keys, read.costs, read.applying, read.limits)
   }
 
   /** Decides about a request that no gate has settled. */
@@ -344,11 +387,6 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
 /** A decision, undefined for a request that passes uncounted; null when its client went away while it was held. */
 type Decided<Name extends string> = Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
-
-/** What a decision has taken slots of. */
-function slotsOf({ parts }: Decision): Slots | undefined {
-  return parts.find(({ cost, policy }) => cost > 0 && policy?.algorithm.slots !== undefined)?.policy?.algorithm.slots
-}
 
 /** A refusal that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {

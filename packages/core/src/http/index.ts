@@ -5,6 +5,7 @@ export { EXPOSED_HEADERS, type HeaderStyle, isListField, LIMIT_FIELDS, type SetH
 export { type ProblemDetails, QUOTA_EXCEEDED } from './answer/problem-details.ts'
 export { type Refusal, ThrottledError, upgradeRefusal } from './answer/refusal.ts'
 export { createGuard, Guard } from './guard.ts'
+export { handlerStarts } from './handler-end.ts'
 export type { Handled } from './handling.ts'
 export { type PlaceLimit, PlaceLimits, type PlaceOptions, type PlaceWords } from './place-limits.ts'
 export type { PolicyName, WeirTypes } from './policy-name.ts'

@@ -17,7 +17,7 @@ export const ALGORITHM_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   slidingLog: [],
   tokenBucket: ['burst', 'warmUp', 'maxDebt', 'soft'],
   leakyBucket: ['burst', 'immediate'],
-  concurrency: ['lease'],
+  concurrency: ['lease', 'releaseOn'],
 }
 
 /** Plans of one policy, path patterns of one `match`, parts of one `key`: each costs time with each request, or when rules change. */

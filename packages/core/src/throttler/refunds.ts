@@ -22,7 +22,7 @@ export interface RefundHost extends LimitersNow {
  *
  * @param what slots are held until the request has ended, whatever else is refunded
  */
-export function giveBack(decision: Decision, units: number, what: Given, host: RefundHost): void {
+export function giveBack(decision: Pick<Decision, 'parts'>, units: number, what: Given, host: RefundHost): void {
   if (host.closed) return
   const now = host.clock.monotonic()
   for (const part of decision.parts) {

@@ -124,6 +124,18 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return decision
   }
 
+  /** As `peek`, in the form that adapters use: see `decide`. */
+  peekEach(
+    keys: readonly (string | undefined)[],
+    costs: readonly number[],
+    applying: readonly number[],
+    limits: readonly (number | undefined)[] | undefined,
+  ): Decision<Name> {
+    const decision = this.#path.peekEach(keys, costs, applying, limits)
+    this.#told()
+    return decision
+  }
+
   /**
    * The form that adapters use: one key and one cost for each policy, in their order; `undefined` where a policy does not
    * apply. The arrays are read during the call only and may be reused.
@@ -283,7 +295,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Releases the slots that an allowed request holds (`concurrency()`): it has ended. Who waits for one goes on at once. Adapters do it
    * by themselves, as do `schedule` and `wrap`. A second time changes nothing.
    */
-  release(decision: Decision): void {
+  release(decision: Pick<Decision, 'parts'>): void {
     giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this.#engine)
     this.#waitingRoom.queues?.released(decision.parts)
     this.#told()

@@ -61,6 +61,8 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
     { name: 'tokenBucket', burst: 2, soft: true },
     { name: 'tokenBucket', size: 2 },
     { name: 'concurrency', lease: '5s' },
+    { name: 'concurrency', releaseOn: 'response' },
+    { name: 'concurrency', releaseOn: 'connection' },
     { burst: 3 },
     { name: 'leakyBucket', immediate: -1 },
     { name: 'tokenBucket', warmUp: { duration: '5s', coldFactor: 1 } },

@@ -4,13 +4,15 @@ import { algorithmCases } from './algorithms.ts'
 import { answerCases } from './answers.ts'
 import { callbackCases } from './callbacks.ts'
 import { centralCases } from './central.ts'
-import { type AdapterCase, AdapterContext, type AdapterUnderTest } from './context.ts'
+import { type AdapterCase, AdapterContext, type AdapterUnderTest, type Need } from './context.ts'
 import { delayingCases } from './delaying.ts'
+import { handlerCases } from './handlers.ts'
 import { holdingCases } from './holding.ts'
 import { inFlightCases } from './in-flight.ts'
 import { keyCases } from './keys.ts'
 import { limitCases } from './limits.ts'
 import { ownLimitCases } from './own-limits.ts'
+import { peekCases } from './peeking.ts'
 import { refundCases } from './refunds.ts'
 import { robustnessCases } from './robustness.ts'
 import { runTimeCases } from './run-time.ts'
@@ -55,6 +57,8 @@ export function adapterContract<Req>(
     ...holdingCases,
     ...delayingCases,
     ...inFlightCases,
+    ...handlerCases,
+    ...peekCases,
     ...keyCases,
     ...answerCases,
     ...refundCases,
@@ -64,15 +68,20 @@ export function adapterContract<Req>(
   ]
   const unknown = Object.keys(without).filter((title) => !cases.some((one) => one.title === title))
   if (unknown.length > 0) throw new Error(`The adapter contract has no case "${unknown.join('", "')}".`)
+  const lacks: Readonly<Record<Need, boolean>> = {
+    store: store === undefined,
+    clock: store !== undefined,
+    paths: adapter.routes === 'pattern',
+    patterns: adapter.routes === 'path',
+    handlerEnd: !adapter.handlerEnd,
+    http2: !adapter.http2,
+    proxies: adapter.proxies !== true,
+    ownLimits: adapter.ownLimits !== true,
+  }
   describe(`${name} keeps the adapter contract`, () => {
     for (const { title, needs, run } of cases) {
       if (without[title] !== undefined) continue
-      if (needs === 'store' && store === undefined) continue
-      if (needs === 'clock' && store !== undefined) continue
-      if (needs === 'paths' && adapter.routes === 'pattern') continue
-      if (needs === 'patterns' && adapter.routes === 'path') continue
-      if (needs === 'proxies' && adapter.proxies !== true) continue
-      if (needs === 'ownLimits' && adapter.ownLimits !== true) continue
+      if (needs?.split(', ').some((need) => lacks[need as Need])) continue
       const runCase = async () => {
         const context = new AdapterContext(adapter as AdapterUnderTest<unknown>, await store?.())
         try {

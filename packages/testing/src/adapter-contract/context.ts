@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Decision, PolicyOptions, Store, Throttler, WeirError } from '@weir/core'
 import { type ManualClock, manualClock } from '../time/manual-clock.ts'
+import { Work } from './work.ts'
 
 /** What the cases need of a throttler, whatever requests it is for. */
 export interface AdapterThrottler extends Pick<Throttler, 'on' | 'block' | 'unblock' | 'reset' | 'usage' | 'waiting' | 'close'> {
@@ -34,6 +35,10 @@ export type TrustedProxy = 'loopback' | 'unix'
 
 /** What an application is started with beside the adapter's options. */
 export interface AdapterServerOptions {
+  /** What the handler of `GET /work` waits for. */
+  readonly work: () => Promise<void>
+  /** Serve HTTP/2 without TLS. */
+  readonly http2: boolean
   /** Trust one proxy as the adapter's documentation shows it: at a loopback address, or over a Unix socket. Only with `proxies`. */
   readonly proxy?: TrustedProxy
   /** Limits of the route `GET /`. Only with `ownLimits`. */
@@ -44,6 +49,10 @@ export interface AdapterServerOptions {
 export interface AdapterUnderTest<Req> {
   /** Whether the adapter, mounted for the whole application, knows the pattern of a route or only the path. */
   readonly routes: 'pattern' | 'path'
+  /** Whether the framework reports to the adapter that a handler has ended. */
+  readonly handlerEnd: boolean
+  /** Whether the framework serves HTTP/2. */
+  readonly http2: boolean
   /** Whether `start` can have the framework trust a proxy. */
   readonly proxies?: boolean
   /** Whether routes can have limits of their own in place of what the adapter is mounted with. */
@@ -61,6 +70,8 @@ export interface AdapterUnderTest<Req> {
    * | `GET` and `POST /status/:code` | that status and the text `done` |
    * | `GET /bytes/:count` | so many bytes; when they are sent, the first throttler charges the request a unit for each |
    * | `GET /busy/:milliseconds` | `done`, so much later; when it is sent, the first throttler charges a unit for each millisecond that it took |
+   * | `GET /work` | `done`, after `await work()` |
+   * | `GET /peek` | the third decision of three that the adapter's `peek` makes about this request, as JSON: `{ "allowed", "remaining", "reason", "dryRun" }`, or `null` |
    * | `GET /throw` | throws the framework's error with status 418 |
    *
    * and the framework's own 404 for all else.
@@ -78,14 +89,16 @@ export interface AdapterUnderTest<Req> {
   status(args: readonly unknown[]): number
 }
 
+export type Need = 'store' | 'clock' | 'paths' | 'patterns' | 'proxies' | 'ownLimits' | 'handlerEnd' | 'http2'
+
 /** One behaviour of the adapter contract. */
 export interface AdapterCase {
   readonly title: string
   /**
-   * What it can't do without: a store, a clock that it moves (so no store), or an adapter that knows paths, patterns, proxies or limits of
-   * routes.
+   * What it can't do without: a store, a clock that it moves (so no store), an adapter that knows paths, patterns, proxies or limits of
+   * routes, or a framework that reports the ends of handlers, or serves HTTP/2.
    */
-  readonly needs?: 'store' | 'clock' | 'paths' | 'patterns' | 'proxies' | 'ownLimits'
+  readonly needs?: Need | `${Need}, ${Need}`
   run(context: AdapterContext): Promise<void>
 }
 
@@ -163,6 +176,7 @@ export class AdapterClient {
 export class AdapterContext {
   readonly adapter: AdapterUnderTest<unknown>
   readonly clock: ManualClock = manualClock()
+  readonly work: Work = new Work()
   readonly #store: Store | undefined
   readonly #servers: AdapterServer[] = []
 
@@ -187,13 +201,13 @@ export class AdapterContext {
   }
 
   /** An application with the adapter, given options without a clock or store. */
-  start(options: object, server?: AdapterServerOptions): Promise<AdapterClient> {
+  start(options: object, server?: Partial<AdapterServerOptions>): Promise<AdapterClient> {
     return this.startWith([{ ...this.base, ...options }], server)
   }
 
   /** An application in which the adapter is mounted several times, each time with what is given and nothing more. */
-  async startWith(inputs: readonly object[], server: AdapterServerOptions = {}): Promise<AdapterClient> {
-    const started = await this.adapter.start(inputs, server)
+  async startWith(inputs: readonly object[], server: Partial<AdapterServerOptions> = {}): Promise<AdapterClient> {
+    const started = await this.adapter.start(inputs, { work: this.work.run, http2: false, ...server })
     this.#servers.push(started)
     return new AdapterClient(started)
   }
@@ -210,6 +224,7 @@ export class AdapterContext {
   }
 
   async close(): Promise<void> {
+    this.work.end()
     for (const { close, throttlers } of this.#servers) {
       await close()
       await Promise.all(throttlers.map((throttler) => throttler.close()))

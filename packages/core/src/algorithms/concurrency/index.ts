@@ -1,18 +1,33 @@
 import { type Duration, parseDuration } from '../../options/duration.ts'
+import { oneOf } from '../../options/one-of.ts'
 import { show } from '../../report/errors.ts'
 import { whenEnded } from '../../report/when-ended.ts'
 import { LONGEST_TIMER } from '../../time/alarm.ts'
-import type { SlotAlgorithm } from '../algorithm.ts'
+import type { SlotAlgorithm, Slots } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlots } from './local.ts'
 
-/** How long a request may hold its slot. */
+/** How long a request keeps its slot. */
 export interface ConcurrencyOptions {
   /**
    * A slot that was not released for so long is freed, with a `warning`; from 1 s to 24 days. A thirtieth of it later at the latest, or
    * half a second. Default 10 min.
    */
   readonly lease?: Duration
+  /**
+   * When an adapter releases the slot of a request.
+   * - `'handler'`: when the handler has ended and the response has been sent. A client that disconnects doesn't free the slot of a handler
+   *   that still works, so at most `limit` handlers run at a time. Koa, Hono, Fastify and NestJS report the end of a handler. Express and
+   *   `node:http` don't: there it is the same as `'response'`.
+   * - `'response'`: when the response has been sent or its connection has closed, even if the handler still works. Use it if your handlers
+   *   don't end once their client has left, because such a handler would keep its slot for the whole `lease`.
+   *
+   * Ignored without an adapter: `release`, `schedule` and `wrap` free the slot. Throws `WEIR_INVALID_OPTION` for any other value.
+   *
+   * @default 'handler'
+   * @see docs/guides/concurrency.md
+   */
+  readonly releaseOn?: 'handler' | 'response'
 }
 
 const USUAL_LEASE = 600_000
@@ -24,7 +39,7 @@ const leases = later(async (exchange) => {
 
 /**
  * At most `limit` requests of a key in flight. There is no interval: a request holds its slot (or as many as it costs) until it ends.
- * Adapters release it with the response, `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
+ * Adapters release it once the handler has ended and the response has been sent (`releaseOn`), `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
  * `throttler.release(decision)`. With `limit: 1` one request waits for the other, as in stop-and-wait.
  *
  * @throws WeirError `WEIR_INVALID_OPTION`
@@ -32,8 +47,9 @@ const leases = later(async (exchange) => {
  * @example
  * throttle({ key: 'ip', limit: 10, algorithm: concurrency(), coordination: 'local' })
  */
-export function concurrency({ lease }: ConcurrencyOptions = {}): SlotAlgorithm {
+export function concurrency({ lease, releaseOn }: ConcurrencyOptions = {}): SlotAlgorithm {
   const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_TIMER)
+  const until = oneOf<Slots['releaseOn']>('releaseOn', releaseOn, ['handler', 'response'])
   return Object.freeze({
     name: 'concurrency()',
     id: 'concurrency',
@@ -41,6 +57,7 @@ export function concurrency({ lease }: ConcurrencyOptions = {}): SlotAlgorithm {
     settings: () => ({ lease: longest }),
     slots: Object.freeze({
       lease: longest,
+      releaseOn: until,
       unit: 'concurrent-requests',
       busy: 'Too many requests at the same time. Try again when one of them has ended.',
       without: ['interval', 'spans', 'cooldown'],

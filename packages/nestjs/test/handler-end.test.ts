@@ -1,0 +1,160 @@
+import { type ClientRequest, request } from 'node:http'
+import { type CanActivate, Controller, Get, type INestApplication, Injectable, Module, Sse, UseGuards } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { concurrency, type Throttler } from '@weir/core'
+import { NEVER, Observable, startWith } from 'rxjs'
+import { describe, expect, test, vi } from 'vitest'
+import { Throttle, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
+import { ThrottleLimits } from '../src/limits.ts'
+import { PLATFORMS } from './platforms.ts'
+
+const ONE = { name: 'flight', key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
+const RATE = { name: 'rate', key: 'all', limit: 99, interval: '1h', coordination: 'local' } as const
+const PATIENT = { timeout: 10_000, interval: 5 }
+
+describe.each(PLATFORMS)('on $name', ({ adapter }) => {
+  async function start(controller: object, options: object) {
+    @Module({ imports: [ThrottleModule.forRoot(options as ThrottleOptions)], controllers: [controller as never] })
+    class App {}
+    const app: INestApplication = await NestFactory.create(App, adapter(), { logger: false, abortOnError: false })
+    let closed = 0
+    await app.listen(0, '127.0.0.1')
+    app.getHttpServer().prependListener('request', (_request: unknown, response: NodeJS.EventEmitter) => {
+      response.once('close', () => closed++)
+    })
+    const throttler: Throttler<string, never> = app.get(ThrottleLimits, { strict: false }).throttler
+    return {
+      app,
+      port: app.getHttpServer().address().port as number,
+      closed: () => closed,
+      free: () => throttler.peek('all').parts.find(({ policy }) => policy?.name === 'flight')?.remaining,
+      close: async () => {
+        app.getHttpServer().closeAllConnections()
+        await app.close()
+      },
+    }
+  }
+
+  function open(port: number): ClientRequest {
+    return request({ host: '127.0.0.1', port, agent: false })
+      .on('error', () => {})
+      .on('response', (response) => response.resume().on('error', () => {}))
+      .end()
+  }
+
+  async function leave(client: ClientRequest, { closed }: { closed(): number }): Promise<void> {
+    const before = closed()
+    client.destroy()
+    await vi.waitFor(() => expect(closed()).toBe(before + 1), PATIENT)
+  }
+
+  test.each(['a promise', 'an error'])('keeps the slot of a handler with %s, by its own decorator', async (kind) => {
+    let begun = 0
+    let go = () => {}
+    const gone = new Promise<void>((resolve) => (go = resolve))
+    const result = () => (kind === 'an error' ? gone.then(() => Promise.reject(new Error('It failed.'))) : gone)
+    @Controller()
+    class Routes {
+      @Throttle(ONE)
+      @Get()
+      work() {
+        begun++
+        return result()
+      }
+    }
+    const server = await start(Routes, RATE)
+    try {
+      const client = open(server.port)
+      await vi.waitFor(() => expect(begun).toBe(1), PATIENT)
+      await leave(client, server)
+      expect(server.free()).toBe(0)
+      go()
+      await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
+    } finally {
+      go()
+      await server.close()
+    }
+  })
+
+  test('starts no handler, and keeps no slot, for a client that leaves while a later guard works', async () => {
+    const answers: ((passes: boolean) => void)[] = []
+    let begun = 0
+    @Injectable()
+    class Slow implements CanActivate {
+      canActivate(): Promise<boolean> {
+        return new Promise((resolve) => answers.push(resolve))
+      }
+    }
+    @Controller()
+    @UseGuards(Slow)
+    class Routes {
+      @Get()
+      work() {
+        begun++
+        return 'done'
+      }
+    }
+    const server = await start(Routes, ONE)
+    try {
+      const client = open(server.port)
+      await vi.waitFor(() => expect(answers.length).toBe(1), PATIENT)
+      expect(server.free()).toBe(0)
+      await leave(client, server)
+      expect(server.free()).toBe(1)
+      answers[0]?.(true)
+      const answer = fetch(`http://127.0.0.1:${server.port}`)
+      await vi.waitFor(() => expect(answers.length).toBe(2), PATIENT)
+      answers[1]?.(true)
+      expect((await answer).status).toBe(200)
+      expect(begun).toBe(1)
+    } finally {
+      await server.close()
+    }
+  })
+
+  test('frees the slot of server-sent events once their client has left', async () => {
+    let ended = 0
+    @Controller()
+    class Routes {
+      @Sse()
+      events() {
+        return new Observable<{ data: string }>((subscriber) => {
+          const subscription = NEVER.pipe(startWith({ data: 'one' })).subscribe(subscriber)
+          return () => {
+            ended++
+            subscription.unsubscribe()
+          }
+        })
+      }
+    }
+    const server = await start(Routes, ONE)
+    try {
+      const client = open(server.port)
+      await new Promise((resolve) => client.once('response', resolve))
+      expect(server.free()).toBe(0)
+      client.destroy()
+      await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
+      expect(ended).toBe(1)
+    } finally {
+      await server.close()
+    }
+  })
+
+  test('adds no interceptor to an application without slots', async () => {
+    @Controller()
+    class Routes {
+      @Get()
+      work() {
+        return 'done'
+      }
+    }
+    const interceptorsOf = async (options: object) => {
+      const { app, close } = await start(Routes, options)
+      const { config } = app as unknown as { config: { getGlobalInterceptors(): readonly unknown[] } }
+      await close()
+      return config.getGlobalInterceptors().filter((one) => one !== undefined).length
+    }
+    expect(await interceptorsOf(RATE)).toBe(0)
+    expect(await interceptorsOf({ policies: [RATE, ONE] })).toBe(1)
+  })
+})
