@@ -32,7 +32,7 @@ function installedBy(page: Page): readonly string[] {
   return lines.flatMap(([, names = '']) => names.replace(/#.*/, '').split(/\s+/)).filter((name) => /^[@\w]/.test(name))
 }
 
-const readmes = new Map(
+const readmes: ReadonlyMap<string, Page> = new Map(
   all.flatMap((page) => {
     const name = /^packages\/(\w+)\/README\.md$/.exec(page.path)?.[1]
     return name === undefined ? [] : [[`@weir/${name}`, page] as const]
