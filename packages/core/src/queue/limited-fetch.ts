@@ -18,7 +18,7 @@ export interface FetchLimiter {
 export interface LimitedFetchOptions extends Omit<ScheduleOptions, 'signal'> {
   /** What requests are counted by: a string, or a function of the URL. Default: its host and port. */
   readonly key?: string | ((url: URL) => string)
-  /** Makes the requests. Default: the global `fetch`, as it is at each call. */
+  /** Makes the requests, with the `this` that the returned function is called with. Default: the global `fetch`, as it is at each call. */
   readonly fetch?: typeof fetch
   /** How long the other side may make all nodes pause at most. Default `'15m'`. */
   readonly longestPause?: Duration
@@ -62,14 +62,14 @@ export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptio
     throw invalidOption('key', key, 'a string, or a function of the URL')
   if (request !== undefined && typeof request !== 'function') throw invalidOption('fetch', request, 'a function such as fetch')
   const longest = parseDuration(longestPause, 'longestPause', 0)
-  return async (input, init) => {
+  return async function (this: unknown, input, init) {
     const url = new URL(input instanceof Request ? input.url : input)
     const counted = typeof key === 'function' ? key(url) : (key ?? url.host)
     const signal = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     const decision = await throttler.acquire(counted, { ...acquire, ...(signal && { signal }) })
     let response: Response
     try {
-      response = await (request ?? globalThis.fetch)(input, init)
+      response = await (request === undefined ? globalThis.fetch(input, init) : request.call(this, input, init))
     } finally {
       throttler.release(decision)
     }

@@ -27,9 +27,9 @@ export interface AcquireOptions {
 export type ScheduleOptions = Omit<AcquireOptions, 'refusal'>
 
 /** What `wrap` can be told. */
-export interface WrapOptions<Args extends readonly unknown[]> extends ScheduleOptions {
-  /** What a call is counted by. */
-  readonly key: string | ((...args: Args) => string)
+export interface WrapOptions<Args extends readonly unknown[], This = unknown> extends ScheduleOptions {
+  /** The key that a call is counted by. */
+  readonly key: string | ((this: This, ...args: Args) => string)
 }
 
 /** Tells that somebody waits no more: an `AbortSignal`, or as much of one as that takes. */

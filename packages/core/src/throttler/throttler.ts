@@ -257,19 +257,28 @@ export class Throttler<Name extends string = string, Req = unknown> {
   }
 
   /**
-   * A function that calls another as soon as it may go, see `acquire`.
+   * A function that calls another as soon as it may go, see `acquire`. It passes its `this` on, so it can replace a method, and has the
+   * other's `name` and `length`. Slots are released when the returned promise settles: a generator function has only made its generator then.
    *
-   * @param options as for `acquire`, and the key: a string, or a function of what the function is called with
+   * @param options as for `acquire`, and the key: a string, or a function that gets the same `this` and arguments
    *
    * @example
    * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
    */
-  wrap<Args extends readonly unknown[], T>(
-    run: (...args: Args) => T | PromiseLike<T>,
-    options: WrapOptions<Args>,
-  ): (...args: Args) => Promise<T> {
+   * Api.prototype.get = throttler.wrap(Api.prototype.get, { key: 'api.example.com' })
+  wrap<Args extends readonly unknown[], T, This = unknown>(
+    run: (this: This, ...args: Args) => T | PromiseLike<T>,
+    options: WrapOptions<Args, This>,
+  ): (this: This, ...args: Args) => Promise<T> {
     const { key, ...rest } = options
-    return async (...args) => this.schedule(typeof key === 'function' ? key(...args) : key, () => run(...args), rest)
+    const schedule = this.schedule.bind(this)
+    async function wrapped(this: This, ...args: Args): Promise<T> {
+      const counted = typeof key === 'function' ? key.call(this, ...args) : key
+      return await schedule(counted, () => run.call(this, ...args), rest)
+    }
+    // Frameworks read the number of parameters.
+    const { name, length } = run
+    return Object.defineProperties(wrapped, { name: { value: name, configurable: true }, length: { value: length, configurable: true } })
   }
 
   /** Requests that wait with `acquire`. */
