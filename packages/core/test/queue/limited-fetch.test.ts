@@ -2,10 +2,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/hub/memory-store.ts'
-import { limitedFetch, pauseOf } from '../../src/queue/limited-fetch.ts'
+import { limitedFetch } from '../../src/queue/limited-fetch.ts'
 import { createThrottler, type Throttler } from '../../src/throttler/throttler.ts'
-
-const NOW = Date.parse('Sun, 06 Nov 1994 08:49:37 GMT')
 
 async function listening(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -22,42 +20,6 @@ function throttler(store = memoryStore()): Throttler {
   onTestFinished(() => made.close())
   return made
 }
-
-test.each<[number, Record<string, string>, number]>([
-  [200, {}, 0],
-  [429, {}, 1_000],
-  [503, {}, 0],
-  [429, { 'retry-after': '7' }, 7_000],
-  [503, { 'retry-after': '120' }, 120_000],
-  [200, { 'retry-after': '120' }, 0],
-  [429, { 'retry-after': 'Sun, 06 Nov 1994 08:50:07 GMT' }, 30_000],
-  [429, { 'retry-after': 'Sun, 06 Nov 1994 08:49:00 GMT' }, 0],
-  [429, { 'retry-after': '-5' }, 1_000],
-  [429, { 'retry-after': 'soon' }, 1_000],
-  [429, { 'retry-after': '1e9' }, 1_000],
-  [200, { ratelimit: '"default";r=0;t=30' }, 30_000],
-  [200, { ratelimit: '"default";r=1;t=30' }, 0],
-  [200, { ratelimit: '"a";r=0;t=3, "b";r=0;t=40, "c";r=9;t=999' }, 40_000],
-  [200, { ratelimit: 'limit=100, remaining=0, reset=50' }, 50_000],
-  [200, { ratelimit: 'limit=100, remaining=05, reset=50' }, 0],
-  [200, { ratelimit: '"unterminated;r=0' }, 0],
-  [200, { 'ratelimit-remaining': '0', 'ratelimit-reset': '9' }, 9_000],
-  [
-    200,
-    { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW / 1_000 + 12) },
-    NOW / 1_000 > 1e9 ? 12_000 : (NOW / 1_000 + 12) * 1_000,
-  ],
-  [200, { 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': '12' }, 0],
-  [403, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '12' }, 12_000],
-  [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': 'tomorrow' }, 0],
-])('an answer %i with %j means a pause of %i ms', (status, fields, pause) => {
-  expect(pauseOf(status, new Headers(fields), NOW)).toBe(pause)
-})
-
-test('times since the epoch are understood', () => {
-  const now = 1_800_000_000_000
-  expect(pauseOf(200, new Headers({ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1800000060' }), now)).toBe(60_000)
-})
 
 test('a 429 makes all nodes pause, and no request is made twice', async () => {
   let requests = 0
