@@ -264,8 +264,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @example
    * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
-   */
    * Api.prototype.get = throttler.wrap(Api.prototype.get, { key: 'api.example.com' })
+   */
   wrap<Args extends readonly unknown[], T, This = unknown>(
     run: (this: This, ...args: Args) => T | PromiseLike<T>,
     options: WrapOptions<Args, This>,
