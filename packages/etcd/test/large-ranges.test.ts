@@ -87,7 +87,15 @@ describeEtcd('ranges of thousands of keys', () => {
 
   const later = (): number => Date.now() + HOUR
   const block = (i: number): string => JSON.stringify([POLICY.id, `k${i}`, later(), later(), 0, 0, 0, 0, 0])
-  const news = (key: string): LeaseNotice => ({ type: 'lease', policyId: POLICY.id, key, ordinal: 1 as never, free: 1, tail: false, lost: false })
+  const news = (key: string): LeaseNotice => ({
+    type: 'lease',
+    policyId: POLICY.id,
+    key,
+    ordinal: 1 as never,
+    free: 1,
+    tail: false,
+    lost: false,
+  })
 
   test.each<[kind: string, prefix: string, value: (i: number) => string, found: (reply: HeartbeatReply) => number, expected: number]>([
     ['processes', 'n', () => JSON.stringify([later()]), ({ nodes }) => nodes, MANY + 1],
