@@ -6,7 +6,7 @@ export function channel(): { readonly hasSubscribers: false; publish(): void } {
 export const hostname = (): string => 'page'
 export const threadId = 0
 /** Only the contract suites beside core's simulator import it, and they are left out. */
-export const tmpdir = hostname
+export const tmpdir = (): string => '/'
 
 export function isPromise(value: unknown): value is Promise<unknown> {
   return value instanceof Promise
