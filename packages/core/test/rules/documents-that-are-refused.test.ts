@@ -161,7 +161,7 @@ describe('a text that is torn', () => {
   })
 
   test('YAML without its library says what to give', () => {
-    expect(refused('version: 1', {}).message).toContain('give the option "yaml"')
+    expect(refused('version: 1', {}).message).toContain('pass the option "yaml"')
   })
 
   test('one that is too long is not read', () => {

@@ -25,7 +25,7 @@ export interface ConcurrencyOptions {
    * Ignored without an adapter: `release`, `schedule` and `wrap` free the slot. Throws `WEIR_INVALID_OPTION` for any other value.
    *
    * @default 'handler'
-   * @see docs/guides/concurrency.md
+   * @see @weir/core/docs/guides/concurrency.md
    */
   readonly releaseOn?: 'handler' | 'response'
 }
