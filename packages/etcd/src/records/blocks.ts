@@ -10,7 +10,7 @@ const GRACE = 60_000
 export interface Block {
   readonly policyId: string
   readonly key: string
-  /** When it ends, or was lifted. */
+  /** When it ends; 0 once it was lifted: the next request may be decided at the very moment that lifted it. */
   readonly end: number
   /** Until when nodes may hold a longer one. */
   readonly keep: number
@@ -106,6 +106,7 @@ function afterChange(block: Block, { kind, remaining, growth, manual, epoch = 0 
   if (kind === 'restore' && left >= wanted) return undefined
   if (wanted === 0 && left === 0) return undefined
   const byHand = kind === 'set' || (kind === 'restore' && manual === true)
+  if (wanted === 0) return { ...block, end: 0, manual: false }
   if (growth === undefined || kind !== 'exceeded') return { ...block, end: now + wanted, manual: byHand }
   const offences = block.offencesUntil > now ? block.offences : 0
   const grown = Math.min(Math.max(wanted, growth.max), wanted * growth.factor ** offences)
@@ -115,7 +116,7 @@ function afterChange(block: Block, { kind, remaining, growth, manual, epoch = 0 
 function afterReset(block: Block, { width, cells, ttl }: StorePolicy, epoch: number, now: number): Block | undefined {
   if (epoch <= epochOf(block, now)) return undefined
   const life = Math.min(endOf(lastCellOf(epoch, width), width) - now + cells * width + ttl, LONGEST_LIFE * (cells * width + ttl))
-  const { blocked, manual = false } = blockedOf(block, now)
-  const end = manual ? now + blocked : now
+  const { manual = false } = blockedOf(block, now)
+  const end = manual ? block.end : 0
   return { ...block, end, manual, epoch, epochUntil: now + Math.max(0, life), offences: 0, offencesUntil: 0 }
 }
