@@ -6,8 +6,11 @@ const RECHECK = 1
 export const EARLY = 0.001
 /** Milliseconds that any clock may be behind the end of an interval: an interval of a calendar seems to end by 1/64 too late. */
 const LEAST_KEPT = 0.02
-/** The clock's uncertainty is allowed for up to so many milliseconds: units counted beyond an end by the store's clock are in the wrong interval. */
-const MOST_KEPT = 1
+/**
+ * The estimate of a store's clock may be corrected by up to so many milliseconds after clients were told an end. More is not allowed for:
+ * units that are counted beyond an end by the store's clock are in the wrong interval.
+ */
+export const MOST_KEPT = 1
 
 /**
  * The interval of the epoch that runs at `now`. If `last` has reached its end as clients were told it, the next one runs: a correction
@@ -38,5 +41,5 @@ export function nextRoll(
 }
 
 function kept(time: EpochTime, now: number): number {
-  return Math.max(LEAST_KEPT, Math.min(time.uncertainty(now), MOST_KEPT))
+  return time.uncertainty(now) > 0 ? MOST_KEPT : LEAST_KEPT
 }

@@ -141,7 +141,7 @@ export class CentralDecisions implements Asking {
 
   #watch({ limiter, meter, key, cost, question }: Part, allowed: boolean, now: number): PolicyDecision {
     const slot = limiter.locate(key, now)
-    const fits = meter.admits(slot, cost, now, false)
+    const fits = meter.admits(slot, cost, now)
     if (allowed) {
       this.#link.ask([question], limiter.policy.deadline, now, (verdicts) => {
         const [verdict] = verdicts ?? []

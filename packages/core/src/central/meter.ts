@@ -231,10 +231,10 @@ export class CentralMeter extends GatedMeter {
     return -1
   }
 
-  override admits(slot: number, cost: number, now: number, count = true): boolean {
+  /** Asked here where another policy rejects, or for a look: the store decides about all others. */
+  override admits(slot: number, cost: number, now: number): boolean {
     if (this.#without(slot, now)) return this.admitsAlone(slot, cost, now)
-    if (this.closedTo(slot, cost, now)) return false
-    return count || this.#inner.admits(slot, cost, now, false)
+    return !this.closedTo(slot, cost, now) && this.#inner.admits(slot, cost, now, false)
   }
 
   /** As `admits`, by the policy's choice for times without the store. */

@@ -21,6 +21,7 @@ import type { Account } from './account.ts'
 import { BlockList } from './blocks.ts'
 import { BucketCounts } from './bucket-counts.ts'
 import type { Applied, Times } from './cell.ts'
+import { fineClock } from './fine-clock.ts'
 import { FixedCounts } from './fixed-cells.ts'
 import { LeaseBook } from './leases.ts'
 import { type Counts, PolicyCounts } from './policy-counts.ts'
@@ -67,7 +68,7 @@ export class Hub {
   #sweptAt: number
 
   constructor(clock: Clock) {
-    this.#clock = clock
+    this.#clock = fineClock(clock)
     this.#sweptAt = clock.monotonic()
   }
 

@@ -77,6 +77,12 @@ export class StoreTime {
     }
     const aged = this.#error + (received - this.#measuredAt) * DRIFT
     const off = Math.abs(sample - this.#target)
+    // Less than the resolution of clocks is no news: it would move the ends of intervals to and fro, after clients were told them.
+    if (off < CLOCK_RESOLUTION) {
+      this.#error = Math.min(aged, error + off)
+      this.#measuredAt = received
+      return
+    }
     // A worse measurement that agrees with a better one adds nothing; one that contradicts it means a step.
     if (error > aged && off <= error + aged) return
     this.#offset = this.offsetAt(received)
@@ -87,11 +93,10 @@ export class StoreTime {
   }
 
   /**
-   * Follows this process's wall clock, where that serves instead of a store's. Wall clocks show whole milliseconds. Less than one is no
-   * news: it would move the ends of intervals to and fro, after clients were told them.
+   * Follows this process's wall clock, where that serves instead of a store's.
    */
   follow(wall: number, monotonic: number): void {
-    if (!this.#measured || Math.abs(wall - this.at(monotonic)) > WALL_RESOLUTION) this.observe(monotonic, monotonic, wall)
+    if (!this.#measured || Math.abs(wall - this.at(monotonic)) > CLOCK_RESOLUTION) this.observe(monotonic, monotonic, wall)
   }
 
   /** By how much `at` may be off, in milliseconds; 0 until the store has answered, since nobody knows better then. */
@@ -121,6 +126,7 @@ const SLEW = 0.1
 /** How far two good clocks may drift apart: 200 ppm, twice what is usual. */
 const DRIFT = 200e-6
 const RESOLUTION = 0.5
-const WALL_RESOLUTION = 1
+/** Clocks show whole milliseconds at worst: what one shows is earlier than its time by less than this. */
+const CLOCK_RESOLUTION = 1
 /** A correction by more than this is no measuring error, in milliseconds. */
 const STEP = 1_000

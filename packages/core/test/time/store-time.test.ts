@@ -47,6 +47,15 @@ describe('the store’s clock, as a node estimates it', () => {
     expect(time.at(60_000)).toBeCloseTo(WALL + 60_000, 6)
   })
 
+  test('a clock that shows whole milliseconds moves it by nothing, whenever it is read', () => {
+    const time = new StoreTime(WALL, 0)
+    for (let now = 1_000; now < 60_000; now += 333.3) {
+      time.observe(now, now, WALL + Math.floor(now + 0.7))
+      expect(time.offsetAt(now)).toBe(WALL)
+      expect(time.uncertainty(now)).toBeLessThanOrEqual(1.5)
+    }
+  })
+
   test('one that contradicts it means that the store’s clock stepped: it follows, a tenth of the time that passes', () => {
     const time = new StoreTime(WALL, 0)
     time.observe(1_000, 1_001, WALL + 1_000.5)

@@ -4,7 +4,7 @@ import type { Exchange, SharedSite } from '../shared/site.ts'
 import type { BucketKey } from './key.ts'
 import type { Levels } from './levels.ts'
 import type { Paces } from './paces.ts'
-import { drained, drainTime } from './step.ts'
+import { drained, drainTime, ROUNDING } from './step.ts'
 
 /** How often a store that is away is asked whether it is back, in milliseconds. */
 const PROBE = 200
@@ -49,7 +49,7 @@ export class Alone {
     const share = this.#share(key, slot)
     // The others hold back as much as this one, as a rule.
     if (key.guess === undefined) this.#set(key, this.#levels.at(slot, now) + key.cells.unsent() * (1 / share - 1), now)
-    return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost)
+    return this.guess(key, slot, now) + cost / share <= this.#most(key, slot, cost) * (1 + ROUNDING)
   }
 
   /** Milliseconds until a refused request may be admitted. */
@@ -59,7 +59,7 @@ export class Alone {
     if (degraded === 'closed') return PROBE
     const most = this.#most(key, slot, cost)
     const units = Math.min(most, cost / this.#share(key, slot))
-    return drainTime(this.guess(key, slot, now) + units - most, this.#paces.of(slot), interval)
+    return drainTime(this.guess(key, slot, now) + units - most * (1 + ROUNDING / 2), this.#paces.of(slot), interval)
   }
 
   /** A node whose share is less than a unit admits one when the bucket has run out. */

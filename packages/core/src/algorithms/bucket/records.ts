@@ -3,6 +3,7 @@ import { SlotMap } from '../../keys/slot-map.ts'
 import { sumOf } from '../../keys/units.ts'
 import type { Cell, StorePolicy } from '../../store/contract.ts'
 import { type Ordinal, startOf } from '../../time/intervals.ts'
+import { EARLY } from '../roll.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import type { Alone } from './alone.ts'
 import { BucketKey } from './key.ts'
@@ -156,7 +157,9 @@ export class BucketRecords {
     const unsent = key.cells.levelUnsent(time.at(now), width, pace, policy.interval, announced)
     const learned = sumOf(drained(level, now - then, pace, policy.interval), unsent)
     const known = this.levels.at(slot, now)
-    if (learned > known || (exact && given > key.givenHeard)) this.levels.set(slot, learned, now)
+    // A difference that rounded times of the epoch make is none, or clients would wait for it after the time that they were told.
+    const more = learned > known + this.shape(slot).drain * EARLY
+    if (more || (exact && given > key.givenHeard)) this.levels.set(slot, learned, now)
     key.givenHeard = Math.max(key.givenHeard, given)
     key.forecast.learn(this.levels.at(slot, now), now)
     if (announced && level + 1 > this.most(slot)) key.soft?.arm(now, policy.interval)

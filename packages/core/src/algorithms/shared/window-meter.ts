@@ -249,9 +249,13 @@ export class WindowMeter extends GatedMeter {
 
   override explain(slot: number, cost: number, now: number): Refusal {
     const block = this.blockOf(slot, now)
-    if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    if (this.decidesAlone(slot)) return { reason: 'degraded', retryAfter: this.tillEnd(now) }
-    return { reason: 'limit', retryAfter: this.rule.opensIn(slot, cost, now) }
+    if (block?.manual === true) return { reason: 'blocked', retryAfter: block.until - now }
+    const alone = this.decidesAlone(slot)
+    const opensIn = alone && this.policy.degraded === 'closed' ? this.tillEnd(now) : this.rule.opensIn(slot, cost, now)
+    if (block === undefined) return { reason: alone ? 'degraded' : 'limit', retryAfter: opensIn }
+    // A cooldown may end while the interval still leaves no room.
+    const full = !alone && this.knownOf(slot) + cost > this.rule.most(slot, now)
+    return { reason: 'cooldown', retryAfter: Math.max(block.until - now, full ? opensIn : 0) }
   }
 
   override announced(announcement: TotalAnnouncement, now: number): void {

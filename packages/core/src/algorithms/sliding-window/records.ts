@@ -3,7 +3,7 @@ import { SlotMap } from '../../keys/slot-map.ts'
 import { MOST_UNITS } from '../../keys/units.ts'
 import type { Cell } from '../../store/contract.ts'
 import { type Ordinal, ordinalAt, startOf } from '../../time/intervals.ts'
-import { EARLY } from '../roll.ts'
+import { EARLY, MOST_KEPT } from '../roll.ts'
 import type { GatedMeter } from '../shared/gated-meter.ts'
 import { EARLY_RELEASE, SlidingCells, USUAL_RELEASE } from './cells.ts'
 import { SlidingKey } from './key.ts'
@@ -207,7 +207,7 @@ export class SlidingRecords {
   edge(now: number): number {
     const margin = this.#margin(now)
     const ahead = this.#meter.time.at(now) - now + margin
-    if (ahead > this.#ahead || ahead < this.#ahead - margin) this.#ahead = ahead
+    if (ahead > this.#ahead || ahead < this.#ahead - Math.max(margin, MOST_KEPT)) this.#ahead = ahead
     return now + this.#ahead + EARLY
   }
 

@@ -435,7 +435,7 @@ export class LeaseMeter extends GatedMeter implements Reserving {
     const key = this.#keys[slot]
     const full = key !== undefined && this.site.limitOf(slot) - key.current.used < 1
     if (this.policy.cooldown > 0 && full && !this.storeAway && this.blockOf(slot, now) === undefined) {
-      this.blocks.startCooldown(slot, now, this.rollAt)
+      this.blocks.startCooldown(slot, now, this.#endOf(slot))
     }
     return this.explain(slot, cost, now)
   }
@@ -443,7 +443,14 @@ export class LeaseMeter extends GatedMeter implements Reserving {
   override explain(slot: number, _cost: number, now: number): Refusal {
     const block = this.blockOf(slot, now)
     if (block !== undefined) return { reason: block.manual ? 'blocked' : 'cooldown', retryAfter: block.until - now }
-    return { reason: this.storeAway ? 'degraded' : 'limit', retryAfter: Math.max(0, this.rollAt - now) }
+    return { reason: this.storeAway ? 'degraded' : 'limit', retryAfter: Math.max(0, this.#endOf(slot) - now) }
+  }
+
+  /** When a key's interval ends here: by the node's clock, but not before the units of its lease do by the store's. */
+  #endOf(slot: number): number {
+    const current = this.#keys[slot]?.current
+    if (current === undefined) return this.rollAt
+    return current.ordinal < this.ordinal ? current.until : Math.max(this.rollAt, current.until)
   }
 
   override usedOf(slot: number): number {
