@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
 import type { RefusalReason } from '../report/stats.ts'
-import { type NoAnswer, type Patience, tell } from '../report/user-function.ts'
+import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
 import { createThrottler, type Throttler } from '../throttler/throttler.ts'
 import { loadCode } from '../time/load-code.ts'
@@ -15,6 +15,7 @@ import { Gates } from './gates.ts'
 import { keepUntilHandled } from './handler-end.ts'
 import { type Handled, Handling } from './handling.ts'
 import { isWeirError, type Report, reporter } from './reports.ts'
+import { addressKeys } from './request/address.ts'
 import type { Reading } from './request/later.ts'
 import type { RequestReader } from './request/reader.ts'
 import { Settlement } from './settlement.ts'
@@ -67,6 +68,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   /** Absent where no request is refunded by its response. */
   readonly #settlement: Settlement<Args, Name> | undefined
   readonly #patience: Patience
+  readonly #clientOf: (request: unknown) => string | undefined
   readonly #answers: Answers<Req, Name>
   readonly #handling: Handling<Args, Name>
   /** Reports a cause of trouble, the first time only. */
@@ -89,6 +91,7 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
     this.throws = own.onRefused === 'throw'
     this.#options = own
     this.#reader = reader
+    this.#clientOf = clientReader(reader, own.ipv6Subnet)
     this.#which = which
     this.report = reporter(throttler)
     const settles = own.skipFailedRequests === true || own.skipSuccessfulRequests === true
@@ -248,14 +251,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decision<Name> | undefined | Promise<Decision<Name> | undefined | null> {
     if (decision === undefined || !decision.allowed || decision.delay === 0) return decision
     // Without its code the pace is kept even if the client has gone.
+    const client = this.#clientOf(request)
     const held =
-      holdRequest?.(this.throttler, decision, response) ??
+      holdRequest?.(this.throttler, decision, response, client) ??
       loadCode(() => import('./hold-request.ts')).then(
         (loaded) => {
           holdRequest = loaded.holdRequest
-          return loaded.holdRequest(this.throttler, decision, response)
+          return loaded.holdRequest(this.throttler, decision, response, client)
         },
-        () => this.throttler.hold(decision),
+        () => this.throttler.hold(decision, undefined, client),
       )
     return held.then(
       (held) => (held === null || held.allowed ? held : this.#after(request, held)),
@@ -298,7 +302,8 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   ): Decided<Name> {
     const { throttler } = this
     const { names, waits } = throttler
-    const holding = waits && this.#options.dryRun !== true ? { request, response, patience: this.#patience } : null
+    const holding =
+      waits && this.#options.dryRun !== true ? { request, response, patience: this.#patience, clientOf: this.#clientOf } : null
     const decision =
       names?.sharing === true
         ? names.decide(throttler, request as object, keys, costs, applying.slice(0, applied), limits, holding)
@@ -387,6 +392,15 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
 
 /** A decision, undefined for a request that passes uncounted; null when its client went away while it was held. */
 type Decided<Name extends string> = Decision<Name> | undefined | Promise<Decision<Name> | undefined | null>
+
+/** Tells clients apart that wait, by their address as it is counted by. */
+function clientReader<Req>(reader: RequestReader<Req>, subnet: number | undefined): (request: unknown) => string | undefined {
+  const keyOf = addressKeys(subnet)
+  return (request) => {
+    const address = ask((given: Req) => reader.ip(given), request as Req)
+    return address instanceof NoAnswer ? undefined : keyOf(address as string | undefined)
+  }
+}
 
 /** A refusal that is only reported. */
 function asDryRun<Name extends string>(decision: Decision<Name>): Decision<Name> {

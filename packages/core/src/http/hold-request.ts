@@ -13,11 +13,12 @@ export async function holdRequest<Name extends string, Req>(
   throttler: Throttler<Name, Req>,
   decision: Decision<Name>,
   response: Answering | undefined,
+  client: string | undefined,
 ): Promise<Decision<Name> | null> {
   const gone = new AbortController()
   const leave = response === undefined ? undefined : whenEnded(response, () => gone.abort())
   try {
-    return await throttler.hold(decision, gone.signal)
+    return await throttler.hold(decision, gone.signal, client)
   } catch (error) {
     if (!(error instanceof AcquireError)) throw error
     if (error.reason === 'aborted') return null

@@ -98,6 +98,11 @@ export interface Gate<D extends Answer> {
   refusal(seen: D, retryAfter: number | undefined): D
   /** What became of a request that was to go in its turn: it goes, or it is refused. Not told of one that was aborted. */
   ended(allowed: boolean): void
+  /**
+   * The pace that a decision with a delay keeps, in milliseconds: the time that passes between it and the next one, and by how much a late one may
+   * come nearer to that.
+   */
+  pace(decision: D): { readonly time: number; readonly slack: number }
   /** Names the counter whose pace a decision with a delay keeps. */
   paceMaker(decision: D): string
   /** A request goes that waited for a policy, for so many milliseconds. `key` is what the policy counts it by. */

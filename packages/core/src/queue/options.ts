@@ -12,7 +12,7 @@ export interface AcquireOptions {
   readonly limit?: number | undefined
   /** How long the request may wait; at most `maxWait` of the throttler's `queue`, which is the default. 0: not at all. */
   readonly timeout?: Duration
-  /** When it is aborted, the request leaves and takes nothing. */
+  /** When it is aborted, the request leaves and takes nothing. One signal can serve any number of requests. */
   readonly signal?: AbortSignal | undefined
   /** A whole number from -10 to 10. Of requests for one key the one with the highest goes first. Default 0. */
   readonly priority?: number
@@ -36,7 +36,9 @@ export interface WrapOptions<Args extends readonly unknown[], This = unknown> ex
 export interface Leaving {
   readonly aborted: boolean
   readonly reason?: unknown
-  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: boolean }): void
+  /** Whether it belongs to one request alone, which listens to it directly. */
+  readonly own?: true
+  addEventListener(type: 'abort', listener: () => void): void
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
@@ -50,6 +52,8 @@ export interface Wanted {
   readonly refusal: 'throw' | 'return'
   /** What it asks of each policy; undefined where its key and cost are those of all. */
   readonly asked: Asked | undefined
+  /** The client that waits, where it is known. */
+  readonly client?: string | undefined
   /** Whether it was decided before it came here: it can't be decided about again. */
   readonly decided?: true
 }

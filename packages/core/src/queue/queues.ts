@@ -1,6 +1,7 @@
 import { Alarm } from '../time/alarm.ts'
 import type { AcquireFailure } from './acquire-error.ts'
 import { Admission } from './admission.ts'
+import { Chain } from './chain.ts'
 import { Counters } from './counters.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, type Counter, Line, opensIn, Request } from './line.ts'
@@ -11,6 +12,9 @@ import { inLines, type WhoWaits } from './waits.ts'
 
 /** Requests that are looked at in one turn of the event loop; about a millisecond. */
 const TURN = 500
+
+/** Milliseconds: while a few requests are decided about and start within it, twice as many may be at the next step. */
+const QUICK = 0.25
 
 /** Counters that are looked at to tell who waits; about a millisecond. */
 const LOOKED_AT = 10_000
@@ -35,6 +39,8 @@ export class Queues<D extends Answer> {
   readonly #lines = new Map<string, Line<D>>()
   readonly #counters: Counters<D>
   readonly #admission: Admission<D>
+  /** Requests that have come and are not decided about yet: that is done when the code that makes them has ended, as none of them starts before. */
+  readonly #arrivals: Chain<Request<D>> = new Chain()
   #number = 0
   /** Whether requests are being let in. */
   #serving = false
@@ -51,11 +57,12 @@ export class Queues<D extends Answer> {
     })
     this.#counters = new Counters(gate, this.#waiters.waits)
     this.#admission = new Admission(gate, this.#counters, this.#waiters, () => this.#arm())
-    this.#alarm = new Alarm(gate.clock, () => this.#tick())
+    this.#alarm = new Alarm(gate.clock, () => this.#step(TURN, 1))
   }
 
-  /** Requests that wait. */
+  /** Requests that wait. Those that have just come are decided about first. */
   get size(): number {
+    this.#arrive(NEVER, NEVER)
     return this.#waiters.size
   }
 
@@ -68,15 +75,32 @@ export class Queues<D extends Answer> {
   enter(key: string, options: AcquireOptions | undefined, resolve: (decision: D) => void, reject: (error: unknown) => void): void {
     const now = this.#gate.clock.monotonic()
     const request = new Request<D>(key, wanted(options, this.#settings), this.#number++, now, resolve, reject, this.#gate)
-    if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
-    else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
-    else if (this.#gate.waits || this.#lines.has(key)) this.#join(request, now)
-    else this.#takeOrJoin(request, now)
-    this.#arm()
+    if (this.#arrivals.first === undefined) queueMicrotask(() => this.#step(0, 1))
+    this.#arrivals.push(request)
+  }
+
+  /** Decides about requests that have come, until so many have ended, or one has and it is this late. */
+  #arrive(most: number, latest: number): void {
+    let ended = 0
+    for (let request = this.#arrivals.first; request !== undefined; request = this.#arrivals.first) {
+      const now = this.#gate.clock.monotonic()
+      if (ended >= most || (ended > 0 && now >= latest)) return
+      this.#arrivals.remove(request)
+      try {
+        if (this.#waiters.closing) this.#waiters.fail(request, 'closed')
+        else if (request.wanted.signal?.aborted === true) this.#waiters.fail(request, 'aborted')
+        else if (this.#gate.waits || this.#lines.has(request.key)) this.#join(request, now)
+        else this.#takeOrJoin(request, now)
+      } catch (error) {
+        if (!request.settled) this.#waiters.break(request, error)
+      }
+      if (request.settled) ended++
+    }
   }
 
   /** Who waits now, for snapshots. */
   who(now: number): WhoWaits {
+    this.#arrive(NEVER, NEVER)
     const { policies, failures } = this.#waiters.waits
     const keys = [...this.#waiters.held(now, LOOKED_AT), ...inLines(this.#counters.all, now, LOOKED_AT)]
     return { policies, failures, keys: keys.sort((a, b) => b.longest - a.longest) }
@@ -91,15 +115,15 @@ export class Queues<D extends Answer> {
     return this.#lines.has(line)
   }
 
-  /** Whether as many requests are held by a counter as may, or in all. */
-  crowded(counter: string): boolean {
-    return this.#waiters.full || this.#waiters.crowded(counter)
+  /** Whether as many requests are held by a counter as may, of a client, or in all. */
+  crowded(counter: string, client: string | undefined): boolean {
+    return this.#waiters.isFull(client) || this.#waiters.crowded(counter)
   }
 
   /** Why a request could not wait in a line, where that is known at once. */
   obstacle(line: string, wanted: Wanted): Obstacle | undefined {
     const found = this.#lines.get(line)
-    if (this.#waiters.full || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
+    if (this.#waiters.isFull(wanted.client) || (found !== undefined && found.size >= this.#settings.maxWaitingPerKey))
       return { why: 'queue-full', soonest: undefined }
     const { unsaid, units } = found?.ahead(wanted.priority) ?? { unsaid: 0, units: 0 }
     const { cost } = wanted
@@ -128,14 +152,20 @@ export class Queues<D extends Answer> {
   /**
    * As the throttler's.
    *
+   * @param client that waits, where it is known
    * @param by whose requests are held for another reason than a pace: of each counter `maxWaitingPerKey` at most; and for how many
    * milliseconds, no less than the decision's delay
    */
-  hold(decision: D, signal: Leaving | undefined, by?: { readonly counter: string; readonly delay: number }): Promise<D> {
+  hold(
+    decision: D,
+    signal: Leaving | undefined,
+    client: string | undefined,
+    by?: { readonly counter: string; readonly delay: number },
+  ): Promise<D> {
     return new Promise((resolve, reject) => {
       const now = this.#gate.clock.monotonic()
       const { delay } = by ?? decision
-      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal, decided: true }
+      const want: Wanted = { ...wanted(undefined, this.#settings), timeout: delay, signal, client, decided: true }
       const request = new Request<D>(decision.key, want, this.#number++, now, resolve, reject)
       const why = this.#waiters.closing ? 'closed' : signal?.aborted === true ? 'aborted' : undefined
       if (why === undefined) this.#waiters.admit(request, decision, now, by)
@@ -172,6 +202,7 @@ export class Queues<D extends Answer> {
    * @param within milliseconds that those have which may go on
    */
   close(within: number): Promise<void> {
+    this.#arrive(NEVER, NEVER)
     this.#waiters.closing = true
     const { times, going } = this.#waiters
     const by = this.#gate.clock.monotonic() + within
@@ -295,14 +326,39 @@ export class Queues<D extends Answer> {
     this.#arm()
   }
 
-  #arm(): void {
+  /** When something is to be done. */
+  get #next(): number {
     const { times, going } = this.#waiters
-    this.#alarm.set(Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER))
+    return Math.min(this.#counters.open.first?.at ?? NEVER, times.first?.at ?? NEVER, going.first?.at ?? NEVER)
   }
 
-  #tick(): void {
-    const now = this.#gate.clock.monotonic()
-    let left = TURN
+  #arm(): void {
+    this.#waiters.report()
+    this.#alarm.set(this.#next)
+  }
+
+  /**
+   * Decides about requests that have come, and about those whose time has come. Units count at the decision, so only a few are decided about at
+   * once, and start before the next ones: if many started late, more would start within an interval than the limit allows.
+   *
+   * @param left requests whose time has come that are looked at in this turn of the event loop
+   * @param few requests that are decided about at once
+   */
+  #step(left: number, few: number): void {
+    const { clock, waits } = this.#gate
+    const now = clock.monotonic()
+    // Where the store decides, an answer is of several requests anyway.
+    const most = waits ? TURN : few
+    const looked = left > 0 ? this.#serve(now, Math.min(left, most)) : 0
+    this.#arrive(most, now + QUICK)
+    if (this.#arrivals.first !== undefined || (left > looked && this.#next <= now))
+      queueMicrotask(() => this.#step(left - looked, clock.monotonic() - now < QUICK ? 2 * few : 1))
+    else this.#arm()
+  }
+
+  /** @returns how many requests were looked at, of those whose time has come */
+  #serve(now: number, most: number): number {
+    let left = most
     const { times, going } = this.#waiters
     for (let request = going.first; request !== undefined && request.at <= now && left > 0; request = going.first) {
       left--
@@ -324,6 +380,6 @@ export class Queues<D extends Answer> {
       left--
       this.#waiters.fail(request, 'timeout')
     }
-    this.#arm()
+    return most - left
   }
 }

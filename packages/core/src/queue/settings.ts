@@ -5,7 +5,10 @@ import { LONGEST_TIMER } from '../time/alarm.ts'
 
 /** How many requests may wait with `acquire`, and for how long. */
 export interface QueueOptions {
-  /** Requests that wait in all; a whole number of at least 1. Default 10,000. */
+  /**
+   * Requests that wait in all; a whole number of at least 1. Default 10,000. In middleware one client, by its address, may have as many of these
+   * places as are free: alone half of them.
+   */
   readonly maxWaiting?: number
   /** Requests that wait for one key; a whole number of at least 1. Default 1,000. */
   readonly maxWaitingPerKey?: number

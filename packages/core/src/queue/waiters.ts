@@ -3,6 +3,8 @@ import { AcquireError, type AcquireFailure } from './acquire-error.ts'
 import { Chain } from './chain.ts'
 import type { Gate } from './gate.ts'
 import { type Answer, counterId, named, type Request } from './line.ts'
+import { listen, unlisten } from './listen.ts'
+import { Occupancy } from './occupancy.ts'
 import { isLike } from './options.ts'
 import { Schedule } from './schedule.ts'
 import type { QueueSettings } from './settings.ts'
@@ -11,6 +13,8 @@ import { type WaitingKey, Waits } from './waits.ts'
 /** Requests that are held by one counter. */
 class Held<D extends Answer> extends Chain<Request<D>> {
   size = 0
+  /** Until then the others go that were late once, each at its distance to the one before it. */
+  lateUntil = 0
   readonly policy: string
 
   constructor(policy: string) {
@@ -53,7 +57,8 @@ export class Waiters<D extends Answer> {
   closing = false
   /** Until when requests may go that wait while it closes. */
   closesAt: number = Number.POSITIVE_INFINITY
-  #size = 0
+  readonly #occupancy: Occupancy
+  #went: { readonly policy: string; readonly key: string; readonly time: number }[] = []
   #release: (() => void) | undefined
   #empty: (() => void) | undefined
 
@@ -61,16 +66,17 @@ export class Waiters<D extends Answer> {
     this.#gate = gate
     this.#settings = settings
     this.#lines = lines
+    this.#occupancy = new Occupancy(settings.maxWaiting)
   }
 
   /** How many there are. */
   get size(): number {
-    return this.#size
+    return this.#occupancy.size
   }
 
-  /** Whether there is no room for one more. */
-  get full(): boolean {
-    return this.#size >= this.#settings.maxWaiting
+  /** Whether there is no room for one more request of a client. */
+  isFull(client: string | undefined): boolean {
+    return this.#occupancy.isFull(client)
   }
 
   /** Whether as many are held by a counter as may wait for one key. */
@@ -92,7 +98,7 @@ export class Waiters<D extends Answer> {
 
   /** Calls a function as soon as nobody waits. */
   whenEmpty(then: () => void): void {
-    if (this.#size === 0) then()
+    if (this.size === 0) then()
     else this.#empty = then
   }
 
@@ -101,41 +107,45 @@ export class Waiters<D extends Answer> {
     this.#scheduleOf(request).set(request, at)
     if (request.entered) return
     request.entered = true
+    const { signal, client } = request.wanted
     // Timers of a throttler don't keep the process alive; somebody who waits does.
-    if (this.#size++ === 0) this.#release = this.#gate.clock.hold?.()
-    const { signal } = request.wanted
+    if (this.size === 0) this.#release = this.#gate.clock.hold?.()
+    this.#occupancy.add(client)
     if (signal === undefined) return
     request.onAbort = () => {
       this.giveBack(request)
       this.fail(request, 'aborted')
       this.#lines.changed()
     }
-    signal.addEventListener('abort', request.onAbort, { once: true })
+    listen(signal, request.onAbort)
   }
 
   /** A request has been let in; where a pace is kept it waits for that long. `by` is as of `Queues.hold`. */
   admit(request: Request<D>, decision: D, now: number, by?: { readonly counter: string; readonly delay: number }): void {
     const { delay } = by ?? decision
-    const late = now + delay > request.at
     const isPart = this.#gate.isPart(decision)
     const id = by?.counter ?? (delay === 0 && this.#held.size === 0 && !isPart ? '' : this.#gate.paceMaker(decision))
+    const before = this.#held.get(id)
+    const goes = by === undefined ? Math.max(now + delay, before?.lateUntil ?? 0) : now + delay
+    const late = (request.wanted.decided === true ? now + delay : goes) > request.at
     const crowded = by !== undefined && this.crowded(id)
-    if (delay === 0 && !isPart && (late || by !== undefined || !this.#isBefore(this.#held.get(id)?.last, request))) {
+    if (goes <= now && !isPart && (late || by !== undefined || !this.#isBefore(before?.last, request))) {
       this.#goes(request, now, decision)
-    } else if ((late && delay > 0) || crowded || (this.full && !request.entered)) {
+    } else if ((late && goes > now) || crowded || (!request.entered && this.isFull(request.wanted.client))) {
       this.#gate.refund(decision)
-      this.fail(request, late ? 'timeout' : 'queue-full', delay)
+      this.fail(request, late ? 'timeout' : 'queue-full', goes - now)
     } else {
       this.#lines.leave(request)
       this.times.remove(request)
       request.held = decision
       request.by = id
       request.beyond = delay - decision.delay
-      let others = this.#held.get(id)
-      if (others === undefined) this.#held.set(id, (others = new Held(named(id).policy)))
+      const others = before ?? new Held<D>(named(id).policy)
+      this.#held.set(id, others)
       const latest = request.at
-      this.enter(request, now + delay)
+      this.enter(request, goes)
       if (by === undefined) {
+        if (goes === others.lateUntil) others.lateUntil += this.#gate.pace(decision).time
         this.#insert(request, others)
         this.#keepOrder(request, latest, others)
       } else others.push(request)
@@ -207,10 +217,25 @@ export class Waiters<D extends Answer> {
     return free
   }
 
+  /** Where the event loop is late, those behind a request that is held keep their distance to it: otherwise all that are late would go at once. */
+  #keepPace(request: Request<D>, held: D, now: number): void {
+    const { time, slack } = this.#gate.pace(held)
+    if (now - request.at <= slack || request.beyond > 0 || this.closing) return
+    let free = now - slack + time
+    for (let next = request.after; next !== undefined && next.at < free; next = next.after) {
+      if (next.place < 0 || next.beyond > 0) continue
+      this.going.set(next, free)
+      free += this.#gate.pace(next.held as D).time
+    }
+    const others = this.#held.get(request.by ?? '')
+    if (others !== undefined) others.lateUntil = free
+  }
+
   /** The time of a held request has come. */
   release(request: Request<D>): void {
     const held = request.held as D
     const now = this.#gate.clock.monotonic()
+    this.#keepPace(request, held, now)
     if (request.beyond === 0 && request.wanted.decided !== true && !this.closing && this.#gate.blocks(held)) {
       // By hand, since it got its place.
       this.#gate.giveBack(held, 0)
@@ -324,6 +349,14 @@ export class Waiters<D extends Answer> {
     }
   }
 
+  /** Reports those that went, once all have gone that may: a listener must not take their room. */
+  report(): void {
+    if (this.#went.length === 0) return
+    const went = this.#went
+    this.#went = []
+    for (const { policy, key, time } of went) this.#gate.waited(policy, key, time)
+  }
+
   /** It could not be decided about. */
   break(request: Request<D>, error: unknown): void {
     this.#end(request)
@@ -336,7 +369,7 @@ export class Waiters<D extends Answer> {
     const id = request.by ?? request.line?.counter?.id ?? (refused === undefined ? '' : counterId(refused))
     this.#end(request)
     const { policy, key } = named(id)
-    if (entered && policy !== '') this.#gate.waited(policy, key, Math.max(0, now - request.came))
+    if (entered && policy !== '') this.#went.push({ policy, key, time: Math.max(0, now - request.came) })
     request.resolve(decision)
   }
 
@@ -345,8 +378,11 @@ export class Waiters<D extends Answer> {
     this.#letGo(request)
     this.#lines.leave(request)
     this.#scheduleOf(request).remove(request)
-    if (request.onAbort !== undefined) request.wanted.signal?.removeEventListener('abort', request.onAbort)
-    if (!request.entered || --this.#size > 0) return
+    const { signal, client } = request.wanted
+    if (signal !== undefined && request.onAbort !== undefined) unlisten(signal, request.onAbort)
+    if (!request.entered) return
+    this.#occupancy.remove(client)
+    if (this.size > 0) return
     this.#release?.()
     this.#empty?.()
   }

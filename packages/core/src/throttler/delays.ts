@@ -23,6 +23,8 @@ export interface Holding {
   readonly response: Answering | undefined
   /** How long functions may take. */
   readonly patience: Patience
+  /** Tells the client of a request, by its address; undefined where it is not known. */
+  readonly clientOf?: (request: unknown) => string | undefined
 }
 
 /** A policy's part of a request that is above its limit, where a function says how long it waits. */
@@ -51,6 +53,10 @@ const NONE: Longest = { delay: 0, counter: '' }
 class Departure implements Leaving {
   aborted = false
   #listeners: readonly (() => void)[] = []
+
+  get own(): true {
+    return true
+  }
 
   addEventListener(_type: 'abort', listener: () => void): void {
     this.#listeners = [...this.#listeners, listener]
@@ -107,14 +113,14 @@ export class Delays {
     const plan = this.#planOf(seen)
     if (plan === undefined) return this.#decide(asked)
     const copy = this.#copy(asked)
-    return this.#mayHold(copy, plan) ? this.#hold(copy, seen, plan, holding) : this.#decide(asked)
+    return this.#mayHold(copy, plan, clientOf(holding)) ? this.#hold(copy, seen, plan, holding) : this.#decide(asked)
   }
 
   /** Whether there is room for one more. A flood of those that find none must cost little. */
-  #mayHold(asked: Asked, { slowed, waiting }: Plan): boolean {
-    if (slowed.some((part) => this.#queues.crowded(counterId(part)))) return false
+  #mayHold(asked: Asked, { slowed, waiting }: Plan, client: string | undefined): boolean {
+    if (slowed.some((part) => this.#queues.crowded(counterId(part), client))) return false
     const [first] = waiting
-    return first === undefined || this.#queues.obstacle(counterId(first), this.#wanted(asked, waiting, undefined)) === undefined
+    return first === undefined || this.#queues.obstacle(counterId(first), this.#wanted(asked, waiting, undefined, client)) === undefined
   }
 
   async #askStore(asked: Asked, holding: Holding | undefined): Promise<Decision> {
@@ -187,7 +193,7 @@ export class Delays {
           return this.#refuse(asked, seen)
         }
       }
-      const parts = await this.#wait(asked, counted, waiting, longest, gone)
+      const parts = await this.#wait(asked, counted, waiting, longest, gone, clientOf(holding))
       if (parts !== undefined) return this.#gate.went(this.#together(parts))
     } finally {
       stay?.()
@@ -213,18 +219,19 @@ export class Delays {
     waiting: readonly PolicyDecision[],
     longest: Longest,
     gone: Departure,
+    client: string | undefined,
   ): Promise<readonly PolicyDecision[] | undefined> {
     const queues = this.#queues
     const taken = counted.length === 0 ? undefined : this.#together(counted)
     const pace = taken?.delay ?? 0
     const holds = taken !== undefined && Math.max(pace, longest.delay) > 0
-    if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, longest.delay > pace ? longest : undefined))
+    if (holds && waiting.length === 0) return this.#held(queues.hold(taken, gone, client, longest.delay > pace ? longest : undefined))
     // Together, as each of them waits from now on.
     const both: [Decision | Promise<Decision> | undefined, Promise<Decision> | undefined] = [
-      holds ? queues.hold(taken, gone, longest.delay > pace ? longest : undefined) : taken,
+      holds ? queues.hold(taken, gone, client, longest.delay > pace ? longest : undefined) : taken,
       waiting.length === 0
         ? undefined
-        : queues.wait(counterId(waiting[0] as PolicyDecision), this.#wanted(asked, waiting, gone), refusalOf(waiting, this.#host)),
+        : queues.wait(counterId(waiting[0] as PolicyDecision), this.#wanted(asked, waiting, gone, client), refusalOf(waiting, this.#host)),
     ]
     const ended = await Promise.allSettled(
       both.map(async (one) => {
@@ -254,7 +261,7 @@ export class Delays {
     }
   }
 
-  #wanted(asked: Asked, waiting: readonly PolicyDecision[], signal: Leaving | undefined) {
+  #wanted(asked: Asked, waiting: readonly PolicyDecision[], signal: Leaving | undefined, client: string | undefined) {
     const ids = new Set(waiting.map(({ policy }) => policy?.id))
     const timeout = Math.max(...waiting.map(longestWait))
     return {
@@ -262,6 +269,7 @@ export class Delays {
       limit: undefined,
       timeout,
       signal,
+      client,
       priority: 0,
       refusal: 'throw',
       asked: asked.only((id) => ids.has(id)),
@@ -347,6 +355,10 @@ export class Delays {
     const place = ({ policy }: PolicyDecision) => this.#host.limiters.findIndex((limiter) => limiter.policy.id === policy?.id)
     return this.#host.combined(parts.toSorted((a, b) => place(a) - place(b)))
   }
+}
+
+function clientOf(holding: Holding | undefined): string | undefined {
+  return holding?.clientOf?.(holding.request)
 }
 
 /** What refuses a request, of the policies that it waits for; undefined when it waits because others do. */

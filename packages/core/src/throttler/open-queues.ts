@@ -31,6 +31,9 @@ const TURNS_MOST = 1_000
 const TURNS_ROUND_TRIPS = 20
 const TURNS_MOST_PART = 1 / 3
 
+/** Requests that are late go at once as far as they make up such a part of an interval. */
+const SLACK_PART = 1 / 10
+
 /** What requests that wait need of the throttler. */
 export interface AcquireHost extends DecidingHost {
   readonly clock: Clock
@@ -178,6 +181,11 @@ export function gateOf(host: AcquireHost): Gate<Decision> {
     },
     waited: (policy, key, time) => {
       if (host.emitter.has('waited')) host.emitter.emit('waited', { policy, key, for: time })
+    },
+    pace: (decision) => {
+      const { policy, limit, cost } = slowest(decision)
+      const interval = policy?.interval ?? 0
+      return { time: (cost * interval) / limit, slack: interval * SLACK_PART }
     },
     paceMaker: (decision) => counterId(slowest(decision)),
     went: (decision) => {

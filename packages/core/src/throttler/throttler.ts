@@ -228,12 +228,13 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * Waits for the `delay` of an allowed decision, and resolves with the decision as it is then.
    *
    * @param signal when it is aborted, what the decision took is given back, and those behind it move up
+   * @param client that waits: of one client no more requests wait than places are free (`maxWaiting` of `queue`). Adapters pass its address
    * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back
    */
-  async hold(decision: Decision<Name>, signal?: AbortSignal): Promise<Decision<Name>> {
+  async hold(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
     if (!(decision.delay > 0)) return decision
     try {
-      return (await this.#waitingRoom.hold(decision, signal)) as Decision<Name>
+      return (await this.#waitingRoom.hold(decision, signal, client)) as Decision<Name>
     } catch (error) {
       const { requests } = this.#engine
       requests.admitted--
@@ -281,9 +282,12 @@ export class Throttler<Name extends string = string, Req = unknown> {
     return Object.defineProperties(wrapped, { name: { value: name, configurable: true }, length: { value: length, configurable: true } })
   }
 
-  /** Requests that wait with `acquire`. */
+  /**
+   * Requests that wait, from the call on that makes them wait: right after 30 calls of `acquire` for a limit of 10 it is 20. If the store has to
+   * decide (coordination `'leases'` and `'central'`), all 30 wait until it has answered.
+   */
   get waiting(): number {
-    return this.#waitingRoom.queues?.size ?? 0
+    return this.#waitingRoom.waiting
   }
 
   /**

@@ -1,34 +1,50 @@
 import { type Decision, summary } from '../decide/decision.ts'
+import type { Policy, PolicyOptions } from '../decide/policy.ts'
 import type { CheckOptions } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
 import { AcquireError, type AcquireFailure } from '../queue/acquire-error.ts'
 import type { AskedNow } from '../queue/asked.ts'
+import { listen, unlisten } from '../queue/listen.ts'
+import { Occupancy } from '../queue/occupancy.ts'
 import type { AcquireOptions, Leaving } from '../queue/options.ts'
 import type { Queues } from '../queue/queues.ts'
 import type { QueueSettings } from '../queue/settings.ts'
 import { show, WeirError } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
 import { Retried } from '../time/retried.ts'
+import { Coming } from './coming.ts'
 import type { Delays, Holding } from './delays.ts'
 import { countedKey } from './limiters-of.ts'
 import type { AcquireHost } from './open-queues.ts'
+
+/** What is needed of the throttler. */
+interface WaitingHost extends AcquireHost {
+  readonly closed: boolean
+  readonly rules: readonly PolicyOptions<never>[]
+  readonly policies: readonly Policy[]
+}
 
 /**
  * Requests of a throttler that wait for their turn, or are held instead of being refused. The code for that is loaded with the first of them.
  * If it can't be loaded, limits and paces hold all the same, but nobody waits for a turn.
  */
 export class WaitingRoom {
-  readonly #host: AcquireHost & { readonly closed: boolean }
+  readonly #host: WaitingHost
   readonly #settings: QueueSettings
   readonly #queues: Retried<Queues<Decision>>
   readonly #delays: Retried<Delays>
   /** Ends the waits of requests while there are no queues. */
   readonly #waiting = new Set<(why: AcquireFailure | undefined) => void>()
+  readonly #occupancy: Occupancy
+  readonly #coming = new Coming()
+  /** As `#queues.value`, from the moment on at which requests are in them. */
+  #opened: Queues<Decision> | undefined
   #closing = false
 
-  constructor(host: AcquireHost & { readonly closed: boolean }, settings: QueueSettings) {
+  constructor(host: WaitingHost, settings: QueueSettings) {
     this.#host = host
     this.#settings = settings
+    this.#occupancy = new Occupancy(settings.maxWaiting)
     const failed = (cause: unknown, first: boolean): void => {
       if (!first) return
       const what = `Code could not be loaded (${reasonOf(cause)}). Until a retry succeeds, limits hold, but no request waits for its turn.`
@@ -51,18 +67,25 @@ export class WaitingRoom {
     return this.#queues.value
   }
 
+  /** As the throttler's. */
+  get waiting(): number {
+    return (this.#opened?.size ?? 0) + this.#coming.waiting(this.#host) + this.#occupancy.size
+  }
+
   /** As the throttler's `acquire`. */
   acquire(key: string, options: AcquireOptions | undefined): Promise<Decision> {
     const queues = this.#queues.value
     // No async function: what waits is to be small.
-    if (typeof key !== 'string' || queues === undefined) return this.#acquireLater(key, options)
+    if (typeof key !== 'string' || queues === undefined || !this.#coming.none) return this.#acquireLater(key, options)
     return queues.acquire(countedKey(key), options)
   }
 
   #acquireLater(key: string, options: AcquireOptions | undefined): Promise<Decision> {
     return new Promise((resolve, reject) => {
       const counted = countedKey(key)
+      const arrive = this.#coming.add({ key: counted, options })
       const enter = (queues: Queues<Decision> | undefined): void => {
+        arrive()
         if (queues === undefined) resolve(this.#acquireAlone(counted, options))
         else queues.enter(counted, options, resolve, reject)
       }
@@ -92,10 +115,10 @@ export class WaitingRoom {
   }
 
   /** Waits for the `delay` of an allowed decision. */
-  async hold(decision: Decision, signal: Leaving | undefined): Promise<Decision> {
+  async hold(decision: Decision, signal: Leaving | undefined, client?: string): Promise<Decision> {
     const queues = this.#queues.value ?? (await this.#queues.load())
-    if (queues !== undefined) return await queues.hold(decision, signal)
-    const why = this.#closing ? 'closed' : await this.#wait(decision.delay, signal, false)
+    if (queues !== undefined) return await queues.hold(decision, signal, client)
+    const why = this.#closing ? 'closed' : await this.#wait(decision.delay, signal, false, client)
     if (why === undefined) return { ...(summary(decision) as Decision), delay: 0, parts: decision.parts }
     this.#host.giveBack(decision)
     throw this.#failure(why, decision.key, signal)
@@ -126,6 +149,7 @@ export class WaitingRoom {
     const { openQueues } = await import('./open-queues.ts')
     const queues = openQueues(this.#host, this.#settings)
     if (this.#host.closed) void queues.close(0)
+    this.#opened = queues
     return queues
   }
 
@@ -135,9 +159,10 @@ export class WaitingRoom {
    * @param loading whether the wait ends as soon as there are queues
    * @returns why the request can't wait any longer; undefined when its time is over
    */
-  #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean): Promise<AcquireFailure | undefined> {
+  #wait(milliseconds: number, signal: Leaving | undefined, loading: boolean, client?: string): Promise<AcquireFailure | undefined> {
     if (signal?.aborted === true) return Promise.resolve('aborted')
-    if (this.#waiting.size >= this.#settings.maxWaiting) return Promise.resolve('queue-full')
+    if (this.#occupancy.isFull(client)) return Promise.resolve('queue-full')
+    this.#occupancy.add(client)
     const { clock } = this.#host
     const release = clock.hold?.()
     return new Promise((resolve) => {
@@ -145,14 +170,15 @@ export class WaitingRoom {
       const end = (why: AcquireFailure | undefined): void => {
         clock.clearTimeout(timer)
         forget?.()
-        signal?.removeEventListener('abort', leave)
+        if (signal !== undefined) unlisten(signal, leave)
         this.#waiting.delete(end)
+        this.#occupancy.remove(client)
         release?.()
         resolve(why)
       }
       const leave = (): void => end('aborted')
       const timer = clock.setTimeout(() => end(undefined), milliseconds)
-      signal?.addEventListener('abort', leave)
+      if (signal !== undefined) listen(signal, leave)
       this.#waiting.add(end)
       if (loading) forget = this.#queues.whenLoaded(() => end(undefined))
     })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { fixedWindow } from '@weir/core'
+import { fixedWindow, leakyBucket } from '@weir/core'
 import { type AdapterCase, type AdapterClient, type Answer, eventually } from './context.ts'
 
 /** Windows begin with the first request, so a case knows when they end. */
@@ -138,6 +138,47 @@ export const delayingCases: readonly AdapterCase[] = [
           await context.pass(10_001)
           assert.equal((await (held as Promise<Answer>)).status, 200)
         }
+    },
+  },
+  {
+    title: 'leaves room in the queue for other clients when one fills it with many connections and keys',
+    needs: 'clock',
+    async run(context) {
+      const paced = { ...WINDOW, name: 'paced', algorithm: leakyBucket({ burst: 2 }) } as const
+      for (const policy of [WAITING, SLOWED, paced]) {
+        const key = context.readHeader('x-key')
+        const client = await context.start({ ...policy, key, limit: 1, queue: { maxWaiting: 8 } })
+        let keys = 0
+        let answered: number[] = []
+        const held: Promise<number>[] = []
+        /** Requests from one address, of which each second one has to wait. Returns how many of them are held. */
+        const flood = async (localAddress: string, count: number): Promise<number> => {
+          const before = client.throttlers[0]?.waiting ?? 0
+          answered = []
+          for (let i = 0; i < count; i++) {
+            const options = { localAddress, headers: { 'x-key': `${keys++}` } }
+            assert.equal((await client.send('/', options)).status, 200)
+            const statuses = answered
+            const answer = client.send('/', options).then(({ status }) => {
+              statuses.push(status)
+              return status
+            })
+            held.push(answer)
+            await eventually(() => answered.length + (client.throttlers[0]?.waiting ?? 0) - before === i + 1, 'it is held or answered')
+          }
+          assert.deepEqual(
+            answered,
+            answered.map(() => 429),
+          )
+          return count - answered.length
+        }
+        assert.equal(await flood('127.0.0.1', 6), 4)
+        // macOS has one address of the machine itself only.
+        if (process.platform !== 'darwin') assert.equal(await flood('127.0.0.2', 2), 2)
+        await context.pass(10_001)
+        const statuses = await Promise.all(held)
+        assert.equal(statuses.filter((status) => status === 429).length, 2)
+      }
     },
   },
   {

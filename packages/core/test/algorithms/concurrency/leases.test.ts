@@ -34,8 +34,10 @@ async function started(count: number, policies: AnyPolicyOptions<never> | readon
 }
 
 /** What lets requests wait is loaded with the first of them, which takes real time. */
-function waits(node: Node, count = 1): Promise<unknown> {
-  return vi.waitFor(() => expect(node.waiting).toBe(count), { timeout: 10_000 })
+async function waits(node: Node, count = 1): Promise<void> {
+  await vi.waitFor(() => expect(node.waiting).toBe(count), { timeout: 10_000 })
+  // They are counted from their call on, and the code that lets them wait is loaded in real time.
+  await vi.dynamicImportSettled()
 }
 
 test("a new key's first request waits for the store, and others find slots that were taken ahead", async () => {

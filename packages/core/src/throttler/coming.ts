@@ -1,0 +1,61 @@
+import type { Decision } from '../decide/decision.ts'
+import { ALL_KEY, type Policy, type PolicyOptions } from '../decide/policy.ts'
+import type { RequestPath } from '../decide/request-path.ts'
+import type { AcquireOptions } from '../queue/options.ts'
+
+/** What is needed of the throttler. */
+interface ComingHost {
+  readonly closed: boolean
+  readonly rules: readonly PolicyOptions<never>[]
+  readonly policies: readonly Policy[]
+  readonly path: Pick<RequestPath<string>, 'waits' | 'look'>
+}
+
+/** A request of `acquire`. */
+interface Comer {
+  readonly key: string
+  readonly options: AcquireOptions | undefined
+}
+
+/** Requests that nobody can decide about yet: the code that makes them wait is being loaded. */
+export class Coming {
+  readonly #all = new Set<Comer>()
+
+  /** @returns takes the request out */
+  add(comer: Comer): () => void {
+    this.#all.add(comer)
+    return () => this.#all.delete(comer)
+  }
+
+  get none(): boolean {
+    return this.#all.size === 0
+  }
+
+  /** How many of them will wait, as far as is known here: all of them if the store has to decide. */
+  waiting({ closed, rules, policies, path }: ComingHost): number {
+    if (this.none || closed || path.waits) return this.#all.size
+    const places = rules.map((_, place) => place)
+    /** Units that those before take, by policy and key. */
+    const taken = new Map<string, number>()
+    let waiting = 0
+    for (const { key, options: { cost, limit } = {} } of this.#all) {
+      const keys = rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : key))
+      const counted = keys.map((own, place) => `${place} ${own}`)
+      const costs = rules.map((rule, place) => {
+        return (cost ?? (typeof rule.cost === 'number' ? rule.cost : 1)) + (taken.get(counted[place] as string) ?? 0)
+      })
+      const limits = limit === undefined ? undefined : rules.map(() => limit)
+      const { allowed, parts } = path.look(keys, costs, places, places.length, limits)
+      const goes = allowed && parts.every((part) => delayOf(part, costs[policies.findIndex(({ id }) => id === part.policy?.id)] ?? 0) === 0)
+      if (goes) for (const place of places) taken.set(counted[place] as string, costs[place] as number)
+      else waiting++
+    }
+    return waiting
+  }
+}
+
+/** Milliseconds that a request is held which takes so many units of what a decision says is left. */
+function delayOf({ policy, remaining, limit }: Decision, cost: number): number {
+  if (policy === undefined || policy.dryRun) return 0
+  return policy.algorithm.delay?.(remaining - cost, limit, policy.interval) ?? 0
+}
