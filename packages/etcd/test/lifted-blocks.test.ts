@@ -11,7 +11,8 @@ test.each(['lift', 'reset'] as const)(
     let text: string | undefined
     const change = (change: object, now: number) => {
       const { writes, result } = blockChange({ policy, key: 'k', remaining: MINUTE, ...change } as never, 'name', now).decide([text])
-      text = writes[0]?.value ?? text
+      const [write] = writes
+      if (typeof write === 'object') text = write.value
       return result
     }
     const now = 1_780_000_000_000
