@@ -60,7 +60,8 @@ export interface Decider {
   /** Questions about keys of the same part may be asked together. */
   partOf(key: string): number
   /**
-   * One atomic step.
+   * One atomic step. Calls about one key take effect in their order, although none waits for the answer to the one before: a request that
+   * follows a refund, a charge or a reset of the same process sees it.
    *
    * @returns a verdict for each question: what it would have been alone where another one did not fit. Of kinds other than
    * `'take'`: one that allows, whose numbers say nothing. Undefined, with nothing done, where the store answers but what it holds of a

@@ -28,6 +28,8 @@ export class RedisDecider implements Decider {
   readonly #clock: Clock
   readonly #node: string
   readonly #known = new WeakMap<DecidedPolicy, Known>()
+  /** Changes whose scripts were sent with their text, by part of the store: each part may be on a server of its own. */
+  readonly #sent = new Set<string>()
   #inFlight = 0
   #held = false
   #releasing = false
@@ -93,8 +95,11 @@ export class RedisDecider implements Decider {
     args.push(laneOf(this.#node, request), String(sequence), again === true ? 'a' : '', of === undefined ? '' : String(of))
     addArgs(algorithm, question, request, args)
     const script = changeScript(id, question.kind as 'add', algorithm)
-    // A reset by a script that the server has to be sent first would come after the request that follows it.
-    return this.#call(script, keys, args, () => DONE, question.kind === 'reset')
+    // A script that the server has to be sent first would run after the request that follows it.
+    const place = `${this.#keys.placeOf(question.key)} ${question.kind} ${id}`
+    const whole = question.kind === 'reset' || !this.#sent.has(place)
+    this.#sent.add(place)
+    return this.#call(script, keys, args, () => DONE, whole)
   }
 
   /**

@@ -104,6 +104,27 @@ export const decisionCases: readonly ContractCase[] = [
     },
   },
   {
+    title: 'a request that follows a refund, a charge or a reset of the same node is decided after it, although it waits for no answer',
+    needs: ['decisions'],
+    async run(context) {
+      await each(context, async (policy, a, _b, name) => {
+        for (const [kind, fits] of [
+          ['give-back', true],
+          ['reset', true],
+          ['add', false],
+        ] as const) {
+          const at = a.question(policy, kind, 1)
+          for (let units = 0; units < LIMIT && kind !== 'add'; units++) await a.take(policy, kind, 1)
+          const [, [verdict]] = await Promise.all([
+            a.send(a.request([{ ...a.question(policy, kind, LIMIT, kind), at: takenAt(at) }])),
+            a.send(a.request([a.question(policy, kind, 1)], { lane: 1 })),
+          ])
+          assert.equal(defined(verdict).allowed, fits, `${name}: a take after ${kind}`)
+        }
+      })
+    },
+  },
+  {
     title: 'a request that is asked again counts once, also one that gives back or charges',
     needs: ['decisions'],
     async run(context) {
