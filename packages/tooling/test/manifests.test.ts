@@ -6,7 +6,7 @@ import { SOURCE_CONDITION } from '../src/vitest.js'
 import { publicPackages } from '../src/workspace.js'
 
 /** What an application of NestJS has imported before. */
-const FRAMEWORK = /^@nestjs\//
+const FRAMEWORK = /^@nestjs\/|^rxjs$/
 
 /** Modules of a package that load one of its peers when they are imported, as `file peer`. */
 function loadingPeers(directory: string, peers: readonly string[]): string[] {
