@@ -29,6 +29,16 @@ test('an unknown option is named', () => {
   expect(() => postgresStore(URL, { namespace: 'x' } as never)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })
 
+test.each(['url', 'pool', 'client', 'storeClient', 'schema', 'timeout'])(
+  '%s among the settings is refused, as pg would ignore it',
+  (name) => {
+    const message = expect.stringContaining(`Option "${name}"`)
+    const settings = { host: 'db', [name]: 'topsecret' }
+    expect(() => postgresStore(settings)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION', message }))
+    expect(() => postgresStore(settings)).toThrow(expect.objectContaining({ message: expect.not.stringContaining('topsecret') }))
+  },
+)
+
 test('a URL, settings and a pool of the same server are one address, and a pool is not used', async () => {
   const pool = new pg.Pool({ host: 'localhost', database: 'app', password: 'topsecret' })
   const addresses = [URL, { host: 'localhost', database: 'app' }, pool].map((target) => postgresStore(target).address)

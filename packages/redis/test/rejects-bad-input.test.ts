@@ -38,6 +38,24 @@ test('an unknown option is refused', () => {
   expect(() => redisStore('redis://127.0.0.1:1', options)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
 })
 
+test.each([
+  { url: 'redis://redis:6379' },
+  { socket: { host: 'redis' } },
+  { client: new Redis({ lazyConnect: true }) },
+  { sendCommand: () => {} },
+  { storeClient: {} },
+  { host: 'redis', namespace: 'x' },
+  { cluster: [{ port: 1 }], redisOptions: {} },
+])('settings with a name that ioredis would ignore are refused, not connected to localhost: %o', (target) => {
+  const message = expect.stringContaining(`Option "${Object.keys(target).at(-1)}"`)
+  expect(() => redisStore(target as unknown as RedisTarget)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION', message }))
+})
+
+test('an option of the store among the options of createCluster() is refused', () => {
+  const target = { rootNodes: [{ url: 'redis://127.0.0.1:1' }], namespace: 'x' }
+  expect(() => nodeRedisStore(target)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
+})
+
 test('a password never appears in a message', () => {
   const target = { host: 'h', password: 'secret', cluster: 'secret' } as unknown as RedisTarget
   expect(() => redisStore(target)).toThrow(expect.not.stringContaining('secret'))

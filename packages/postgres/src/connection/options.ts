@@ -54,6 +54,19 @@ export function checkOptions(options: PostgresStoreOptions): CheckedOptions {
   return { schema, unlogged, create, timeout, publish }
 }
 
+/** Where other limiters have the connection. pg ignores them, and would connect to localhost. */
+const FOREIGN = ['url', 'uri', 'pool', 'client', 'storeClient', 'connection']
+
+/** Names among the settings of pg that pg would ignore. @throws WEIR_UNKNOWN_OPTION */
+export function checkSettings(settings: object): void {
+  const name = [...KNOWN, ...FOREIGN].find((known) => known in settings)
+  if (name === undefined) return
+  const instead = KNOWN.includes(name)
+    ? `write postgresStore(connection, { ${name}: ... })`
+    : 'give postgresStore a Pool of pg, settings of pg, or a URL itself'
+  throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is unknown to pg; ${instead}.`)
+}
+
 /** @throws WEIR_INVALID_OPTION */
 export function checkSchema(schema: unknown): asserts schema is string {
   if (typeof schema !== 'string' || !SCHEMA_NAME.test(schema)) {

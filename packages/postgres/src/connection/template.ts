@@ -1,5 +1,5 @@
 import { pg } from './npm-install-pg.ts'
-import { invalidOption } from './options.ts'
+import { checkSettings, invalidOption } from './options.ts'
 import { type GuardedClient, guard } from './stream-guard.ts'
 
 /** A `Pool` of pg. */
@@ -87,7 +87,10 @@ function settingsOf(target: PostgresTarget): object {
     if (isPool(target)) return withHidden(target.options)
     // A client, or an array, would otherwise pass for settings and connect to the default port.
     const prototype: unknown = Object.getPrototypeOf(target)
-    if (prototype === Object.prototype || prototype === null) return target
+    if (prototype === Object.prototype || prototype === null) {
+      checkSettings(target)
+      return target
+    }
   }
   throw invalidOption('connection', target, 'a Pool of pg, settings of pg, or a URL')
 }

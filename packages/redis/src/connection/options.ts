@@ -48,6 +48,13 @@ export function checkOptions(options: RedisStoreOptions): CheckedOptions {
   return { namespace, timeout, buckets, publish }
 }
 
+/** An option of the store among the settings of a client, which would ignore it. @throws WEIR_UNKNOWN_OPTION */
+export function checkPlaces(settings: object): void {
+  const name = Object.keys(settings).find((own) => KNOWN.includes(own))
+  if (name === undefined) return
+  throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is not one of the client; write redisStore(client, { ${name}: ... }).`)
+}
+
 /** An option that can't be used: names it, what was given and what is allowed. */
 export function invalidOption(option: string, given: unknown, allowed: string): WeirError {
   // A client or a URL may hold a password: of objects and texts only the kind is shown.

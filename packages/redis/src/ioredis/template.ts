@@ -1,5 +1,6 @@
+import { WeirError } from '@weir/core'
 import type { ClusterNode, ClusterOptions, RedisOptions } from 'ioredis'
-import { invalidOption } from '../connection/options.ts'
+import { checkPlaces, invalidOption } from '../connection/options.ts'
 import type { ScriptRunner } from '../scripts/script.ts'
 import { Cluster, Redis } from './npm-install-ioredis.ts'
 import type { GuardedClient, GuardedStream } from './stream-guard.ts'
@@ -125,13 +126,16 @@ function instanceOf(target: RedisTarget): Duplicable {
   }
   if (typeof target === 'object' && target !== null) {
     if (isInstance(target)) return target
+    checkPlaces(target)
     if ('cluster' in target) {
       if (!Array.isArray(target.cluster) || target.cluster.length === 0) {
         throw invalidOption('cluster', target.cluster, 'an array of startup nodes')
       }
+      checkNames(target, (name) => name !== 'cluster' && name !== 'options', 'a Cluster is { cluster: [...], options: { redisOptions } }')
       const options = { ...target.options, lazyConnect: true } as { readonly lazyConnect: true }
       return new Cluster(target.cluster, options) as unknown as Duplicable
     }
+    checkNames(target, (name) => FOREIGN.has(name), `it must be ${ALLOWED}`)
     // An instance of another library, or an array, would otherwise pass for options and connect to the default port.
     if (Object.getPrototypeOf(target) === Object.prototype || Object.getPrototypeOf(target) === null) {
       // The types of ioredis 6 allow no undefined options; ioredis itself does.
@@ -139,11 +143,22 @@ function instanceOf(target: RedisTarget): Duplicable {
       return new Redis(options) as Duplicable
     }
   }
-  throw invalidOption(
-    'client',
-    target,
-    'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }; for a client of node-redis import redisStore from "@weir/redis/node-redis"',
-  )
+  throw invalidOption('client', target, ALLOWED)
+}
+
+const ALLOWED =
+  'an ioredis instance, options of ioredis, a URL, or { cluster: [...] }; for a client of node-redis import redisStore from "@weir/redis/node-redis"'
+
+/** Where node-redis and other limiters have the server. ioredis ignores them, and would connect to localhost. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  ...['url', 'uri', 'socket', 'database', 'rootNodes', 'sentinelRootNodes'],
+  ...['client', 'redis', 'sendCommand', 'storeClient', 'connection'],
+])
+
+/** @throws WEIR_UNKNOWN_OPTION */
+function checkNames(target: object, isUnknown: (name: string) => boolean, instead: string): void {
+  const name = Object.keys(target).find(isUnknown)
+  if (name !== undefined) throw new WeirError('WEIR_UNKNOWN_OPTION', `Option "${name}" is unknown to ioredis; ${instead}.`)
 }
 
 function isInstance(target: object): target is Duplicable & IoredisInstance {

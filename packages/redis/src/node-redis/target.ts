@@ -1,5 +1,5 @@
 import type { Target } from '../connection/link.ts'
-import { invalidOption } from '../connection/options.ts'
+import { checkPlaces, invalidOption } from '../connection/options.ts'
 import { type Client, type ClientOptions, connectionSettings } from './client.ts'
 import { ClusterLink } from './cluster-link.ts'
 import { createClient } from './npm-install-redis.ts'
@@ -46,6 +46,7 @@ export function targetOf(target: NodeRedisTarget): Target {
   if (typeof target !== 'object' || target === null) throw invalidOption('client', target, ALLOWED)
   // Only the cluster itself knows its options; it has kept them under this name in all its versions.
   const { _options } = target as { readonly _options?: object }
+  if (Object.getPrototypeOf(target) === Object.prototype) checkPlaces(target)
   const options = (_options ?? target) as Partial<NodeRedisClusterOptions & NodeRedisSentinelOptions>
   if (Array.isArray(options.rootNodes) && options.rootNodes.length > 0) return clusterTarget(options as NodeRedisClusterOptions)
   if (Array.isArray(options.sentinelRootNodes) && options.sentinelRootNodes.length > 0 && typeof options.name === 'string') {
