@@ -1,4 +1,9 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { TLSSocket } from 'node:tls'
 import { TestNode } from '@weir/store-tests/test-node'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
@@ -18,6 +23,29 @@ async function refusing(code: string, message: string): Promise<string> {
   return `postgres://app:s3cret@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/app`
 }
 
+/** A server that speaks TLS, with a certificate of nobody's. */
+async function selfSigned(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
+  const [keyout, out] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+  execFileSync('openssl', ['req', '-x509', ...curve, '-nodes', '-keyout', keyout, '-out', out, '-subj', '/CN=localhost'], {
+    stdio: 'ignore',
+  })
+  const secure = { isServer: true, key: readFileSync(keyout), cert: readFileSync(out) }
+  rmSync(folder, { recursive: true })
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.write('S')
+      new TLSSocket(socket, secure).on('error', () => {})
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return `postgres://app:s3cret@127.0.0.1:${typeof address === 'object' ? address?.port : ''}/app`
+}
+
 test.each([
   ['a wrong password', '28P01', 'password authentication failed for user "app"', 'Check the user and the password in the URL'],
   ['a host that is not allowed', '28000', 'no pg_hba.conf entry for host "127.0.0.1"', 'pg_hba.conf, or check the "user"'],
@@ -30,6 +58,14 @@ test.each([
   expect(failure?.message).toContain(`PostgreSQL can't be used now: ${message}. `)
   expect(failure?.message).toContain(step)
   expect(failure?.message).not.toContain('s3cret')
+  expect(node.warnings).toContainEqual(failure)
+  await node.close()
+})
+
+test('a certificate that is not trusted is a warning with the next step', async () => {
+  const node = new TestNode(postgresStore(`${await selfSigned()}?sslmode=verify-full`, { timeout: 10_000 }))
+  const failure = await node.failure(() => node.count('k', 1))
+  expect(failure?.message).toContain('self-signed certificate. Name the server as its certificate does')
   expect(node.warnings).toContainEqual(failure)
   await node.close()
 })

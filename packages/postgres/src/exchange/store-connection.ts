@@ -192,6 +192,8 @@ function nextStep(code: string, message: string, { schema, create }: CheckedOpti
   if (code === '28000') return 'Allow this user and this host in pg_hba.conf, or check the "user" and "ssl" of pg.'
   if (code === '3D000') return 'Create the database, or check its name in the URL.'
   if (/does not support SSL/.test(message)) return 'This server does not use TLS: leave out "ssl", or sslmode in the URL.'
+  if (/certificate/.test(message))
+    return 'Name the server as its certificate does. If its authority is your own, give pg that one: ssl: { ca }.'
   if (code === 'ENOTFOUND') return 'There is no host of this name. Check the URL.'
   return undefined
 }

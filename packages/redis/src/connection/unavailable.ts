@@ -25,6 +25,7 @@ function nextStep(message: string): string | undefined {
 
 /** What to do about an answer of Redis, or of the client library. */
 const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
+  [/sentinels.*NOAUTH/, 'These Sentinels need a password. Put it into the option "sentinelPassword" of ioredis.'],
   [
     /^NOAUTH/,
     'This Redis needs a password. Put it into the URL, as in redis://user:password@host:6379, or into the option "password" of the client.',
@@ -34,12 +35,18 @@ const STEPS: readonly (readonly [pattern: RegExp, step: string])[] = [
     'Check the user name and the password in the URL, or the options "username" and "password" of the client.',
   ],
   [
-    /^NOPERM/,
+    /^NOPERM|user executing the script can't/,
     'Give this user of Redis the permissions under "Permissions" in the README of @weir/redis, for the keys and the channel of your "namespace".',
   ],
   [/^MOVED/, 'This server belongs to a Cluster. Give redisStore the Cluster, as in { cluster: [{ host, port }] }.'],
   [/cluster support disabled/, 'This server belongs to no Cluster. Give redisStore its URL.'],
   [/ENOTFOUND/, 'There is no host of this name. Check the URL.'],
+  [/unknown command '?sentinel/i, 'This server is no Sentinel: mind the port, which is 26379 in most places.'],
+  [/DB index is out of range/, 'This server has fewer databases. Choose one from 0 to 15.'],
+  [
+    /certificate/,
+    'Name the server as its certificate does. If its authority is your own, give the client that one: "tls" of ioredis, "socket" of node-redis, as { tls: { ca } } or { socket: { tls: true, ca } }.',
+  ],
   [/secure TLS|SSL routines/, 'If this server does not use TLS, begin the URL with "redis:" in place of "rediss:".'],
   [/^DENIED/, 'This Redis answers its own machine only. Set a password there, or bind it to the address that you use.'],
 ]

@@ -25,6 +25,8 @@ export class Keeper {
   #lastError: unknown
   /** What the client has told of the attempt under way: ioredis rejects it with no more than that the connection is closed. */
   #told: unknown
+  /** The database that was asked for does not exist. */
+  #elsewhere = false
   /** The connection that was told to end last. */
   #ending: Client['stream']
 
@@ -36,7 +38,13 @@ export class Keeper {
     // Without a listener ioredis writes errors to the console. They are kept as the cause of what fails.
     for (const event of ['error', 'node error', 'sentinelError']) {
       client.on(event, (error: unknown) => {
+        // What follows is that we left.
+        if (this.#elsewhere) return
         this.#lastError = this.#told = error
+        // ioredis would go on in database 0.
+        if (!(error instanceof Error) || !/^ERR .*DB index/.test(error.message)) return
+        this.#elsewhere = true
+        this.#disconnect()
       })
     }
     client.on('end', () => this.#retryLater())
@@ -46,7 +54,7 @@ export class Keeper {
   }
 
   get ready(): boolean {
-    return this.#client.status === 'ready'
+    return this.#client.status === 'ready' && !this.#elsewhere
   }
 
   /** Why there is no connection, as far as is known. */
@@ -84,6 +92,7 @@ export class Keeper {
 
   async #attempt(): Promise<void> {
     this.#told = undefined
+    this.#elsewhere = false
     const begun = this.#clock.monotonic()
     let progress = begun
     let heard = -1
