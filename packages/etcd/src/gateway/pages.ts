@@ -23,8 +23,13 @@ export async function* pagesOf(
     const { next } = page
     if (next === undefined) return
     page = partOf(await link.transact([pageFrom(operation, next, PAGE, revision)]), 0)
-    if (page.next === next) throw replyError('the same page of a range twice')
+    if (page.next !== undefined && !isAfter(page.next, next)) throw replyError('a page of a range that goes back')
   }
+}
+
+/** Whether a key comes later, in the order of bytes. Else a range could go on for ever. */
+function isAfter(key: string, other: string): boolean {
+  return Buffer.compare(Buffer.from(key, 'base64'), Buffer.from(other, 'base64')) > 0
 }
 
 /** All keys of such a range. */
