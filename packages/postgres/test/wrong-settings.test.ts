@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TLSSocket } from 'node:tls'
 import { TestNode } from '@weir/store-tests/test-node'
+import { mustRun } from '@weir/tooling/run'
 import { expect, onTestFinished, test } from 'vitest'
 import { postgresStore } from '../src/index.ts'
 
@@ -28,9 +28,7 @@ async function selfSigned(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-tls-'))
   const [keyout, out] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
-  execFileSync('openssl', ['req', '-x509', ...curve, '-nodes', '-keyout', keyout, '-out', out, '-subj', '/CN=localhost'], {
-    stdio: 'ignore',
-  })
+  await mustRun('openssl', ['req', '-x509', ...curve, '-nodes', '-keyout', keyout, '-out', out, '-subj', '/CN=localhost'])
   const secure = { isServer: true, key: readFileSync(keyout), cert: readFileSync(out) }
   rmSync(folder, { recursive: true })
   const server = createServer((socket) => {
