@@ -38,6 +38,14 @@ describe('a mistake that is made often is answered by the option, the value, and
       'postgresStore(pool), imported from "@weir/postgres"',
     ],
     ['a URL', () => throttler({ store: 'redis://:pa55@host' }), '"store"', 'a text', 'redisStore("redis://localhost:6379")'],
+    [
+      'a promise of options',
+      () => createGuard(Promise.resolve(ONE) as never, nodeReader),
+      '"throttle"',
+      'object',
+      'await the promise first',
+    ],
+    ['a list', () => createGuard([ONE] as never, nodeReader), '"throttle"', '[{"limit":100', 'options such as { limit: 100, interval: "1m" }'],
     ['a store that is not made', () => throttler({ store: memoryStore }), '"store"', 'function memoryStore', 'store: memoryStore()'],
   ])('%s', (_, make, option, value, next) => {
     const error = thrownBy(make) as WeirError

@@ -139,8 +139,9 @@ export interface SplitOptions<Req, Args extends readonly unknown[], Name extends
 export function splitOptions<Req, Args extends readonly unknown[], Name extends string>(
   input: ThrottleInput<Req, Args, Name>,
 ): SplitOptions<Req, Args, Name> {
-  if (typeof input !== 'object' || input === null) {
-    throw invalidOption('throttle', input, 'a throttler, or options such as { limit: 100, interval: "1m" }')
+  if (typeof input !== 'object' || input === null || Array.isArray(input) || 'then' in input) {
+    const allowed = 'a throttler, or options such as { limit: 100, interval: "1m" }'
+    throw invalidOption('throttle', input, 'then' in Object(input) ? `${allowed}; await the promise first` : allowed)
   }
   if (isThrottler<Name, Req>(input)) return { own: {}, throttler: input, given: [], make: { policies: [] } }
   if (isRequest(input)) {
