@@ -45,7 +45,13 @@ describe('a mistake that is made often is answered by the option, the value, and
       'object',
       'await the promise first',
     ],
-    ['a list', () => createGuard([ONE] as never, nodeReader), '"throttle"', '[{"limit":100', 'options such as { limit: 100, interval: "1m" }'],
+    [
+      'a list',
+      () => createGuard([ONE] as never, nodeReader),
+      '"throttle"',
+      '[{"limit":100',
+      'options such as { limit: 100, interval: "1m" }',
+    ],
     ['a store that is not made', () => throttler({ store: memoryStore }), '"store"', 'function memoryStore', 'store: memoryStore()'],
   ])('%s', (_, make, option, value, next) => {
     const error = thrownBy(make) as WeirError
