@@ -2,10 +2,16 @@ import type { Decision } from '../decide/decision.ts'
 import { ALL_KEY, type Policy, type PolicyOptions } from '../decide/policy.ts'
 import type { RequestPath } from '../decide/request-path.ts'
 import type { AcquireOptions } from '../queue/options.ts'
+import type { Clock } from '../time/clock.ts'
+
+/** Milliseconds after which requests are looked at again, as room may have come free. */
+const AGAIN = 50
 
 /** What is needed of the throttler. */
 interface ComingHost {
   readonly closed: boolean
+  readonly clock: Pick<Clock, 'monotonic'>
+  readonly requests: { readonly admitted: number }
   readonly rules: readonly PolicyOptions<never>[]
   readonly policies: readonly Policy[]
   readonly path: Pick<RequestPath<string>, 'waits' | 'look'>
@@ -17,14 +23,31 @@ interface Comer {
   readonly options: AcquireOptions | undefined
 }
 
+/** What was found of the requests that came until then: code may ask after each of many calls. */
+interface Looked {
+  readonly at: number
+  readonly admitted: number
+  /** Units that they take, by policy and key. */
+  readonly taken: Map<string, number>
+  waiting: number
+}
+
 /** Requests that nobody can decide about yet: the code that makes them wait is being loaded. */
 export class Coming {
   readonly #all = new Set<Comer>()
+  /** Those that came since they were looked at. */
+  #unseen: Comer[] = []
+  #looked: Looked | undefined
 
   /** @returns takes the request out */
   add(comer: Comer): () => void {
     this.#all.add(comer)
-    return () => this.#all.delete(comer)
+    this.#unseen.push(comer)
+    return () => {
+      this.#all.delete(comer)
+      this.#looked = undefined
+      this.#unseen = []
+    }
   }
 
   get none(): boolean {
@@ -32,25 +55,33 @@ export class Coming {
   }
 
   /** How many of them will wait, as far as is known here: all of them if the store has to decide. */
-  waiting({ closed, rules, policies, path }: ComingHost): number {
+  waiting({ closed, clock, requests, rules, policies, path }: ComingHost): number {
     if (this.none || closed || path.waits) return this.#all.size
     const places = rules.map((_, place) => place)
-    /** Units that those before take, by policy and key. */
-    const taken = new Map<string, number>()
-    let waiting = 0
-    for (const { key, options: { cost, limit } = {} } of this.#all) {
+    const now = clock.monotonic()
+    const { admitted } = requests
+    const before = this.#looked
+    const isNew = before === undefined || before.admitted !== admitted || now - before.at >= AGAIN
+    const looked = isNew ? { at: now, admitted, taken: new Map<string, number>(), waiting: 0 } : before
+    const { taken } = looked
+    for (const { key, options } of isNew ? this.#all : this.#unseen) {
+      const { cost, limit } = options ?? {}
       const keys = rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : key))
       const counted = keys.map((own, place) => `${place} ${own}`)
       const costs = rules.map((rule, place) => {
-        return (cost ?? (typeof rule.cost === 'number' ? rule.cost : 1)) + (taken.get(counted[place] as string) ?? 0)
+        return (
+          (typeof cost === 'number' ? cost : typeof rule.cost === 'number' ? rule.cost : 1) + (taken.get(counted[place] as string) ?? 0)
+        )
       })
       const limits = limit === undefined ? undefined : rules.map(() => limit)
       const { allowed, parts } = path.look(keys, costs, places, places.length, limits)
       const goes = allowed && parts.every((part) => delayOf(part, costs[policies.findIndex(({ id }) => id === part.policy?.id)] ?? 0) === 0)
       if (goes) for (const place of places) taken.set(counted[place] as string, costs[place] as number)
-      else waiting++
+      else looked.waiting++
     }
-    return waiting
+    this.#unseen = []
+    this.#looked = looked
+    return looked.waiting
   }
 }
 

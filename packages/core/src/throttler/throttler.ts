@@ -4,7 +4,7 @@ import type { AnyPolicyOptions, Policy, PolicyOptions } from '../decide/policy.t
 import type { CheckOptions, RequestPath } from '../decide/request-path.ts'
 import type { Duration } from '../options/duration.ts'
 import type { AcquireOptions, ScheduleOptions, WrapOptions } from '../queue/options.ts'
-import { WeirError } from '../report/errors.ts'
+import { invalidOption, WeirError } from '../report/errors.ts'
 import type { EventName, Listener } from '../report/events.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
 import { Retried } from '../time/retried.ts'
@@ -232,6 +232,8 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back
    */
   async hold(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
+    if (typeof decision?.delay !== 'number')
+      throw invalidOption('decision', decision, 'a decision; checkAsync and acquire return a promise of one')
     if (!(decision.delay > 0)) return decision
     try {
       return (await this.#waitingRoom.hold(decision, signal, client)) as Decision<Name>
@@ -246,9 +248,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Calls a function as soon as it may go, see `acquire`, and resolves with what it returns. Slots that it holds are released then.
    *
-   * @throws (rejects) as `acquire`, and with what the function throws
+   * @throws (rejects) as `acquire`, `WEIR_INVALID_OPTION` for what is no function, and with what the function throws
    */
   async schedule<T>(key: string, run: () => T | PromiseLike<T>, options?: ScheduleOptions): Promise<T> {
+    if (typeof run !== 'function') throw invalidOption('run', run, 'a function such as () => send(mail)')
     const decision = await this.acquire(key, options)
     try {
       return await run()
@@ -262,6 +265,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * other's `name` and `length`. Slots are released when the returned promise settles: a generator function has only made its generator then.
    *
    * @param options as for `acquire`, and the key: a string, or a function that gets the same `this` and arguments
+   * @throws WeirError `WEIR_INVALID_OPTION` for what is no function, and without a key
    *
    * @example
    * const send = throttler.wrap(sendMail, { key: ({ to }) => to })
@@ -271,7 +275,9 @@ export class Throttler<Name extends string = string, Req = unknown> {
     run: (this: This, ...args: Args) => T | PromiseLike<T>,
     options: WrapOptions<Args, This>,
   ): (this: This, ...args: Args) => Promise<T> {
-    const { key, ...rest } = options
+    if (typeof run !== 'function') throw invalidOption('run', run, 'a function')
+    const { key, ...rest } = options ?? {}
+    if (typeof key !== 'string' && typeof key !== 'function') throw invalidOption('key', key, 'a string, or a function of the arguments')
     const schedule = this.schedule.bind(this)
     async function wrapped(this: This, ...args: Args): Promise<T> {
       const counted = typeof key === 'function' ? key.call(this, ...args) : key
