@@ -19,7 +19,8 @@ export function listen(signal: Leaving, leave: () => void): void {
   }
   const all = new Set([leave])
   const listener = (): void => {
-    for (const one of [...all]) one()
+    // The last ones first: nobody is behind them who would move up.
+    for (const one of [...all].reverse()) one()
   }
   listening.set(signal, { all, listener })
   signal.addEventListener('abort', listener)

@@ -213,7 +213,8 @@ export class Queues<D extends Answer> {
       if (!finish || (request.line?.counter?.at ?? 0) > by) this.#waiters.fail(request, 'closed')
       else if (request.at > by) times.set(request, by)
     }
-    for (const request of [...going.items]) {
+    // The last ones first: nobody is behind them who would move up.
+    for (const request of [...going.items].sort((a, b) => b.at - a.at || b.number - a.number)) {
       if (finish && request.at <= by) continue
       this.#waiters.giveBack(request)
       this.#waiters.fail(request, 'closed')
