@@ -92,7 +92,11 @@ async function plan(files: readonly string[], options: PlanOptions, out: Output)
   const { clientField, proxies } = options
   const documents = await documentsOf(options)
   if (files.filter((file) => file === '-').length > 1) throw new UsageError('The standard input, -, can be read only once.')
-  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, { field: clientField?.toLowerCase(), proxies })
+  const logs = await Logs.open(files.map(pathOf), out.surroundings.stdin, {
+    // nginx's variables begin with a dollar.
+    field: clientField?.toLowerCase().replace(/^\$/, ''),
+    proxies,
+  })
   try {
     return await planOf(logs, documents, options, out)
   } finally {

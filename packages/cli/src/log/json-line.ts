@@ -122,15 +122,18 @@ class JsonRecord implements LogRecord {
     const number = numberOf(duration)
     // Envoy's is in milliseconds.
     if ('downstream_remote_address' in this.#fields) return number
-    // Caddy's is in seconds, Traefik's in nanoseconds: nothing takes a day, and nothing a tenth of a millisecond.
+    // Traefik's is in nanoseconds: what it answers by itself, such as a redirection, takes less than a tenth of a millisecond.
+    if (number !== undefined && 'clienthost' in this.#fields) return number / 1e6
+    // Caddy's is in seconds, and nothing takes a day.
     if (number !== undefined) return number < 1e5 ? number * 1000 : number / 1e6
     return typeof duration === 'string' ? spanOf(duration) : undefined
   }
 
   field(name: string): string | undefined {
     for (const fields of [this.#request, this.#fields]) {
-      const { headers } = fields
-      const header = isObject(headers) ? lowered(headers)[name] : undefined
+      const headers = isObject(fields['headers']) ? lowered(fields['headers']) : {}
+      // Headers may be asked for as nginx names them too.
+      const header = headers[name] ?? headers[name.replace(/^http_/, '').replaceAll('_', '-')]
       // nginx has `http_user_agent`, and other programs `user_agent`.
       const names = [name, `http_${name.replaceAll('-', '_')}`, name.replaceAll('-', '_')]
       const found = text(header) ?? names.map((one) => text(fields[one])).find((one) => one !== undefined)

@@ -12,6 +12,8 @@ const ISO_TIME = /\[(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\
 const WORD = /[^\s,]+(?:,\s*[^\s,]+)*/g
 /** The referer and the user agent. */
 const QUOTED = /^ "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"/
+/** A quoted field, such as `rt="0.004"` or `"-"`; one without an end reaches to the end of the line, so that nothing is searched twice. */
+const FIELD = /(=?)"((?:[^"\\]|\\[\s\S])*)("|\\?$)/g
 const AFTER_REQUEST = /" (?:\d{3}|-) (?:\d+|-)(?= |\t|$)/y
 /** nginx's `$request_time` behind the user agent, seconds with three decimals: the first of such numbers, as times of upstreams come later. */
 const DURATION = /[\s"](?:(?:rt|request_time)[=:]"?)?(\d{1,9}\.\d{3})(?=["\s]|$)/
@@ -139,7 +141,8 @@ class TextRecord implements LogRecord {
   #forwarded(): string | undefined {
     const rest = this.#line.slice(this.#rest)
     const behind = rest.slice(this.#quoted()?.[0].length ?? rest.length)
-    for (const [, text = ''] of behind.matchAll(/[^=]"((?:[^"\\]|\\.)*)"/g)) if (text === '-' || hasAddress(text)) return known(text)
+    for (const [, named, text = '', end] of behind.matchAll(FIELD))
+      if (named === '' && end === '"' && (text === '-' || hasAddress(text))) return known(text)
     return undefined
   }
 }

@@ -162,6 +162,9 @@ describe('the field of the client', () => {
     ['a name of a host behind a prefix', `nginx-1 | client.example - - ${REST}`, { field: '3' }, 'client.example'],
     ['pino-http', pino, { field: 'req.headers.x-real-ip' }, CLIENT],
     ['pino-http by the header', pino, { field: 'x-forwarded-for', proxies: 1 }, CLIENT],
+    ['pino-http by the name that nginx has for the header', pino, { field: 'http_x_real_ip' }, CLIENT],
+    ['nginx and a named field before it', `10.0.0.2 - - ${REST} rt="0.003" "${CLIENT}"`, { field: 'x-forwarded-for' }, CLIENT],
+    ['nginx and a field without an end', `${forwarded('-')} "${CLIENT}`, { field: 'x-forwarded-for' }, '10.0.0.2'],
     ['a field that is not usual', json({ time: ISO, method: 'GET', path: '/a?b', edge: { peer: CLIENT } }), { field: 'edge.peer' }, CLIENT],
   ])('is read: %s', (_, line, options, client) => {
     const { records, counts } = read(line, options)
@@ -184,6 +187,30 @@ describe('the field of the client', () => {
     for (const line of direct) expect(read(`${line}\n`.repeat(100)).clients.summary.balancers).toBeUndefined()
     const within = [...Array(100).keys()].map((i) => forwarded(CLIENT).replace('10.0.0.2', `10.0.1.${i}`))
     expect(read(within.join('\n')).clients.summary.balancers).toBeUndefined()
+  })
+})
+
+it('a quoted field without an end is looked through once', () => {
+  const looked = (quotes: number, times: number) => {
+    const [record] = read(`${CLF} "${'\\"'.repeat(quotes)}`).records
+    const { user } = process.cpuUsage()
+    for (let i = 0; i < times; i++) record?.field('x-forwarded-for')
+    return process.cpuUsage().user - user
+  }
+  // As many characters. Looked through from each quote, the long one would take 20 times as long.
+  const short = looked(2_000, 30)
+  expect(looked(40_000, 1)).toBeLessThan(8 * short + 100_000)
+})
+
+describe('how long a request took', () => {
+  const span = (fields: object) => read(json({ time: ISO, RequestMethod: 'GET', RequestPath: '/', ...fields })).records[0]?.duration
+  it.each([
+    ['Traefik: a redirection, in nanoseconds', { ClientHost: CLIENT, Duration: 51_000 }, 0.051],
+    ['Traefik: an answer of a server', { ClientHost: CLIENT, Duration: 12_000_000 }, 12],
+    ['Caddy, in seconds', { client_ip: CLIENT, duration: 0.00005 }, 0.05],
+    ['a span of Go', { ClientHost: CLIENT, Duration: '51µs' }, 0.051],
+  ])('is read: %s', (_, fields, milliseconds) => {
+    expect(span(fields)).toBeCloseTo(milliseconds, 9)
   })
 })
 
