@@ -10,7 +10,7 @@ import {
   WAIT_DURATION,
 } from './catalogue.ts'
 import { metrics } from './npm-install-opentelemetry-api.ts'
-import { type MetricsSource, readSource } from './source.ts'
+import { checkArguments, type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
 export interface OpenTelemetryOptions {
@@ -25,11 +25,13 @@ export interface OpenTelemetryOptions {
  * listeners, called once for each exchange with the store and for each request that has waited.
  *
  * @returns a function that ends it
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * const end = openTelemetryMetrics(throttler, { attributes: { 'service.part': 'gateway' } })
  */
 export function openTelemetryMetrics(throttler: MetricsSource, options: OpenTelemetryOptions = {}): () => void {
+  checkArguments(throttler, options, ['meter', 'attributes'])
   const { attributes = {}, meter = metrics.getMeter('@weir/metrics') } = options
   const read: { readonly metric: Metric; readonly instrument: Observable }[] = METRICS.flatMap((metric) =>
     metric.read === undefined ? [] : [{ metric, instrument: observable(meter, metric) }],

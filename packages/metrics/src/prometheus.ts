@@ -1,3 +1,4 @@
+import { WeirError } from '@weir/core'
 import type { Registry } from 'prom-client'
 import {
   BATCH_BUCKETS,
@@ -10,7 +11,7 @@ import {
   WAIT_DURATION,
 } from './catalogue.ts'
 import { Counter, Gauge, register as globalRegister, Histogram } from './npm-install-prom-client.ts'
-import { type MetricsSource, readSource } from './source.ts'
+import { checkArguments, type MetricsSource, readSource } from './source.ts'
 
 /** Where the metrics go, and what they are marked with. */
 export interface PrometheusOptions {
@@ -27,6 +28,7 @@ type Snapshot = ReturnType<typeof readSource>
 class Bundle {
   readonly labelNames: readonly string[]
   readonly #sources = new Map<MetricsSource, Labels>()
+  readonly #ends = new Map<MetricsSource, () => void>()
   readonly #duration: Histogram
   readonly #batch: Histogram
   readonly #wait: Histogram
@@ -51,6 +53,8 @@ class Bundle {
   }
 
   add(source: MetricsSource, given: Labels): () => void {
+    // Heard twice, each exchange and each wait would count twice.
+    this.#ends.get(source)?.()
     const labels = Object.fromEntries(this.labelNames.map((name) => [name, given[name] as string]))
     this.#sources.set(source, labels)
     this.#keep(this.#synced, labels, [this.#duration, this.#batch], (own) => [own])
@@ -64,11 +68,15 @@ class Bundle {
       this.#duration.observe(labels, duration / 1_000)
       this.#batch.observe(labels, entries)
     })
-    return () => {
+    const end = () => {
       off()
       offWaited()
+      if (this.#ends.get(source) !== end) return
+      this.#ends.delete(source)
       this.#sources.delete(source)
     }
+    this.#ends.set(source, end)
+    return end
   }
 
   /** Adds a label set of histograms. prom-client keeps each label set, so those of removed policies and throttlers are removed here. */
@@ -152,14 +160,20 @@ const bundles = new WeakMap<Registry, Bundle>()
 
 /**
  * Adds a throttler's metrics to a registry of `prom-client`. They are read at each scrape; the histograms are fed by
- * listeners, called once for each exchange with the store and for each request that has waited.
+ * listeners, called once for each exchange with the store and for each request that has waited. A throttler that is added once
+ * more is added with the labels of the last time only.
  *
  * @returns a function that takes the throttler out
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  * @throws Error when the registry holds another throttler with other label names
  */
 export function prometheusMetrics(throttler: MetricsSource, options: PrometheusOptions = {}): () => void {
+  checkArguments(throttler, options, ['register', 'labels'])
   const { register = globalRegister, labels = {} } = options
   const names = Object.keys(labels).sort()
+  const taken = names.find((name) => METRICS.some(({ labels: own }) => (own as readonly string[]).includes(name)))
+  if (taken !== undefined)
+    throw new WeirError('WEIR_INVALID_OPTION', `The metrics have a label "${taken}" of their own. Choose another name.`)
   const made = bundles.get(register)
   // `clear` of a registry takes our metrics out without a word.
   let bundle = register.getSingleMetric(SYNC_DURATION.prometheus) === undefined ? undefined : made

@@ -1,0 +1,53 @@
+import { createThrottler, memoryStore, type Throttler } from '@weir/core'
+import { manualClock } from '@weir/testing'
+import { Registry } from 'prom-client'
+import { expect, onTestFinished, test } from 'vitest'
+import { openTelemetryMetrics } from '../src/opentelemetry.ts'
+import { prometheusMetrics } from '../src/prometheus.ts'
+
+function throttlerOf(): Throttler {
+  const throttler = createThrottler({ policies: [{ limit: 10, interval: '1m' }], store: memoryStore(), clock: manualClock() })
+  onTestFinished(() => {
+    void throttler.close()
+  })
+  return throttler
+}
+
+test.each([
+  ['Prometheus', prometheusMetrics],
+  ['OpenTelemetry', openTelemetryMetrics],
+])('%s: a middleware, a promise and nothing are no throttler', (_, metrics) => {
+  for (const wrong of [() => {}, Promise.resolve(throttlerOf()), undefined, null])
+    expect(() => metrics(wrong as never)).toThrow(/^Metrics need a throttler: .* property "throttler" of a middleware/)
+})
+
+test('an option that there is not is an error, and not a registry or attributes that nobody uses', () => {
+  const throttler = throttlerOf()
+  expect(() => prometheusMetrics(throttler, { registry: new Registry() } as never)).toThrow(
+    'Unknown option "registry". The metrics have: register, labels.',
+  )
+  expect(() => openTelemetryMetrics(throttler, { labels: { app: 'a' } } as never)).toThrow(
+    'Unknown option "labels". The metrics have: meter, attributes.',
+  )
+})
+
+test('labels that the metrics have themselves are an error', () => {
+  for (const label of ['policy', 'reason', 'source', 'cause'])
+    expect(() => prometheusMetrics(throttlerOf(), { register: new Registry(), labels: { [label]: 'x' } })).toThrow(
+      `The metrics have a label "${label}" of their own.`,
+    )
+})
+
+test('a throttler that is added twice is heard once, until it is taken out', async () => {
+  const register = new Registry()
+  const throttler = throttlerOf()
+  const first = prometheusMetrics(throttler, { register })
+  const second = prometheusMetrics(throttler, { register })
+  first()
+  throttler.inspected.emitter.emit('sync', { duration: 1, entries: 1 } as never)
+  const text = await register.metrics()
+  expect(text).toContain('weir_sync_duration_seconds_count 1')
+  expect(text).toContain('weir_admitted_units_total{policy="default"} 0')
+  second()
+  expect(await register.metrics()).not.toContain('weir_admitted_units_total{')
+})
