@@ -8,7 +8,7 @@ import { type ActionName, act, BadAction, readAction } from './actions.ts'
 import { answer, html, json } from './answer.ts'
 import { BadBody } from './body.ts'
 import { KeyMemory } from './key-memory.ts'
-import { type Access, type CheckedOptions, checkOptions, type DashboardOptions } from './options.ts'
+import { type Access, type CheckedOptions, checkOptions, checkThrottler, type DashboardOptions } from './options.ts'
 import { BUILD, PAGE, SCRIPT_HASH, STYLE_HASH } from './page.generated.ts'
 import { Rules } from './rules.ts'
 import type { DashboardThrottler } from './source.ts'
@@ -71,8 +71,8 @@ export class Dashboard {
 
   /** @throws WeirError */
   constructor(throttler: DashboardThrottler, options: DashboardOptions) {
-    this.#throttler = throttler
     this.#options = checkOptions(options)
+    this.#throttler = checkThrottler(throttler)
     this.#gate = makeGate(this.#options.authorize, (error, subject) => throttler.warn(error, subject))
     this.#keys = new KeyMemory(throttler)
     this.#rules = new Rules(throttler)

@@ -200,3 +200,10 @@ test.each([
 ])('options that can not be used are refused: %j', (options, message) => {
   expect(() => dashboard(throttlerFor(), options as never)).toThrow(message)
 })
+
+test('a middleware, a promise and nothing are no throttler', () => {
+  for (const wrong of [() => {}, Promise.resolve(throttlerFor()), undefined, null])
+    expect(() => dashboard(wrong as never, { authorize: 'none' })).toThrow(
+      /^The dashboard needs a throttler: .* property "throttler" of a middleware/,
+    )
+})
