@@ -25,6 +25,7 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'StoreConnection.decider of @weir/core': 'what asks for decisions, and the end of a connection',
   'StoreConnection.close of @weir/core': 'what asks for decisions, and the end of a connection',
   'Guard.check of @weir/core/http': 'guard',
+  'Guard.peek of @weir/core/http': 'a look with a function that never answers',
   'Guard.refuse of @weir/core/http': 'a refusal that never gets its text',
   'Guard.handle of @weir/core/http': 'a handler that never answers',
   'loadCode of @weir/core/http': 'loadCode',
@@ -40,10 +41,13 @@ const AWAITED_IN: Readonly<Record<string, string>> = {
   'EtcdRules.history of @weir/etcd': 'rules: history',
   'weir of @weir/fastify': 'fastify',
   'throttle of @weir/hono': 'hono',
+  'throttle.peek of @weir/hono': 'hono',
   'ThrottleGuard.canActivate of @weir/nestjs': 'nestjs',
+  'ThrottleGuard.peek of @weir/nestjs': 'nestjs',
   'RedisRules.read of @weir/redis': 'rules: read',
   'RedisRules.replace of @weir/redis': 'rules: replace',
   'RedisRules.history of @weir/redis': 'rules: history',
+  'peekThrice of @weir/testing': 'hono',
   'trySpellings of @weir/testing': 'trySpellings',
   'faultProxy of @weir/testing': 'faultProxy',
   'FaultProxy.close of @weir/testing': 'faultProxy',
@@ -65,8 +69,10 @@ const NOBODY_AWAITS: readonly RegExp[] = [
   /^(Names|Asking|Grouping|Exchanging|Coordinator|StoreExchange)\./,
   // It may stay pending, as its contract says.
   /^Decider\.decide /,
+  // The guard's, which is awaited.
+  /^throttle\.peek of @weir\/(express|koa)$/,
   // Functions of the user, read from what was given.
-  /^(AdapterOptions|PolicyOptions|SimulatedNode)\./,
+  /^(AdapterOptions|AddressKey|PolicyOptions|SimulatedNode)\./,
 ]
 
 const project = fileURLToPath(new URL('../node_modules/.weir-promises/tsconfig.json', import.meta.url))

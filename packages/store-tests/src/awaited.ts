@@ -119,6 +119,15 @@ export const AWAITED: ReadonlyMap<string, Case> = new Map([
     },
   ],
   [
+    'a look with a function that never answers',
+    async ({ store }, ready) => {
+      await ready()
+      const guard = createGuard<object, readonly [], string>({ ...RULE, key: never, store, callbackTimeout: 300 } as never, READER)
+      guard.throttler.on('warning', () => {})
+      return told(await guard.peek({}))
+    },
+  ],
+  [
     'a refusal that never gets its text',
     async ({ store }, ready) => {
       await ready()

@@ -37,7 +37,7 @@ export type State = 'up' | 'down' | 'hung'
 
 /** What a promise comes to; of a failure its code or its reason. */
 const OUTCOMES: readonly (readonly [name: RegExp, up: string | number, away: string | RegExp | number])[] = [
-  [/^(checkAsync|acquire), (background|waiting)|^a function/, 'allowed', 'allowed'],
+  [/^(checkAsync|acquire), (background|waiting)|^a (look with a )?function/, 'allowed', 'allowed'],
   [/^(checkAsync|decideAsync|hold|guard),/, 'allowed', 'refused'],
   [/^acquire,/, 'allowed', 'timeout'],
   [/^(schedule|wrap|limitedFetch),/, 'ran', 'timeout'],

@@ -285,6 +285,35 @@ export const CASES: readonly Case[] = [
     statuses: [200, 200, 200],
   },
   {
+    options: ['checkRateLimit: increment'],
+    peer: () =>
+      app(
+        async (made) => void (await made.register(rateLimit, { max: 1, timeWindow: '15 minutes', global: false })),
+        (made) => {
+          const check = made.createRateLimit({ max: 1, timeWindow: '15 minutes' })
+          made.get('/', async (request) => {
+            await check(request, { increment: false })
+            const answer = await check(request)
+            return { refused: !answer.isAllowed && answer.isExceeded }
+          })
+        },
+      ),
+    weir: () =>
+      app(
+        async (made) => void (await made.register(weir, { name: 'rest', key: 'ip', limit: 1, interval: '15 minutes', match: () => false })),
+        (made) => {
+          const limit = made.throttle({ name: 'own', key: 'ip', limit: 1, interval: '15 minutes' })
+          made.get('/', async (request) => {
+            await limit.peek(request)
+            return { refused: (await limit.check(request))?.allowed === false }
+          })
+        },
+      ),
+    requests: times(3),
+    same: ({ body }) => body,
+    statuses: [200, 200, 200],
+  },
+  {
     options: ['continueExceeding', 'retry-after'],
     peer: () => peer({ continueExceeding: true, max: 1, timeWindow: 60_000 }),
     weir: () => mine({ limit: 1, interval: '1m', cooldown: '1m' }),

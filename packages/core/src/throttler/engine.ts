@@ -95,7 +95,8 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
     this.#limiters = new LimiterSet(settings, this, { local: this.#local.exchange, shared: this.coordinator?.exchange })
     this.path = new RequestPath(this)
     this.#adopt(rules, policies, undefined)
-    countOpened()
+    // Simulations make hundreds, with a clock of their own.
+    if (clock === systemClock) countOpened()
   }
 
   get nodeId(): string {
@@ -280,7 +281,7 @@ export class Engine implements Coordinated, AcquireHost, RequestPathHost {
       }
     } finally {
       this.#life = 'closed'
-      countClosed()
+      if (this.clock === systemClock) countClosed()
       this.coordinator?.names.release(this)
       this.#unwatchTimers?.()
       for (const { meter } of this.limiters) meter.rollAt = Number.NEGATIVE_INFINITY

@@ -19,6 +19,7 @@ import {
   expectSimulation,
   faultProxy,
   manualClock,
+  peekThrice,
   poisson,
   shorten,
   simulate,
@@ -77,7 +78,11 @@ const ALONE: readonly [string, Case][] = [
   [
     'hono',
     async () => {
-      const app = new Hono().use(throttle({ ...HELD, store: HUNG }))
+      const middleware = throttle({ ...HELD, store: HUNG })
+      const app = new Hono().use(async (c, next) => {
+        await peekThrice(() => middleware.peek(c))
+        await next()
+      }, middleware)
       return (await app.request('/')).status
     },
   ],
@@ -114,6 +119,7 @@ const ALONE: readonly [string, Case][] = [
       )
       const app = await NestFactory.createApplicationContext(AppModule, { logger: false })
       const guard = app.get(ThrottleGuard)
+      await guard.peek(contextOf(() => {}))
       const outcome = await (async () => guard.canActivate(contextOf(() => {})))().catch((error: HttpException) => error.getStatus())
       await app.close()
       return outcome
