@@ -63,10 +63,37 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Prom
 const get = (program: Program, path: string, key: string): Promise<Response> =>
   fetch(`${program.url}${path}`, { headers: { 'x-api-key': key, connection: 'close' } })
 
+const isSynced = async (program: Program, gateways: number): Promise<boolean> => {
+  const health = (await (await get(program, '/-/health', 'a')).json()) as { throttle: string; gateways: number }
+  return health.throttle === 'synced' && health.gateways === gateways
+}
+
 async function meet(program: Program, gateways: number): Promise<void> {
+  await expect.poll(() => isSynced(program, gateways), { timeout: 10_000 }).toBe(true)
+}
+
+/** Uses up the limit of 6. On a busy machine the store may be overdue: then a share holds until it has answered. */
+async function useUp(program: Program): Promise<void> {
+  for (let i = 0; i < 6; i++) await expect.poll(async () => (await get(program, '/', 'shared')).status, { timeout: 10_000 }).toBe(200)
+}
+
+/** How many requests are allowed until `times` in a row are rejected while the counts of all are known. */
+async function allowedUntilRejected(program: Program, gateways: number, times: number): Promise<number> {
+  let allowed = 0
+  let rejected = 0
   await expect
-    .poll(async () => (await get(program, '/-/health', 'a')).json(), { timeout: 10_000 })
-    .toMatchObject({ throttle: 'synced', gateways })
+    .poll(
+      async () => {
+        const before = await isSynced(program, gateways)
+        const { status } = await get(program, '/', 'shared')
+        if (status === 200) allowed++
+        rejected = status === 429 && before && (await isSynced(program, gateways)) ? rejected + 1 : 0
+        return rejected
+      },
+      { timeout: 20_000, interval: 200 },
+    )
+    .toBe(times)
+  return allowed
 }
 
 describe('the gateway', () => {
@@ -144,8 +171,9 @@ describe('two gateways', () => {
       const args = [file, '--store', kind]
       const both = await Promise.all([start(args, { [variable]: server.url }), start(args, { [variable]: server.url })])
       for (const gateway of both) await meet(gateway, 2)
-      for (let i = 0; i < 6; i++) expect((await get(both[0], '/', 'shared')).status).toBe(200)
-      await expect.poll(async () => (await get(both[1], '/', 'shared')).status, { timeout: 5_000 }).toBe(429)
+      await useUp(both[0])
+      // By itself it would allow six as well.
+      expect(await allowedUntilRejected(both[1], 2, 1)).toBeLessThan(6)
     } finally {
       await Promise.all(programs.splice(0).map((program) => program.stop('SIGKILL')))
       await server.stop()
@@ -158,12 +186,9 @@ describe('a gateway of two processes', () => {
     const gateway = await start([configure('processes.yaml', 'processes: 2\n'), '--store', 'ipc'])
     expect(gateway.output()).toContain('in 2 processes')
     await meet(gateway, 2)
-    for (let i = 0; i < 6; i++) expect((await get(gateway, '/', 'shared')).status).toBe(200)
-    // Whichever of them is asked.
-    let refused = 0
-    await expect
-      .poll(async () => (refused = (await get(gateway, '/', 'shared')).status === 429 ? refused + 1 : 0), { timeout: 10_000 })
-      .toBe(4)
+    await useUp(gateway)
+    // Whichever of them is asked; without a common limit each would allow six.
+    expect(await allowedUntilRejected(gateway, 2, 4)).toBeLessThan(6)
     expect(await gateway.stop('SIGTERM')).toBe(0)
   })
 
