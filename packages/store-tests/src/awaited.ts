@@ -220,6 +220,7 @@ export async function awaitOne(
   cases: ReadonlyMap<string, Case> = AWAITED,
 ): Promise<void> {
   const place = placeAt(address, PATIENCE)
+  let begun = performance.now()
   const ready: Ready = async (throttler) => {
     if (goOn === undefined) return
     throttler?.start()
@@ -228,8 +229,9 @@ export async function awaitOne(
     writeSync(1, 'ready\n')
     // Without a timer or a handle, so that what is awaited next is alone.
     while (!existsSync(goOn)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SOON)
+    // Until then the processes beside it began.
+    begun = performance.now()
   }
-  const begun = performance.now()
   let outcome: unknown
   try {
     outcome = await cases.get(name)?.(place, ready)
