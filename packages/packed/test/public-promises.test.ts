@@ -7,7 +7,7 @@ import { afterAll, expect, it } from 'vitest'
 
 /**
  * Each promise that a public package returns, and the cases in which it is awaited in a process that does nothing else: of `AWAITED` and of
- * `programs/awaits-alone.ts`, or the test file.
+ * `programs/awaits-alone.ts` or `programs/awaits-frameworks.ts`, or the test file.
  */
 const AWAITED_IN: Readonly<Record<string, string>> = {
   'run of @weir/cli': 'packages/cli/test/ends-by-itself.test.ts',
@@ -167,8 +167,8 @@ function belongs(symbol: Known, entry: string): boolean {
 }
 
 it('the cases in which promises are awaited are there', () => {
-  const texts = ['store-tests/src/awaited.ts', 'packed/test/programs/awaits-alone.ts'].map((file) =>
-    readFileSync(join(ROOT, 'packages', file), 'utf8'),
+  const texts = ['store-tests/src/awaited.ts', 'packed/test/programs/awaits-alone.ts', 'packed/test/programs/awaits-frameworks.ts'].map(
+    (file) => readFileSync(join(ROOT, 'packages', file), 'utf8'),
   )
   for (const name of Object.values(AWAITED_IN))
     expect(name.endsWith('.ts') ? existsSync(join(ROOT, name)) : texts.some((text) => text.includes(`'${name}'`)), name).toBe(true)

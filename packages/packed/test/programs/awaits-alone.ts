@@ -1,25 +1,17 @@
-import 'reflect-metadata'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, IncomingMessage, ServerResponse } from 'node:http'
-import { type AddressInfo, Socket } from 'node:net'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ExecutionContext, type HttpException, Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
 import { createThrottler, memoryStore, type Store, type Throttler } from '@weir/core'
 import { ipcStore, serveIpc } from '@weir/core/ipc'
 import { fileRules, follow, httpRules, type RulesSource } from '@weir/core/rules'
-import { backgroundStore, loadCode } from '@weir/core/sync'
-import { dashboard } from '@weir/dashboard/fastify'
-import { weir } from '@weir/fastify'
-import { throttle } from '@weir/hono'
-import { ThrottleGuard, ThrottleModule } from '@weir/nestjs'
+import { loadCode } from '@weir/core/sync'
 import { AWAITED, awaitOne, type Case } from '@weir/store-tests/awaited'
 import {
   expectSimulation,
   faultProxy,
   manualClock,
-  peekThrice,
   poisson,
   shorten,
   simulate,
@@ -27,17 +19,8 @@ import {
   trySpellings,
   VirtualTime,
 } from '@weir/testing'
-import fastify from 'fastify'
-import { Hono } from 'hono'
+import { HUNG } from './hung-store.ts'
 
-const never = (): Promise<never> => new Promise(() => {})
-/** A store that answers nothing, and has nothing by which a process lives. */
-const HUNG: Store = backgroundStore({
-  kind: 'hung',
-  decides: () => true,
-  open: () => ({ sync: never, decider: async () => ({ partOf: () => 0, decide: never }), close: async () => {} }),
-})
-const HELD = { limit: 1, interval: '1h', key: 'all', coordination: 'central', degraded: 'closed', deadline: 300 } as const
 const SCENARIO = { policy: { limit: 10, interval: '1s' }, nodes: 2, intervals: 2, load: poisson(1.5), seed: 1 } as const
 
 /** A folder that is gone when this is done. */
@@ -60,71 +43,8 @@ function followed(source: RulesSource, timeout: number, lastGood?: string) {
 const document = (limit: number): string =>
   JSON.stringify({ version: 1, policies: [{ name: 'all', key: 'all', limit, interval: '1h', coordination: 'local' }] })
 
-/** As a framework has it where nothing listens. */
-function contextOf(handler: () => void): ExecutionContext {
-  const request = new IncomingMessage(new Socket())
-  const response = Object.assign(new ServerResponse(request), { header: () => {} })
-  const http = { getRequest: () => request, getResponse: () => response }
-  return {
-    getType: () => 'http',
-    getHandler: () => handler,
-    getClass: () => Object,
-    switchToHttp: () => http,
-  } as unknown as ExecutionContext
-}
-
 /** What needs no server, or brings one that does not keep the process alive. */
 const ALONE: readonly [string, Case][] = [
-  [
-    'hono',
-    async () => {
-      const middleware = throttle({ ...HELD, store: HUNG })
-      const app = new Hono().use(async (c, next) => {
-        await peekThrice(() => middleware.peek(c))
-        await next()
-      }, middleware)
-      return (await app.request('/')).status
-    },
-  ],
-  [
-    'fastify',
-    async () => {
-      const app = fastify()
-      await app.register(weir, { ...HELD, store: HUNG, closeTimeout: 300 })
-      app.get('/', () => 'hello')
-      await app.ready()
-      const { statusCode } = await app.inject('/')
-      await app.close()
-      return statusCode
-    },
-  ],
-  [
-    'the dashboard in fastify',
-    async () => {
-      const app = fastify()
-      const throttler = createThrottler({ policies: [HELD], store: HUNG, closeTimeout: 300 })
-      await app.register(dashboard, { prefix: '/weir', throttler: throttler as never, authorize: async () => true })
-      await app.ready()
-      await app.close()
-      await throttler.close()
-      return 'closed'
-    },
-  ],
-  [
-    'nestjs',
-    async () => {
-      class AppModule {}
-      Module({ imports: [ThrottleModule.forRootAsync({ useFactory: async () => ({ ...HELD, store: HUNG, closeTimeout: 300 }) })] })(
-        AppModule,
-      )
-      const app = await NestFactory.createApplicationContext(AppModule, { logger: false })
-      const guard = app.get(ThrottleGuard)
-      await guard.peek(contextOf(() => {}))
-      const outcome = await (async () => guard.canActivate(contextOf(() => {})))().catch((error: HttpException) => error.getStatus())
-      await app.close()
-      return outcome
-    },
-  ],
   ['loadCode', async () => (await loadCode(() => import('node:path'))).posix.sep],
   [
     'file rules: read and replace',

@@ -1,0 +1,83 @@
+import 'reflect-metadata'
+import { IncomingMessage, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { type ExecutionContext, type HttpException, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { createThrottler } from '@weir/core'
+import { dashboard } from '@weir/dashboard/fastify'
+import { weir } from '@weir/fastify'
+import { throttle } from '@weir/hono'
+import { ThrottleGuard, ThrottleModule } from '@weir/nestjs'
+import { awaitOne, type Case } from '@weir/store-tests/awaited'
+import { peekThrice } from '@weir/testing'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { HELD, HUNG } from './hung-store.ts'
+
+/** As a framework has it where nothing listens. */
+function contextOf(handler: () => void): ExecutionContext {
+  const request = new IncomingMessage(new Socket())
+  const response = Object.assign(new ServerResponse(request), { header: () => {} })
+  const http = { getRequest: () => request, getResponse: () => response }
+  return {
+    getType: () => 'http',
+    getHandler: () => handler,
+    getClass: () => Object,
+    switchToHttp: () => http,
+  } as unknown as ExecutionContext
+}
+
+/** Apart from all else that needs no server: each process takes a second to load the frameworks. */
+const FRAMEWORKS: readonly [string, Case][] = [
+  [
+    'hono',
+    async () => {
+      const middleware = throttle({ ...HELD, store: HUNG })
+      const app = new Hono().use(async (c, next) => {
+        await peekThrice(() => middleware.peek(c))
+        await next()
+      }, middleware)
+      return (await app.request('/')).status
+    },
+  ],
+  [
+    'fastify',
+    async () => {
+      const app = fastify()
+      await app.register(weir, { ...HELD, store: HUNG, closeTimeout: 300 })
+      app.get('/', () => 'hello')
+      await app.ready()
+      const { statusCode } = await app.inject('/')
+      await app.close()
+      return statusCode
+    },
+  ],
+  [
+    'the dashboard in fastify',
+    async () => {
+      const app = fastify()
+      const throttler = createThrottler({ policies: [HELD], store: HUNG, closeTimeout: 300 })
+      await app.register(dashboard, { prefix: '/weir', throttler: throttler as never, authorize: async () => true })
+      await app.ready()
+      await app.close()
+      await throttler.close()
+      return 'closed'
+    },
+  ],
+  [
+    'nestjs',
+    async () => {
+      class AppModule {}
+      Module({ imports: [ThrottleModule.forRootAsync({ useFactory: async () => ({ ...HELD, store: HUNG, closeTimeout: 300 }) })] })(
+        AppModule,
+      )
+      const app = await NestFactory.createApplicationContext(AppModule, { logger: false })
+      const guard = app.get(ThrottleGuard)
+      await guard.peek(contextOf(() => {}))
+      const outcome = await (async () => guard.canActivate(contextOf(() => {})))().catch((error: HttpException) => error.getStatus())
+      await app.close()
+      return outcome
+    },
+  ],
+]
+await awaitOne(() => ({ store: HUNG }), new Map(FRAMEWORKS))
