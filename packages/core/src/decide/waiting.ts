@@ -7,6 +7,15 @@ import type { Decision, PolicyDecision } from './decision.ts'
 import { combined } from './levels.ts'
 import { type Limiter, NO_SLOT } from './limiter.ts'
 
+/** A policy whose units the store was asked for: whether it granted them, undefined when it did not say so in time; and their interval. */
+interface Asked {
+  readonly limiter: Limiter
+  readonly key: string
+  readonly cost: number
+  readonly granted: boolean | undefined
+  readonly ordinal: Ordinal
+}
+
 /** Decisions of policies that take quota ahead: a request that finds none waits for units that the store grants. */
 export class WaitingDecisions {
   readonly #host: AskingHost
@@ -38,43 +47,44 @@ export class WaitingDecisions {
   }
 
   /**
-   * Asks the store for the units of the policies at the places `asking`, then decides on the others.
+   * Asks the store for the units of the policies at the places `asking`, then decides on the others. If other requests have used up
+   * meanwhile what the process had of those, it asks for that too: each policy is asked once, within its deadline from the request on.
    *
    * @param others decides where some of the others ask the store too
    */
   async decide(keys: Keys, costs: readonly number[], asking: readonly number[], others?: Asking): Promise<Decision> {
     const host = this.#host
     const before = host.limiters
+    const since = host.clock.monotonic()
     const limitAgain = host.noteLimits(keys)
-    const asked = await Promise.all(
-      asking.map(async (i) => {
-        const limiter = before[i] as Limiter
-        const key = boundedOnce(keys[i] as string)
-        const cost = host.costOf(costs[i], i)
-        return { limiter, key, cost, ...(await this.#ask(limiter, key, cost)) }
-      }),
-    )
-    limitAgain()
-    const refused = asked.some(({ granted }) => granted === false)
-    // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
-    const { limiters } = host
-    const restKeys: (string | undefined)[] = limiters.map(() => undefined)
-    const restCosts = limiters.map(() => 1)
-    for (const [i, limiter] of before.entries()) {
-      const place = limiters.indexOf(limiter)
-      if (place < 0 || asked.some((ask) => ask.limiter === limiter && ask.granted === true)) continue
-      restKeys[place] = keys[i]
-      restCosts[place] = costs[i] as number
+    const asked: Asked[] = []
+    let [restKeys, restCosts] = [keys, costs]
+    let refused = false
+    while (asking.length > 0 && !refused) {
+      const { limiters } = host
+      const ask = async (i: number): Promise<Asked> => {
+        const limiter = limiters[i] as Limiter
+        const key = boundedOnce(restKeys[i] as string)
+        const cost = host.costOf(restCosts[i], i)
+        return { limiter, key, cost, ...(await this.#ask(limiter, key, cost, since)) }
+      }
+      asked.push(...(await Promise.all(asking.map(ask))))
+      limitAgain()
+      refused = asked.some(({ granted }) => granted === false)
+      // Decide on the others now: what was true before the wait need not be true any more. `update` may have moved them.
+      const rest = host.limiters.map((limiter) => {
+        const place = before.indexOf(limiter)
+        return place < 0 || asked.some((ask) => ask.limiter === limiter && ask.granted === true) ? undefined : place
+      })
+      restKeys = rest.map((place) => (place === undefined ? undefined : keys[place]))
+      restCosts = rest.map((place) => (place === undefined ? 1 : (costs[place] as number)))
+      const isNew = (i: number) => asked.every(({ limiter }) => limiter !== host.limiters[i])
+      asking = this.whoMustAsk(restKeys, restCosts, placesOf(rest)).filter(isNew)
     }
     const decision =
       others === undefined || refused
         ? host.decide(restKeys, restCosts, !refused)
-        : await others.decide(
-            restKeys,
-            restCosts,
-            limiters.map((_, place) => place),
-            limiters.length,
-          )
+        : await others.decide(restKeys, restCosts, placesOf(restKeys), restKeys.length)
     const now = host.clock.monotonic()
     const allowed = !refused && decision.allowed
     const parts = [...decision.parts] as PolicyDecision[]
@@ -95,10 +105,11 @@ export class WaitingDecisions {
     return combined(parts.sort((a, b) => place(a) - place(b)))
   }
 
-  /** Whether the store granted the units, undefined when it did not say so in time; and the interval that they are of. */
-  #ask(limiter: Limiter, key: string, cost: number): Promise<{ granted: boolean | undefined; ordinal: Ordinal }> {
+  /** @param since when the request came: it waits for all of its policies together no longer than for one */
+  #ask(limiter: Limiter, key: string, cost: number, since: number): Promise<Pick<Asked, 'granted' | 'ordinal'>> {
     const { clock } = this.#host
     const given = limiter.givenTo(key)
+    const now = clock.monotonic()
     return new Promise((resolve) => {
       const reservation: Reservation = {
         slot: limiter.locate(key),
@@ -113,12 +124,17 @@ export class WaitingDecisions {
           resolve({ granted, ordinal })
         },
       }
-      const timer = clock.setTimeout(() => {
+      const overdue = (): void => {
         reservation.abandoned = true
         resolve({ granted: undefined, ordinal: limiter.cell.ordinal })
-      }, limiter.policy.deadline)
+      }
+      const timer = clock.setTimeout(overdue, Math.max(0, limiter.policy.deadline - (now - since)))
       const reserving = limiter.meter.reserving as Reserving
-      reserving.reserve(reservation, clock.monotonic())
+      reserving.reserve(reservation, now)
     })
   }
+}
+
+function placesOf(list: readonly unknown[]): number[] {
+  return list.map((_, place) => place)
 }

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { concurrency } from '../../src/algorithms/concurrency/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
 import type { Decision } from '../../src/decide/decision.ts'
 import { type Node, scene } from '../support/nodes.ts'
@@ -38,7 +39,7 @@ async function started(policies: Parameters<ReturnType<typeof scene>['node']>[0]
     const all = await settled((nodes[0] as Node).usage('a'))
     return Object.fromEntries(all.map((one) => [one.policy, one.used]))
   }
-  return { ...here, nodes: nodes as [Node, Node], ask, used }
+  return { ...here, nodes: nodes as [Node, Node], ask, settled, used }
 }
 
 test('a request that every level has room for is counted at each', async () => {
@@ -126,5 +127,37 @@ test('while the store is away each level decides by its own choice', async () =>
     { ...background, degraded: 'open' },
   ])
   expect((await here.ask(one)).allowed).toBe(true)
+  await here.close()
+})
+
+test.each([
+  ['units', { interval: INTERVAL }, []],
+  ['slots', { algorithm: concurrency() }, []],
+  ['units beside a level that the store decides', { interval: INTERVAL }, [central]],
+])('a request that finds no %s any more after it has waited for another level asks the store again', async (_, kind, beside) => {
+  const shared = { name: 'shared', key: 'all', limit: 8, coordination: 'leases', degraded: 'closed', ...kind } as const
+  const here = await started([{ ...leases, name: 'client' }, shared, ...beside] as never)
+  const [one] = here.nodes
+  expect((await here.ask(one)).allowed).toBe(true)
+  const decisions = await here.settled(Promise.all(Array.from({ length: 12 }, (_, i) => one.checkAsync(`b${i % 2}`))))
+  expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(7)
+  for (const decision of decisions) if (!decision.allowed) expect(decision.policy?.name).toBe('shared')
+  expect((await here.used())['client']).toBe(1)
+  await here.close()
+})
+
+test('a request that asks the store again waits no longer than its deadline in all', async () => {
+  const shared = { ...leases, name: 'shared', key: 'all', limit: 8, deadline: 100 } as const
+  const here = await started([{ ...leases, name: 'client', deadline: 100 }, shared])
+  const [one] = here.nodes
+  expect((await here.ask(one)).allowed).toBe(true)
+  here.store.roundTrip = 70
+  const since = here.world.time
+  const ended: number[] = []
+  for (let i = 0; i < 8; i++) void one.checkAsync('b').then(() => ended.push(here.world.time - since))
+  await here.world.run(200)
+  expect(ended).toHaveLength(8)
+  // Those that found units here, and those that the second answer would have come too late for.
+  expect([Math.min(...ended), Math.max(...ended)]).toEqual([70, 100])
   await here.close()
 })
