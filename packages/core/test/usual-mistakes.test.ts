@@ -1,6 +1,22 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createGuard, nodeReader } from '../src/http/index.ts'
-import { createThrottler, memoryStore, type WeirError } from '../src/index.ts'
+import {
+  calendar,
+  concurrency,
+  createThrottler,
+  fixedWindow,
+  growing,
+  leakyBucket,
+  limitedFetch,
+  memoryStore,
+  slidingCounter,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+  type WeirError,
+} from '../src/index.ts'
+import { ipcStore, serveIpc } from '../src/ipc/index.ts'
+import { follow, httpRules } from '../src/rules/index.ts'
 import { thrownBy } from './support/nodes.ts'
 
 const ONE = { limit: 100, interval: '1m', coordination: 'local' } as const
@@ -177,3 +193,46 @@ function nodeRedisLike(): object {
 function poolLike(): object {
   return { options: { password: 'pa55' }, totalCount: 0, query() {}, connect() {} }
 }
+
+describe('every function with options rejects options that it does not have, and a value in their place', () => {
+  const FUNCTIONS: Readonly<Record<string, (options: never) => unknown>> = {
+    fixedWindow,
+    slidingWindow,
+    slidingCounter: slidingCounter as (options: never) => unknown,
+    slidingLog: slidingLog as (options: never) => unknown,
+    tokenBucket,
+    leakyBucket,
+    concurrency,
+    growing,
+    calendar: (options) => calendar('day', options),
+    memoryStore,
+    ipcStore,
+    serveIpc,
+    limitedFetch: (options) => limitedFetch(throttler({}), options),
+    follow: (options) => follow(throttler({}), { name: 'a', interval: 1_000, read: async () => '{}' }, options),
+    httpRules: (options) => httpRules('http://localhost', options),
+  }
+
+  test.each(Object.entries(FUNCTIONS))('%s', (name, make) => {
+    for (const value of [5, 'x', ...(name === 'memoryStore' ? [null, {}] : [['x']])]) {
+      const { code, message } = thrownBy(() => make(value as never))
+      expect([code, message.includes(name)], message).toEqual(['WEIR_INVALID_OPTION', true])
+    }
+    if (name === 'memoryStore') return
+    const { code, message } = thrownBy(() => make({ nothing: 5 } as never))
+    expect(code).toBe('WEIR_UNKNOWN_OPTION')
+    expect(message).toMatch(new RegExp(`^Unknown option "(\\w+\\.)?nothing"\\. ${name}\\(\\) has(: | none)`))
+  })
+
+  test("the message says which option was meant, and that the limit is the policy's", () => {
+    expect(thrownBy(() => tokenBucket({ brust: 5 } as never)).message).toBe(
+      'Unknown option "brust". Did you mean "burst"? tokenBucket() has: burst, warmUp, maxDebt, soft.',
+    )
+    expect(thrownBy(() => (slidingWindow as (...given: unknown[]) => unknown)(10, '10 s')).message).toBe(
+      'Option "slidingWindow" is 10; it must be options such as { buckets: 60 }; "limit" and "interval" are options of the policy.',
+    )
+    expect(thrownBy(() => concurrency({ limit: 5 } as never)).message).toBe(
+      'Unknown option "limit". It is an option of the policy. concurrency() has: lease, releaseOn.',
+    )
+  })
+})

@@ -1,6 +1,7 @@
 import { type Growth, Offences } from '../keys/offences.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { checkOptions } from '../options/names.ts'
+import { invalidOption } from '../report/errors.ts'
 
 /** How a cooldown grows with each new block of a key, at all nodes alike. */
 export interface GrowingOptions {
@@ -21,8 +22,6 @@ export interface GrowingCooldown {
   readonly growth: Growth
 }
 
-const OPTIONS = ['base', 'factor', 'max', 'memory']
-
 /**
  * A cooldown that grows with each new block of a key: `base`, then `base · factor`, and so on up to `max`.
  *
@@ -32,12 +31,7 @@ const OPTIONS = ['base', 'factor', 'max', 'memory']
  * throttle({ key: 'ip', limit: 100, interval: '1m', cooldown: growing({ base: '1m', max: '1h' }) })
  */
 export function growing(options: GrowingOptions): GrowingCooldown {
-  if (typeof options !== 'object' || options === null) throw invalidOption('growing', options, 'options such as { base: "1m", max: "1h" }')
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.includes(name)) {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "growing.${name}". A growing cooldown has: ${OPTIONS.join(', ')}.`)
-    }
-  }
+  checkOptions('growing', options, ['base', 'factor', 'max', 'memory'], 'options such as { base: "1m", max: "1h" }', 'growing.')
   const { factor = 2 } = options
   const first = parseDuration(options.base, 'growing.base', 1)
   if (typeof factor !== 'number' || !(factor > 1 && factor <= 100)) {

@@ -1,4 +1,4 @@
-import { WeirError } from '../report/errors.ts'
+import { invalidOption, WeirError } from '../report/errors.ts'
 import type { Decider, StoreConnection, StoreNode, SyncReply, SyncRequest } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
 import type { Store } from '../throttler/coordinator.ts'
@@ -12,9 +12,12 @@ import { Hub } from './hub.ts'
  * @example
  * const throttler = createThrottler({ policies: [{ limit: 100, interval: '1m' }], store: memoryStore() })
  *
+ * @throws WeirError `WEIR_INVALID_OPTION`: it has no options
+ *
  * @param given - where the nodes meet; given in tests only, to share or to look into it
  */
 export function memoryStore(given?: Hub): Store {
+  if (given !== undefined && typeof given?.exchange !== 'function') throw invalidOption('memoryStore', given, 'left out: it has no options')
   let hub = given
   return backgroundStore({
     kind: 'memory',

@@ -3,6 +3,7 @@ import cluster from 'node:cluster'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Account } from '../hub/account.ts'
 import { Hub } from '../hub/hub.ts'
+import { checkOptions } from '../options/names.ts'
 import { warnProcess } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
 import type { Announcement, SyncReply } from '../store/contract.ts'
@@ -64,8 +65,12 @@ export interface IpcService {
  * Makes this process the meeting point of its children, which use `ipcStore()`: workers of `node:cluster`, and children
  * of `child_process.fork` that are started later (hand earlier ones to `attach`). Nothing keeps the process alive, and
  * messages of your own pass by. `ipcStore` shows an example.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
-export function serveIpc({ children: only }: ServeIpcOptions = {}): IpcService {
+export function serveIpc(options: ServeIpcOptions = {}): IpcService {
+  checkOptions('serveIpc', options, ['children'], 'options such as { children: [child] }')
+  const { children: only } = options
   const served = (registry[SERVED] ??= { hub: new Hub(systemClock), account: new Account(MOST_BYTES_OF_ALL), services: 0 })
   served.services++
   const children = new Map<ChildProcess, () => void>()

@@ -1,4 +1,5 @@
 import { connectToHub } from '../hub/memory-store.ts'
+import { checkOptions } from '../options/names.ts'
 import { invalidOption, WeirError, type WeirErrorCode, warnProcess } from '../report/errors.ts'
 import type { Decide, Decider, StoreConnection, StoreNode, SyncReply, SyncRequest, Verdict } from '../store/contract.ts'
 import { backgroundStore } from '../sync/coordinator.ts'
@@ -26,7 +27,7 @@ export interface IpcStoreOptions {
  *
  * Without an answer of the parent a process throttles alone, and says so once in a process warning.
  *
- * @throws {WeirError} `WEIR_INVALID_OPTION`
+ * @throws {WeirError} `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * if (cluster.isPrimary) {
@@ -36,7 +37,9 @@ export interface IpcStoreOptions {
  *   app.use(throttle({ limit: 300, interval: '1m', store: ipcStore() }))
  * }
  */
-export function ipcStore({ timeout = 1000 }: IpcStoreOptions = {}): Store {
+export function ipcStore(options: IpcStoreOptions = {}): Store {
+  checkOptions('ipcStore', options, ['timeout'], 'options such as { timeout: 1000 }')
+  const { timeout = 1000 } = options
   if (typeof timeout !== 'number' || !(timeout >= 10 && timeout <= 60_000)) {
     throw invalidOption('timeout', timeout, 'a number of milliseconds from 10 to 60000')
   }

@@ -1,6 +1,7 @@
-import { invalidOption, WeirError } from '../report/errors.ts'
+import { invalidOption } from '../report/errors.ts'
 import { type Calendar, type CalendarInterval, CalendarTime } from '../time/calendar.ts'
 import type { EpochTime, Ordinal } from '../time/intervals.ts'
+import { checkOptions } from './names.ts'
 
 /** What a calendar divides time into. */
 export type CalendarUnit = 'day' | 'week' | 'month'
@@ -21,7 +22,6 @@ const DAY = 86_400_000
 const MONTH = 2_629_746_000
 /** In the order of the epoch, which began on a Thursday: the number of the first day of each. */
 const WEEKDAYS: readonly Weekday[] = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']
-const OPTIONS = ['timeZone', 'startsOn']
 
 /**
  * Intervals of a calendar: days, weeks or months of a time zone, each from one local midnight to another. A day on which clocks are
@@ -33,13 +33,7 @@ const OPTIONS = ['timeZone', 'startsOn']
  * throttle({ key: header('x-api-key'), limit: 10_000, interval: calendar('month', { timeZone: 'Europe/Prague' }) })
  */
 export function calendar(unit: CalendarUnit, options: CalendarOptions = {}): Calendar {
-  if (typeof options !== 'object' || options === null)
-    throw invalidOption('calendar', options, 'options such as { timeZone: "Europe/Prague" }')
-  for (const option of Object.keys(options)) {
-    if (!OPTIONS.includes(option)) {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "calendar.${option}". A calendar has: ${OPTIONS.join(', ')}.`)
-    }
-  }
+  checkOptions('calendar', options, ['timeZone', 'startsOn'], 'options such as { timeZone: "Europe/Prague" }', 'calendar.')
   const { timeZone = 'UTC', startsOn } = options
   const zone = new Zone(timeZone)
   const { name } = zone

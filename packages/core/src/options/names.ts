@@ -1,4 +1,4 @@
-import { WeirError } from '../report/errors.ts'
+import { invalidOption, WeirError } from '../report/errors.ts'
 import { meantBy } from './did-you-mean.ts'
 
 /**
@@ -20,7 +20,38 @@ export function checkNames(
     const meant = hint?.(option) ?? meantBy(option, known)
     throw new WeirError(
       'WEIR_UNKNOWN_OPTION',
-      `Unknown option "${at}${option}".${meant === undefined ? '' : ` ${meant}`} ${what} has: ${known.join(', ')}.`,
+      `Unknown option "${at}${option}".${meant === undefined ? '' : ` ${meant}`} ${what} has${known.length === 0 ? ' none' : `: ${known.join(', ')}`}.`,
     )
   }
+}
+
+/**
+ * Checks what a function was given as its options.
+ *
+ * @param of the function's name
+ * @param allowed what it must be, for messages
+ * @param at goes before the name of an option
+ * @throws WeirError `WEIR_INVALID_OPTION` for no object, `WEIR_UNKNOWN_OPTION` for a property that is none of `names`
+ */
+export function checkOptions(
+  of: string,
+  options: unknown,
+  names: readonly string[],
+  allowed: string,
+  at?: string,
+  hint?: (option: string) => string | undefined,
+): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalidOption(of, options, allowed)
+  checkNames(`${of}()`, options, names, hint, at)
+}
+
+/**
+ * As `checkOptions`, for an algorithm. Limiters of other libraries take a limit and an interval where these are.
+ *
+ * @param example options that it may have; undefined where it has none
+ */
+export function checkAlgorithmOptions(of: string, options: unknown, names: readonly string[], example?: string): void {
+  const allowed = `${example === undefined ? 'left out' : `options such as ${example}`}; "limit" and "interval" are options of the policy`
+  const hint = (option: string) => (option === 'limit' || option === 'interval' ? 'It is an option of the policy.' : undefined)
+  checkOptions(of, options, names, allowed, undefined, hint)
 }

@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkNames } from '../options/names.ts'
+import { checkOptions } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
 import type { Clock } from '../time/clock.ts'
 import { pauseOf } from './answer-pause.ts'
@@ -53,8 +53,7 @@ const OPTIONS: readonly string[] = [
  */
 export function limitedFetch(throttler: FetchLimiter, options: LimitedFetchOptions = {}): typeof fetch {
   if (typeof throttler?.acquire !== 'function') throw invalidOption('throttler', throttler, 'what createThrottler returns')
-  if (typeof options !== 'object' || options === null) throw invalidOption('options', options, 'an object such as { timeout: "5s" }')
-  checkNames('limitedFetch', options, OPTIONS)
+  checkOptions('limitedFetch', options, OPTIONS, 'options such as { timeout: "5s" }')
   const { key, fetch: request, longestPause = '15m', ...acquire } = options
   if (key !== undefined && typeof key !== 'string' && typeof key !== 'function')
     throw invalidOption('key', key, 'a string, or a function of the URL')

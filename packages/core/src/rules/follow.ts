@@ -1,5 +1,5 @@
 import { type Duration, parseDuration } from '../options/duration.ts'
-import { checkNames } from '../options/names.ts'
+import { checkOptions } from '../options/names.ts'
 import { invalidOption, WeirError, warnProcess } from '../report/errors.ts'
 import type { FollowedRules, HeldRules, RulesStatus } from '../report/rules-status.ts'
 import { printable, reasonOf } from '../report/show.ts'
@@ -58,7 +58,7 @@ const NONE: RulesStatus = Object.freeze({ version: undefined, digest: undefined,
  * await rules.ready
  */
 export function follow<Req = unknown>(target: Followed<Req>, source: RulesSource, options: FollowOptions<Req> = {}): RulesFollower {
-  checkNames('follow', options, OPTIONS)
+  checkOptions('follow', options, OPTIONS, 'options such as { keys: { tenant: (req) => req.tenant } }')
   checkNamed(options as NamedFunctions<never>)
   const { interval, settle = 0, read } = source ?? {}
   if (typeof read !== 'function' || !(interval >= 100) || !(settle >= 0)) {

@@ -4,21 +4,9 @@ import type { PlannedPolicyOptions } from '../decide/plans.ts'
 import type { AnyPolicyOptions } from '../decide/policy.ts'
 import { paths } from '../http/request/paths.ts'
 import { type CalendarUnit, calendar } from '../options/calendar.ts'
-import { checkNames } from '../options/names.ts'
 import { invalidOption } from '../report/errors.ts'
 import { BUILT_IN_KEYS, type Named } from './named.ts'
 import type { Path, Problems } from './problems.ts'
-
-/** The options of algorithms that come with Weir, so that a slip of the pen is found; they take no others. */
-export const ALGORITHM_OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  fixedWindow: ['start'],
-  slidingWindow: ['buckets', 'reopen'],
-  slidingCounter: [],
-  slidingLog: [],
-  tokenBucket: ['burst', 'warmUp', 'maxDebt', 'soft'],
-  leakyBucket: ['burst', 'immediate'],
-  concurrency: ['lease', 'releaseOn'],
-}
 
 /** Plans of one policy, path patterns of one `match`, parts of one `key`: each costs time with each request, or when rules change. */
 const MOST_PARTS = 1_000
@@ -78,8 +66,6 @@ export class PolicyMaker<Req> {
         'the name of an algorithm, or an object with its name and options such as { "name": "tokenBucket", "burst": 20 }',
       )
     }
-    const known = Object.hasOwn(ALGORITHM_OPTIONS, name) ? ALGORITHM_OPTIONS[name] : undefined
-    if (known !== undefined) checkNames(`The algorithm ${name}`, options, known)
     const make =
       name === 'fixedWindow' ? fixedWindow : this.#named.find('algorithms', name, typeof given === 'string' ? 'algorithm' : 'name')
     return typeof given === 'string' ? make() : make(options as never)

@@ -1,4 +1,5 @@
 import { type Duration, parseDuration } from '../../options/duration.ts'
+import { checkAlgorithmOptions } from '../../options/names.ts'
 import { oneOf } from '../../options/one-of.ts'
 import { show } from '../../report/errors.ts'
 import { whenEnded } from '../../report/when-ended.ts'
@@ -42,12 +43,14 @@ const leases = later(async (exchange) => {
  * Adapters release it once the handler has ended and the response has been sent (`releaseOn`), `schedule` and `wrap` when the function has settled; after `check` and `acquire` it is
  * `throttler.release(decision)`. With `limit: 1` one request waits for the other, as in stop-and-wait.
  *
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * throttle({ key: 'ip', limit: 10, algorithm: concurrency(), coordination: 'local' })
  */
-export function concurrency({ lease, releaseOn }: ConcurrencyOptions = {}): SlotAlgorithm {
+export function concurrency(options: ConcurrencyOptions = {}): SlotAlgorithm {
+  checkAlgorithmOptions('concurrency', options, ['lease', 'releaseOn'], '{ lease: "1m" }')
+  const { lease, releaseOn } = options
   const longest = lease === undefined ? USUAL_LEASE : parseDuration(lease, 'lease', SHORTEST_LEASE, LONGEST_TIMER)
   const until = oneOf<Slots['releaseOn']>('releaseOn', releaseOn, ['handler', 'response'])
   return Object.freeze({

@@ -1,3 +1,4 @@
+import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { FIXED_WINDOW } from './epoch.ts'
@@ -28,9 +29,11 @@ const FIRST_REQUEST: Algorithm = Object.freeze({
  * At most the limit in each interval, of the Unix epoch or from a key's first request: the default. Around an interval's end up to
  * twice the limit may pass within one interval's length.
  *
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
-export function fixedWindow({ start = 'epoch' }: FixedWindowOptions = {}): Algorithm {
+export function fixedWindow(options: FixedWindowOptions = {}): Algorithm {
+  checkAlgorithmOptions('fixedWindow', options, ['start'], '{ start: "first-request" }')
+  const { start = 'epoch' } = options
   if (start !== 'epoch' && start !== 'first-request') throw invalidOption('start', start, '"epoch" or "first-request"')
   return start === 'epoch' ? EPOCH : FIRST_REQUEST
 }

@@ -1,4 +1,5 @@
 import { MOST_UNITS } from '../../keys/units.ts'
+import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm, AnyAlgorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
@@ -23,12 +24,14 @@ export interface LeakyBucketOptions {
  * `'background'` all nodes keep the pace together: who waits gets a place from the store, and `checkAsync` waits for it. A request
  * may cost no more then than passes at once, `immediate` and 1.
  *
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  *
  * @example
  * const algorithm = leakyBucket({ burst: 20 }) // with limit: 10, interval: '1s': one each 100 ms, and 20 more may wait
  */
-export function leakyBucket({ burst, immediate = 0 }: LeakyBucketOptions = {}): Algorithm {
+export function leakyBucket(options: LeakyBucketOptions = {}): Algorithm {
+  checkAlgorithmOptions('leakyBucket', options, ['burst', 'immediate'], '{ burst: 20 }')
+  const { burst, immediate = 0 } = options
   if (burst !== undefined && !(typeof burst === 'number' && burst >= 0 && burst < MOST_UNITS)) {
     throw invalidOption('burst', burst, `a number from 0 to ${MOST_UNITS - 1}`)
   }

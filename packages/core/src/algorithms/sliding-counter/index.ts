@@ -1,3 +1,4 @@
+import { checkAlgorithmOptions } from '../../options/names.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
 import { LocalSlidingCounter } from './local.ts'
@@ -16,7 +17,10 @@ const SLIDING_COUNTER: Algorithm = Object.freeze({
  * The weighted counter of two fixed windows (Cloudflare 2017, "How we built rate limiting capable of scaling to millions of
  * domains"): `previous · (1 − elapsed) + current`. It supposes that the previous interval's requests came evenly; under an
  * attack that does not, up to nearly twice the limit passes in one interval's length.
+ *
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`: it has no options
  */
-export function slidingCounter(): Algorithm {
+export function slidingCounter(...none: readonly []): Algorithm {
+  checkAlgorithmOptions('slidingCounter', none.at(0) ?? {}, [])
   return SLIDING_COUNTER
 }

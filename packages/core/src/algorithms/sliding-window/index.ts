@@ -1,3 +1,4 @@
+import { checkAlgorithmOptions } from '../../options/names.ts'
 import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { later } from '../shared/later.ts'
@@ -26,9 +27,11 @@ export interface SlidingWindow extends Algorithm, Readonly<Required<SlidingWindo
 /**
  * No more than the limit in any stretch of the interval's length.
  *
- * @throws WeirError `WEIR_INVALID_OPTION`
+ * @throws WeirError `WEIR_INVALID_OPTION`, `WEIR_UNKNOWN_OPTION`
  */
-export function slidingWindow({ buckets = 30, reopen = 0.1 }: SlidingWindowOptions = {}): SlidingWindow {
+export function slidingWindow(options: SlidingWindowOptions = {}): SlidingWindow {
+  checkAlgorithmOptions('slidingWindow', options, ['buckets', 'reopen'], '{ buckets: 60 }')
+  const { buckets = 30, reopen = 0.1 } = options
   if (!Number.isInteger(buckets) || buckets < 6 || buckets > 120) {
     throw invalidOption('buckets', buckets, 'a whole number from 6 to 120')
   }

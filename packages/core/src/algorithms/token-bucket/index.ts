@@ -1,6 +1,7 @@
 import { MOST_UNITS } from '../../keys/units.ts'
 import { type Duration, parseDuration } from '../../options/duration.ts'
-import { invalidOption, WeirError } from '../../report/errors.ts'
+import { checkAlgorithmOptions, checkNames } from '../../options/names.ts'
+import { invalidOption } from '../../report/errors.ts'
 import type { Algorithm } from '../algorithm.ts'
 import { BACKGROUND_BUCKET } from '../bucket/later.ts'
 import { LocalBucket } from '../bucket/meter.ts'
@@ -52,7 +53,9 @@ export interface WarmUp {
  * @example
  * const algorithm = tokenBucket({ burst: 20 }) // with limit: 100, interval: '1s': 20 at once, then one each 10 ms
  */
-export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucketOptions = {}): Algorithm {
+export function tokenBucket(options: TokenBucketOptions = {}): Algorithm {
+  checkAlgorithmOptions('tokenBucket', options, ['burst', 'warmUp', 'maxDebt', 'soft'], '{ burst: 20 }')
+  const { burst, warmUp, maxDebt, soft = false } = options
   if (burst !== undefined && !(typeof burst === 'number' && burst >= 1 && burst <= MOST_UNITS)) {
     throw invalidOption('burst', burst, `a number from 1 to ${MOST_UNITS}`)
   }
@@ -96,11 +99,7 @@ export function tokenBucket({ burst, warmUp, maxDebt, soft = false }: TokenBucke
 
 function parseWarmUp(given: Duration | WarmUp): { readonly duration: number; readonly coldFactor: number } {
   if (typeof given !== 'object' || given === null) return { duration: parseDuration(given, 'warmUp', 1), coldFactor: 3 }
-  for (const name of Object.keys(given)) {
-    if (name !== 'duration' && name !== 'coldFactor') {
-      throw new WeirError('WEIR_UNKNOWN_OPTION', `Unknown option "warmUp.${name}". A warm-up has: duration, coldFactor.`)
-    }
-  }
+  checkNames('A warm-up', given, ['duration', 'coldFactor'], undefined, 'warmUp.')
   const { duration, coldFactor = 3 } = given
   if (typeof coldFactor !== 'number' || !(coldFactor > 1 && coldFactor <= 100)) {
     throw invalidOption('warmUp.coldFactor', coldFactor, 'a number greater than 1 and at most 100')

@@ -1,6 +1,6 @@
 import { unescape as decoded } from 'node:querystring'
 import { type Duration, parseDuration } from '../../options/duration.ts'
-import { checkNames } from '../../options/names.ts'
+import { checkOptions } from '../../options/names.ts'
 import { WeirError } from '../../report/errors.ts'
 import { LONGEST_DOCUMENT } from '../parse.ts'
 import type { RulesSource } from '../source.ts'
@@ -34,7 +34,7 @@ export function httpRules(url: string | URL, options: HttpRulesOptions = {}): Ru
   // What is wrong is not shown: it may hold a password.
   if (!URL.canParse(String(url)) || !/^https?:$/.test(new URL(url).protocol))
     throw new WeirError('WEIR_INVALID_OPTION', 'Option "url" must be an address with http: or https:.')
-  checkNames('The source of rules', options, ['interval', 'headers'])
+  checkOptions('httpRules', options, ['interval', 'headers'], 'options such as { interval: "1m" }')
   const { interval = USUAL_INTERVAL, headers = {} } = options
   const address = new URL(url)
   const fields = fieldsOf(headers)
