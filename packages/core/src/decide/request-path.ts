@@ -1,5 +1,6 @@
 import { bounded, boundedOnce } from '../keys/key-text.ts'
 import { isCost } from '../keys/units.ts'
+import { checkNames } from '../options/names.ts'
 import { closedError, show, WeirError } from '../report/errors.ts'
 import type { Requests } from '../report/requests.ts'
 import { type Clock, keptAlive } from '../time/clock.ts'
@@ -39,6 +40,29 @@ export interface CheckOptions {
    */
   readonly limit?: number | undefined
 }
+
+/** What a call was told of its request, in one form. */
+export interface Asks {
+  readonly cost?: number | undefined
+  readonly limit?: number | undefined
+}
+
+/**
+ * Whether a call was told options of its request, or else a cost or nothing. It makes nothing as long as these are right, since whole
+ * applications call so for each request.
+ *
+ * @throws WeirError `WEIR_UNKNOWN_OPTION`
+ */
+export function hasOptions(asked: number | CheckOptions | undefined): asked is CheckOptions {
+  if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) return false
+  for (const option in asked) {
+    if (option === 'cost' || option === 'limit' || !Object.hasOwn(asked, option)) continue
+    checkNames('check()', asked, ['cost', 'limit'], (name) => (OF_ACQUIRE.includes(name) ? 'It is an option of acquire().' : undefined))
+  }
+  return true
+}
+
+const OF_ACQUIRE = ['timeout', 'signal', 'priority', 'refusal']
 
 /** Decides on requests by their keys and costs: asks the limiters of all policies that apply, and counts. */
 export class RequestPath<Name extends string> {
@@ -145,7 +169,7 @@ export class RequestPath<Name extends string> {
   peek(given: string, asked?: number | CheckOptions): Decision<Name> {
     checkKey(given)
     const key = boundedOnce(given)
-    const { cost, limit } = typeof asked === 'object' && asked !== null ? asked : { cost: asked, limit: undefined }
+    const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
     const own = this.#limits.checked(limit)
     const units = (place: number) => (cost === undefined ? (this.#costs[place] as number) : cost === 0 ? 0 : this.#costOf(cost, place))
     const keyOf = (place: number) => (this.#shared[place] === true ? ALL_KEY : key)
@@ -251,8 +275,7 @@ export class RequestPath<Name extends string> {
 
   /** Gives a key the limit that is asked for; returns the cost. */
   #limitTo(key: string, asked: number | CheckOptions | undefined): number | undefined {
-    const options = typeof asked === 'object' && asked !== null && !Array.isArray(asked)
-    const { cost, limit } = options ? asked : { cost: asked as number | undefined, limit: undefined }
+    const { cost, limit } = hasOptions(asked) ? asked : { cost: asked, limit: undefined }
     this.limitKey(key, limit)
     return cost
   }

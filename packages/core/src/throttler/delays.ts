@@ -1,7 +1,7 @@
 import { type Decision, type PolicyDecision, summary } from '../decide/decision.ts'
 import type { Limiter } from '../decide/limiter.ts'
 import { ALL_KEY, type Policy } from '../decide/policy.ts'
-import type { CheckOptions } from '../decide/request-path.ts'
+import type { Asks } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
 import { AcquireError } from '../queue/acquire-error.ts'
 import { Asked, type AskedNow } from '../queue/asked.ts'
@@ -89,10 +89,9 @@ export class Delays {
   }
 
   /** As the throttler's `checkAsync`. */
-  async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
+  async check(key: string, { cost, limit }: Asks): Promise<Decision> {
     const { rules } = this.#host
     const own = countedKey(key)
-    const { cost, limit } = typeof options === 'object' && options !== null ? options : { cost: options, limit: undefined }
     return await this.decide({
       keys: rules.map((rule) => (rule.key === ALL_KEY ? ALL_KEY : own)),
       costs: rules.map((rule) => cost ?? (typeof rule.cost === 'number' ? rule.cost : 1)),

@@ -1,7 +1,8 @@
 import { type Decision, PolicyDecision } from '../decide/decision.ts'
 import { idOfKey, type Limiter, NO_SLOT } from '../decide/limiter.ts'
 import { isCost, MOST_UNITS } from '../keys/units.ts'
-import { show, WeirError } from '../report/errors.ts'
+import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { isThenable } from '../report/user-function.ts'
 import type { Clock } from '../time/clock.ts'
 import type { LimitersNow } from './manual-blocks.ts'
 
@@ -15,6 +16,13 @@ export interface RefundHost extends LimitersNow {
   /** Brings a limiter to the running interval. */
   roll(limiter: Limiter, now: number): void
   warn(error: WeirError, subject: string): void
+}
+
+/** @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one */
+export function checkDecision(given: Pick<Decision, 'parts'>): void {
+  if (Array.isArray(given?.parts)) return
+  const needed = isThenable(given) ? 'a decision, but it is a promise, which must be awaited' : 'a decision'
+  throw invalidOption('decision', given, `${needed}: what check() returned, or "await checkAsync(key)", or "await acquire(key)"`)
 }
 
 /**

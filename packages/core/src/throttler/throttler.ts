@@ -16,7 +16,7 @@ import type { PolicyChoice } from './limiters-of.ts'
 import { type BlockOptions, block, unblock } from './manual-blocks.ts'
 import type { Names } from './names.ts'
 import type { ThrottlerOptions } from './options.ts'
-import { charge, giveBack } from './refunds.ts'
+import { charge, checkDecision, giveBack } from './refunds.ts'
 import { reset } from './reset.ts'
 import type { Usage, UsageOptions } from './usage.ts'
 import type { WaitingRoom } from './waiting-room.ts'
@@ -106,7 +106,7 @@ export class Throttler<Name extends string = string, Req = unknown> {
    * @param key what the request is counted by, in every policy (policies with `key: 'all'` share one counter). From requests
    * an adapter, or a guard of `createGuard`, reads it
    * @param options the cost, or `{ cost, limit }`. A bad cost counts as 1, a bad limit as none, each with one `warning`
-   * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_CLOSED` after `close`
+   * @throws WeirError `WEIR_INVALID_KEY` when the key is no string, `WEIR_UNKNOWN_OPTION`, `WEIR_CLOSED` after `close`
    */
   check(key: string, options?: number | CheckOptions): Decision<Name> {
     return this.#path.check(key, options)
@@ -229,11 +229,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param signal when it is aborted, what the decision took is given back, and those behind it move up
    * @param client that waits: of one client no more requests wait than places are free (`maxWaiting` of `queue`). Adapters pass its address
-   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back
+   * @throws (rejects) AcquireError with the reason `'aborted'`, `'queue-full'` or `'closed'`: the decision's units are given back; WeirError
+   * `WEIR_INVALID_OPTION` for what is no decision
    */
   async hold(decision: Decision<Name>, signal?: AbortSignal, client?: string): Promise<Decision<Name>> {
-    if (typeof decision?.delay !== 'number')
-      throw invalidOption('decision', decision, 'a decision; checkAsync and acquire return a promise of one')
+    checkDecision(decision)
     if (!(decision.delay > 0)) return decision
     try {
       return (await this.#waitingRoom.hold(decision, signal, client)) as Decision<Name>
@@ -302,8 +302,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param units default: all that is left of the decision's cost. Anything but a number > 0 refunds nothing, and
    * neither does a throttler that is closed.
+   * @throws WeirError `WEIR_INVALID_OPTION` for what is no decision, such as the promise of one
    */
   refund(decision: Decision, units: number = Number.POSITIVE_INFINITY): void {
+    checkDecision(decision)
     if (typeof units !== 'number' || !(units > 0)) return
     giveBack(decision, units, 'units', this.#engine)
     this.#waitingRoom.queues?.nudge(decision.parts)
@@ -313,8 +315,11 @@ export class Throttler<Name extends string = string, Req = unknown> {
   /**
    * Releases the slots that an allowed request holds (`concurrency()`): it has ended. Who waits for one goes on at once. Adapters do it
    * by themselves, as do `schedule` and `wrap`. A second time changes nothing.
+   *
+   * @throws WeirError as `refund`
    */
   release(decision: Pick<Decision, 'parts'>): void {
+    checkDecision(decision)
     giveBack(decision, Number.POSITIVE_INFINITY, 'slots', this.#engine)
     this.#waitingRoom.queues?.released(decision.parts)
     this.#told()
@@ -327,8 +332,10 @@ export class Throttler<Name extends string = string, Req = unknown> {
    *
    * @param units a finite number > 0; anything else counts as nothing, with one `warning`. Nothing counts once the
    * throttler is closed.
+   * @throws WeirError as `refund`
    */
   charge(decision: Decision, units: number): void {
+    checkDecision(decision)
     charge(decision, units, this.#engine)
     this.#told()
   }

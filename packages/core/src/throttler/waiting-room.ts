@@ -1,6 +1,6 @@
 import { type Decision, summary } from '../decide/decision.ts'
 import type { Policy, PolicyOptions } from '../decide/policy.ts'
-import type { CheckOptions } from '../decide/request-path.ts'
+import { type CheckOptions, hasOptions } from '../decide/request-path.ts'
 import { parseDuration } from '../options/duration.ts'
 import { AcquireError, type AcquireFailure } from '../queue/acquire-error.ts'
 import type { AskedNow } from '../queue/asked.ts'
@@ -126,8 +126,9 @@ export class WaitingRoom {
 
   /** As the throttler's `checkAsync`, where policies hold requests. */
   async check(key: string, options: number | CheckOptions | undefined): Promise<Decision> {
+    const asked = hasOptions(options) ? options : { cost: options }
     const delays = this.#delays.value ?? (await this.#delays.load())
-    return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, options))
+    return await (delays === undefined ? this.#host.path.take(key, options) : delays.check(key, asked))
   }
 
   /** As the throttler's `decideAsync`, where policies hold requests. */

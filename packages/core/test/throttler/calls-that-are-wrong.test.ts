@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createThrottler, type Throttler } from '../../src/index.ts'
 
 function made(): Throttler {
@@ -58,4 +58,57 @@ test.each([undefined, null, {}, 'log'])('what listens is a function: %j', (liste
   expect(() => made().on('throttled', listener as never)).toThrow(
     expect.objectContaining({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(/^Option "listener"/) }),
   )
+})
+
+describe('options of one request', () => {
+  const ASKS = {
+    check: (throttler: Throttler, options: never) => throttler.check('ann', options),
+    checkAsync: (throttler: Throttler, options: never) => throttler.checkAsync('ann', options),
+    peek: (throttler: Throttler, options: never) => throttler.peek('ann', options),
+    'checkAsync where requests are held': async (throttler: Throttler, options: never) => {
+      throttler.update(throttler.rules.map((rule) => ({ ...rule, delay: '1s' })))
+      return await throttler.checkAsync('ann', options)
+    },
+  }
+
+  test.each(Object.entries(ASKS))('%s rejects options that it does not have, and counts nothing', async (_, ask) => {
+    const throttler = made()
+    for (const [options, hint] of [
+      [{ costs: 2 }, 'Unknown option "costs". Did you mean "cost"? check() has: cost, limit.'],
+      [{ cost: 1, timeout: '5s' }, 'Unknown option "timeout". It is an option of acquire(). check() has: cost, limit.'],
+    ] as const) {
+      const error = await (async () => ask(throttler, options as never))().catch((error) => error)
+      expect(error).toMatchObject({ code: 'WEIR_UNKNOWN_OPTION', message: hint })
+    }
+    expect(left(throttler)).toEqual([2, 2])
+    // What an object has from elsewhere is none of its options.
+    await ask(throttler, Object.assign(Object.create({ other: 1 }), { cost: 1, limit: undefined }) as never)
+    await throttler.close()
+  })
+})
+
+describe('what is to be done about a decision needs a decision', () => {
+  const CALLS = {
+    refund: (throttler: Throttler, decision: never) => throttler.refund(decision),
+    charge: (throttler: Throttler, decision: never) => throttler.charge(decision, 1),
+    release: (throttler: Throttler, decision: never) => throttler.release(decision),
+    hold: (throttler: Throttler, decision: never) => throttler.hold(decision),
+  }
+
+  test.each(Object.entries(CALLS))('%s', async (_, call) => {
+    const throttler = made()
+    const promise = throttler.checkAsync('ann')
+    for (const [given, text] of [
+      [promise, /^Option "decision" is \[object Promise\]; it must be a decision, but it is a promise, which must be awaited/],
+      ['ann', /^Option "decision" is "ann"; it must be a decision: what check\(\) returned/],
+      [undefined, /^Option "decision" is undefined/],
+      [null, /^Option "decision" is null/],
+    ] as const) {
+      const error = await (async () => call(throttler, given as never))().catch((error) => error)
+      expect(error).toMatchObject({ code: 'WEIR_INVALID_OPTION', message: expect.stringMatching(text) })
+    }
+    expect(left(throttler)).toEqual([1, 1])
+    await call(throttler, (await promise) as never)
+    await throttler.close()
+  })
 })
