@@ -1,11 +1,11 @@
 import { isIP } from 'node:net'
-import { addresses } from '@weir/core/http'
+import { addresses, bareAddress } from '@weir/core/http'
 import type { LogRecord } from './record.ts'
 
 /** Longest text of an address, with brackets, zone and port. */
 const LONGEST_ADDRESS = 100
-/** With a port, brackets or quotes around it, or as RFC 7239 has it: `for="[2001:db8::1]:4711";proto=https`. */
-const ADDRESS = /^\s*(?:for=)?"?(?:\[([^\]\s]+)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+)(?::\d+)?|([\da-f.:]+(?:%[\w.-]+)?))"?\s*(?:;.*)?$/i
+/** With quotes around it, or as RFC 7239 has it: `for="[2001:db8::1]:4711";proto=https`. */
+const ADDRESS = /^\s*(?:for=)?"?([^"\s;]+)"?\s*(?:;.*)?$/i
 /** Host names, and other names that a field gives to clients. */
 const NAME = /^[^\s,:|="/]+$/
 /** How servers write that there is none: sockets of Unix, fields that are empty. */
@@ -15,8 +15,8 @@ const NOBODY = /^(?:-|_|unknown|null|undefined|unix:?.*)$/i
 export function addressIn(word: string): string | undefined {
   if (isIP(word) !== 0) return word
   if (word.length > LONGEST_ADDRESS) return undefined
-  const found = ADDRESS.exec(word)
-  const address = found?.[1] ?? found?.[2] ?? found?.[3]
+  const [, found] = ADDRESS.exec(word) ?? []
+  const address = found && bareAddress(found)
   return address !== undefined && isIP(address) !== 0 ? address : undefined
 }
 

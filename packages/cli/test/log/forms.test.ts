@@ -59,6 +59,8 @@ const FORMS: readonly (readonly [form: string, line: string, client?: string])[]
   ['zeros of a log that was cut meanwhile', `${'\0'.repeat(300_000)}${CLF}`],
   ['IPv6', `2001:db8::1 - - ${REST}`, '2001:db8::1'],
   ['IPv6 with a port', `[2001:db8::1]:51234 - - ${REST}`, '2001:db8::1'],
+  ['IPv6 with a port, as CloudFront writes it', `2001:db8::1:46532 - - ${REST}`, '2001:db8::1'],
+  ['a whole IPv6 address with a port', `2001:db8:1:2:3:4:5:6:443 - - ${REST}`, '2001:db8:1:2:3:4:5:6'],
   ['IPv6 of this host', `[::1] - - ${REST}`, '::1'],
   ['IPv6 behind a prefix', `nginx-1 | fe80::1%eth0 - - ${REST}`, 'fe80::1%eth0'],
   ['a name of a host', `client.example - - ${REST}`, 'client.example'],

@@ -20,7 +20,7 @@ export const LONGEST_ADDRESS = 100
 /**
  * Makes the function that turns a client's address into a key.
  *
- * - IPv4 as dotted quad, whatever its spelling; a port behind it (some gateways add one) is dropped.
+ * - IPv4 as dotted quad, whatever its spelling; a port behind it (some gateways add one) is dropped, see `bareAddress`.
  * - IPv6 that carries an IPv4 client (IPv4-mapped, NAT64, SIIT, Teredo) as that IPv4 address, by its bits: otherwise all
  *   such clients would share one network and one key.
  * - other IPv6 as its network of `subnet` bits, e.g. `2001:db8:1:2::/64`: one subscriber holds a whole network, so
@@ -95,10 +95,25 @@ export interface Address {
 
 /** An address in any spelling, IPv4-mapped ones unmapped, without port and zone; undefined when it is none. */
 export function parseAddress(text: string): Address | undefined {
-  const bare = /^\s*(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+|(\S+))\s*$/.exec(text)
-  const host = bare?.[1] ?? bare?.[2] ?? bare?.[3]
-  return host === undefined ? undefined : parseHost(host.split('%', 1)[0] as string)
+  const host = bareAddress(text)
+  return host === undefined ? undefined : parseHost(host)
 }
+
+/**
+ * The address in a text, in its own spelling, without brackets, port and zone. IPv6 may have a port without brackets, as CloudFront writes
+ * it: `2001:db8::1:46532`. A text that is an address as a whole has no port, since nobody can tell.
+ *
+ * @returns undefined for several words; otherwise it need not be an address
+ */
+export function bareAddress(text: string): string | undefined {
+  const bare = /^\s*(?:\[([^\]]*)\](?::\d+)?|(\d+\.\d+\.\d+\.\d+):\d+|(\S+))\s*$/.exec(text)
+  const host = (bare?.[1] ?? bare?.[2] ?? bare?.[3])?.split('%', 1)[0]
+  if (host === undefined || isIP(host) !== 0) return host
+  const [, address = '', port = ''] = /^(.*):(\d{1,5})$/.exec(host) ?? []
+  return isIP(address) === 6 && Number(port) > 0 && Number(port) <= LAST_PORT ? address : host
+}
+
+const LAST_PORT = 65_535
 
 function parseHost(host: string): Address | undefined {
   switch (isIP(host)) {

@@ -33,9 +33,23 @@ describe('the key of an address', () => {
     ['2002:c000:207:1::1', '2002:c000:207::/48'],
     ['2002:c000:207:2::1', '2002:c000:207::/48'],
     ['::1', '::/64'],
+    // A port without brackets, as CloudFront writes it.
+    ['2001:db8:1:2::9:46532', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2:3:4:5:6:443', '2001:db8:1:2::/64'],
+    ['::ffff:192.0.2.7:46532', '192.0.2.7'],
+    // Addresses, whatever else they may be.
+    ['2001:db8:1:2::9:443', '2001:db8:1:2::/64'],
+    ['2001:db8::3:4:5:6:443', '2001:db8:0:3::/64'],
   ])('%s is %s', (address, expected) => {
     expect(key(address)).toBe(expected)
   })
+
+  test.each(['2001:db8::1:65536', '2001:db8::1:00000', '2001:db8:1:2:3:4:5:6:0', '2001:db8::1::46532', '2001:db8::x:46532'])(
+    'an IPv6 address with something else behind it than a port is none: %s',
+    (address) => {
+      expect(key(address)).toBe('unknown')
+    },
+  )
 
   test.each([undefined, '', 'unknown', '_hidden', 'example.org', '192.0.2', '1.2.3.4.5', '::1::', '%', 'x'.repeat(10_000)])(
     'what is no address shares one key: %s',
