@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { unknownPlan } from '../../decide/plans.ts'
 import { ALL_KEY } from '../../decide/policy.ts'
 import type { KeySource } from '../../decide/request-options.ts'
@@ -48,6 +49,7 @@ export class RuleAnswers<Req> {
       // No mistake of the host's either: a client may have sent it.
       if (byAddress) return facts.keyOf(answer) ?? standIn(facts.address())
       if (!rule.rawReported && isRaw(answer)) this.#warnRaw(rule)
+      if (rule.colonsWatched > 0 && answer.includes(':')) this.#watchColon(rule, answer)
       return answer.length <= LONGEST_READ ? own(answer) : standIn(facts.address())
     }
     if (!byAddress && ((typeof answer === 'number' && !Number.isNaN(answer)) || typeof answer === 'bigint')) return own(String(answer))
@@ -125,6 +127,14 @@ export class RuleAnswers<Req> {
       `Policy ${show(rule.name)} counts by the text of the header ${show(header)}, so each spelling of an address and each address of an IPv6 client has a limit of its own. ${instead}.`,
       rule.name,
     )
+  }
+
+  #watchColon(rule: Rule<Req>, answer: string): void {
+    rule.colonsWatched--
+    if (isIP(answer) !== 6) return
+    rule.colonsWatched = 0
+    const message = `The key function of policy ${show(rule.name)} returned an IPv6 address. One client has 2^64 of them, each with a limit of its own. Use key: address(yourFunction), with address imported beside throttle.`
+    this.#warn('WEIR_RAW_KEY', message, rule.name)
   }
 
   #warnRaw(rule: Rule<Req>): void {

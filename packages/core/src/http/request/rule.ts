@@ -27,6 +27,8 @@ export interface Rule<Req> {
   addressHeader: string | undefined
   keyReported: boolean
   rawReported: boolean
+  /** How many of the next keys with a colon are looked at: they may be IPv6 addresses. */
+  colonsWatched: number
   matchReported: boolean
   costReported: boolean
   limitReported: boolean

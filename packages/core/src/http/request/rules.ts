@@ -17,6 +17,9 @@ import { RequestFacts } from './request-facts.ts'
 import type { PlanState, Rule } from './rule.ts'
 import { RuleAnswers } from './rule-answers.ts'
 
+/** Keys with a colon that are looked at, of each policy: a look costs more than to find that there is none. */
+const COLONS_WATCHED = 100
+
 /** The request side of a policy: what it counts by, which requests it applies to, what they cost, and their limit. */
 export type RequestRule<Req> = Pick<PolicyOptions<Req>, 'name' | 'key' | 'match' | 'cost'> & Partial<Pick<PolicyOptions<Req>, 'limit'>>
 
@@ -203,6 +206,7 @@ function compile<Req>(rule: RequestRule<Req>, plans: Map<PlanGroup, PlanState>):
     addressHeader: addressHeaderIn(sources),
     keyReported: false,
     rawReported: false,
+    colonsWatched: COLONS_WATCHED,
     matchReported: false,
     costReported: false,
     limitReported: false,

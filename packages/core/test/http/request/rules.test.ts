@@ -197,6 +197,20 @@ describe('keys', () => {
     expect(reported).toMatchObject([{ code: 'WEIR_RAW_KEY', message: expect.stringContaining('"search"') }])
   })
 
+  test.each(['2001:db8::1', '::ffff:192.0.2.7', 'fe80::1%eth0'])('a function that returns an address such as %s is reported once', (ip) => {
+    const { rules, reported } = rulesOf([{ name: 'clients', key: ['route', (request) => request.user as string] }])
+    for (let i = 0; i < 3; i++) rules.evaluate({ user: ip })
+    expect(reported).toMatchObject([
+      { code: 'WEIR_RAW_KEY', message: expect.stringMatching(/"clients" returned an IPv6 address.* Use key: address\(/) },
+    ])
+  })
+
+  test.each(['192.0.2.7', 'user:2001:db8::1', 'a:b', '12:34:56'])('a function that returns %s is not, nor is address()', (user) => {
+    const { rules, reported } = rulesOf([{ key: (request) => request.user as string }, { name: 'b', key: address(() => '2001:db8::1') }])
+    rules.evaluate({ user })
+    expect(reported).toEqual([])
+  })
+
   test.each(['ann', 'ann?', '/users/7', 'a/b?', 'k'.repeat(256)])('a key such as %s is not raw', (user) => {
     const { rules, reported } = rulesOf([{ key: (request) => request.user as string }])
     rules.evaluate({ user })
