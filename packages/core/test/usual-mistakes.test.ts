@@ -68,6 +68,14 @@ describe('a mistake that is made often is answered by the option, the value, and
       '[{"limit":100',
       'options such as { limit: 100, interval: "1m" }',
     ],
+    [
+      'no reader',
+      () => createGuard(ONE as never, undefined as never),
+      '"reader"',
+      'undefined',
+      'nodeReader, imported from "@weir/core/http"',
+    ],
+    ['a reader that lacks functions', () => createGuard(ONE as never, { ip: () => 'a' } as never), '"reader"', '"ip"', 'nodeReader'],
     ['a store that is not made', () => throttler({ store: memoryStore }), '"store"', 'function memoryStore', 'store: memoryStore()'],
   ])('%s', (_, make, option, value, next) => {
     const error = thrownBy(make) as WeirError
@@ -84,6 +92,15 @@ describe('a mistake that is made often is answered by the option, the value, and
     expect(error.code).toBe('WEIR_INVALID_OPTION')
     expect(error.message).toContain('Write app.use(throttle({ limit: 100, interval: "1m" })) instead of app.use(throttle).')
   })
+})
+
+test.each<[options: object, message: string]>([
+  [{ limit: undefined, plan: () => 'a' }, 'Option "limits" is missing: "plan" needs the limit of each plan, in place of "limit".'],
+  [{ plan: () => 'a' }, 'Option "limits" is missing: "plan" needs the limit of each plan'],
+  [{ limit: undefined, limits: { a: 5 } }, 'Option "plan" is missing: "limits" needs the plan of each request. Give e.g. plan: (req) =>'],
+])('plans without limits, and limits without plans: %#', (options, message) => {
+  for (const make of [policy, guard])
+    expect(thrownBy(() => make(options))).toMatchObject({ code: 'WEIR_MISSING_OPTION', message: expect.stringContaining(message) })
 })
 
 describe('options of other libraries are answered by ours', () => {

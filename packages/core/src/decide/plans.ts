@@ -76,6 +76,10 @@ function isPlanned<Req>(policy: PolicyOptions<Req> | PlannedPolicyOptions<Req>):
 
 function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptions<Req>[] {
   const { limits, plan, match: matched, name = 'default', ...rest } = policy
+  if (limits === undefined) {
+    const why = `"${at}plan" needs the limit of each plan, in place of "limit"`
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}limits" is missing: ${why}. Give e.g. limits: { free: 60, pro: 600 }.`)
+  }
   if ((rest as Partial<PolicyOptions<Req>>).limit !== undefined) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
@@ -85,7 +89,10 @@ function expand<Req>(policy: PlannedPolicyOptions<Req>, at: string): PolicyOptio
   if (typeof limits !== 'object' || limits === null || Object.keys(limits).length === 0) {
     throw invalidOption(`${at}limits`, limits, 'an object with the limit of each plan, such as { free: 60, pro: 600 }')
   }
-  if (plan === undefined) throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing; give a function of the request.`)
+  if (plan === undefined) {
+    const why = `"${at}limits" needs the plan of each request`
+    throw new WeirError('WEIR_MISSING_OPTION', `Option "${at}plan" is missing: ${why}. Give e.g. plan: (req) => req.user.plan.`)
+  }
   if (typeof plan !== 'function') throw invalidOption(`${at}plan`, plan, 'a function of the request')
   const plans = Object.keys(limits)
   const own = (one: string): PlanLimit => {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import { type Decision, summary } from '../decide/decision.ts'
+import { invalidOption } from '../report/errors.ts'
 import type { RefusalReason } from '../report/stats.ts'
 import { ask, NoAnswer, type Patience, tell } from '../report/user-function.ts'
 import type { Answering } from '../report/when-ended.ts'
@@ -84,6 +85,11 @@ export class Guard<Req, Args extends readonly unknown[], Name extends string = s
   constructor(input: ThrottleInput<Req, Args, Name>, reader: RequestReader<Req>, which: (policy: string) => boolean = () => true) {
     const split = splitOptions(input)
     const { own } = split
+    const needed = ['method', 'path', 'route', 'ip', 'header'] as const
+    if (needed.some((method) => typeof reader?.[method] !== 'function')) {
+      const allowed = `nodeReader, imported from "@weir/core/http", or an object with the functions ${needed.join(', ')}`
+      throw invalidOption('reader', reader, allowed)
+    }
     const throttler = split.throttler ?? createThrottler(split.make)
     this.throttler = throttler
     this.#patience = { clock: throttler.clock, timeout: callbackTimeout(own) }

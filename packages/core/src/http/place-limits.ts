@@ -182,7 +182,7 @@ type Rule<Req> = Partial<Omit<PolicyOptions<Req>, 'algorithm'> & PlannedLimits<R
 type PlaceRule<Req> = Rule<Req> & { readonly policies: readonly unknown[]; readonly throttler: unknown }
 
 /** What tunes a limit: where it can't go with what a place says itself, the place has the default. */
-const TUNING = ['fallbackLimit', 'spans', 'cooldown', 'degraded', 'deadline', 'delay'] as const
+const TUNING = ['spans', 'cooldown', 'degraded', 'deadline', 'delay'] as const
 
 /**
  * What a place has of the policy of the whole.
@@ -197,6 +197,7 @@ function inherited<Req>(base: Rule<Req> | undefined, place: Rule<Req>, shared: b
   // A limit and limits by plan stand for each other.
   if (place.limit !== undefined) leave('limits', 'plan')
   if (place.limits !== undefined) leave('limit')
+  if (typeof (place.limit ?? rule['limit']) !== 'function') leave('fallbackLimit')
   // Slots have no interval.
   if (place.algorithm?.slots !== undefined) leave('interval')
   if (place.interval !== undefined && base.algorithm?.slots !== undefined) leave('algorithm')

@@ -126,3 +126,13 @@ test.each<[what: string, place: object, code: string, says: RegExp]>([
   expect(error).toMatchObject({ code, message: expect.stringMatching(says) })
   expect(places.throttler.policies).toHaveLength(1)
 })
+
+test.each<[what: string, place: object, code: string, says: RegExp]>([
+  ['an interval that is none', { interval: 'soon' }, 'WEIR_INVALID_OPTION', /"interval" is "soon"/],
+  ['an algorithm that its coordination does not have', { algorithm: slidingWindow() }, 'WEIR_INVALID_OPTION', /"coordination" is "leases"/],
+])('the error names the fault of the place where the application has a limit by request: %s', (_what, place, code, says) => {
+  const whole = { key: 'ip', limit: () => 300, fallbackLimit: 100, interval: '1m', coordination: 'leases', store: memoryStore() }
+  const places = new PlaceLimits<FakeRequest, []>(whole as never, fakeReader, WORDS)
+  expect(thrownBy(() => places.add(place as never, 'GET /'))).toMatchObject({ code, message: expect.stringMatching(says) })
+  expect(places.throttler.policies).toHaveLength(1)
+})

@@ -118,7 +118,7 @@ describe('rules to come', () => {
       const set: Record<string, string> = {}
       const guard = new Guard(
         { throttler: createThrottler({ policies: given, clock }) } as never,
-        { method: () => 'GET', path: () => '/', ip: () => '1.1.1.1', header: () => undefined } as never,
+        { method: () => 'GET', path: () => '/', route: () => undefined, ip: () => '1.1.1.1', header: () => undefined } as never,
       )
       const decision = guard.check({})
       if (decision === undefined || decision instanceof Promise) throw new Error('not decided')
