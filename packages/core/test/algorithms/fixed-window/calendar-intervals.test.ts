@@ -124,6 +124,24 @@ test('a node that joins late hears of keys that are hot, though the store number
   }
 })
 
+test('after 8 hours of sleep days that a process counts alone begin late, and later ones come back to midnight', async () => {
+  const it = sceneAt('2026-11-23T08:00:00Z')
+  const node = it.node({ limit: 2, interval: calendar('day') }, { alone: true })
+  node.check('k')
+  await it.world.run(2 * HOUR)
+  node.clock.offset += 8 * HOUR
+  const begun: string[] = []
+  while (begun.length < 6) {
+    if (node.peek('k').remaining === 2) {
+      begun.push(new Date(node.clock.now()).toISOString().slice(11, 16))
+      node.check('k')
+    }
+    await it.world.run(10 * MINUTE)
+  }
+  expect(begun).toEqual(['08:00', '05:50', '03:40', '01:30', '00:00', '00:00'])
+  await it.close()
+})
+
 test('throttlers of one store with different calendars are different rules', () => {
   const it = scene()
   const node = it.node({ limit: 1, interval: calendar('day') })
