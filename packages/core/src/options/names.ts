@@ -33,16 +33,9 @@ export function checkNames(
  * @param at goes before the name of an option
  * @throws WeirError `WEIR_INVALID_OPTION` for no object, `WEIR_UNKNOWN_OPTION` for a property that is none of `names`
  */
-export function checkOptions(
-  of: string,
-  options: unknown,
-  names: readonly string[],
-  allowed: string,
-  at?: string,
-  hint?: (option: string) => string | undefined,
-): void {
+export function checkOptions(of: string, options: unknown, names: readonly string[], allowed: string, at?: string): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) throw invalidOption(of, options, allowed)
-  checkNames(`${of}()`, options, names, hint, at)
+  checkNames(`${of}()`, options, names, undefined, at)
 }
 
 /**
@@ -52,6 +45,5 @@ export function checkOptions(
  */
 export function checkAlgorithmOptions(of: string, options: unknown, names: readonly string[], example?: string): void {
   const allowed = `${example === undefined ? 'left out' : `options such as ${example}`}; "limit" and "interval" are options of the policy`
-  const hint = (option: string) => (option === 'limit' || option === 'interval' ? 'It is an option of the policy.' : undefined)
-  checkOptions(of, options, names, allowed, undefined, hint)
+  checkOptions(of, options, names, allowed)
 }
