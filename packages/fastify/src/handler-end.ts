@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2'
 import { handlerStarts } from '@weir/core/http'
 import type { FastifyReply, RouteHandlerMethod } from 'fastify'
 
@@ -5,8 +6,9 @@ import type { FastifyReply, RouteHandlerMethod } from 'fastify'
 const reporting = new WeakMap<RouteHandlerMethod, RouteHandlerMethod>()
 
 /**
- * A handler that reports when it has ended: once its promise has settled, or, if it returns none, once it has called `reply.send`. A
- * reply that it has hijacked is its own, and Fastify reports nothing more of it.
+ * A handler that reports when it has ended: once its promise has settled, or, if it returns none, once it has answered by `reply.send`
+ * or has begun to answer by itself (`reply.hijack`, `reply.raw`). Fastify reports nothing more of such an answer, so its request keeps
+ * its slots as long as the response is open.
  */
 export function reportingEnd(handler: RouteHandlerMethod): RouteHandlerMethod {
   const known = reporting.get(handler)
@@ -26,27 +28,49 @@ export function reportingEnd(handler: RouteHandlerMethod): RouteHandlerMethod {
       throw error
     }
     // A reply is thenable too, but settles with its connection.
-    if (result instanceof Promise) result.then(ended, ended)
-    else if (reply.sent && !reply.raw.writableEnded) ended()
-    else sent(ended)
-    return result
+    const pending = result !== reply && typeof (result as Partial<PromiseLike<unknown>> | undefined)?.then === 'function'
+    if (!pending) {
+      sent(ended)
+      return result
+    }
+    // Over HTTP/2 a reply never settles for an async handler that returns it once its client has left.
+    beforeCall(reply, 'then', () => {
+      const { stream } = reply.raw as { readonly stream?: Http2ServerResponse['stream'] }
+      if (stream?.destroyed === true && !reply.sent) ended()
+    })
+    const promise = Promise.resolve(result)
+    promise.then(ended, ended)
+    // Some thenables work anew each time that they are waited for.
+    return promise
   }
   reporting.set(handler, made)
   return made
 }
 
-/** Calls a function once `reply.send` has been called. No hook does that for the requests with slots alone. */
+/** All that begins an answer without `reply.send`. Methods, since a response whose client has left emits nothing more. */
+const RAW = ['writeHead', 'flushHeaders', 'write', 'end', 'destroy'] as const
+
+/** Calls a function once a reply has been sent, or is answered without Fastify. No hook does that for the requests with slots alone. */
 function whenSent(reply: FastifyReply): (then: () => void) => void {
-  const { send } = reply
   let sent = false
-  let waiting: (() => void) | undefined
-  reply.send = function (payload) {
+  let waiting = (): void => {
     sent = true
-    waiting?.()
-    return send.call(this, payload)
   }
+  const began = (): void => waiting()
+  beforeCall(reply, 'send', began)
   return (then) => {
-    if (sent) then()
-    else waiting = then
+    if (sent || reply.sent || reply.raw.headersSent) return then()
+    waiting = then
+    beforeCall(reply, 'hijack', began)
+    for (const method of RAW) beforeCall(reply.raw, method, began)
+  }
+}
+
+/** Calls a function whenever a method of an object is about to be called. */
+function beforeCall<Method extends string>(target: { [_ in Method]: (...args: never) => unknown }, method: Method, then: () => void): void {
+  const original = target[method] as (...args: unknown[]) => unknown
+  target[method] = function (this: unknown, ...args: unknown[]) {
+    then()
+    return original.apply(this, args)
   }
 }

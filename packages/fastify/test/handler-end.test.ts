@@ -26,6 +26,17 @@ const HANDLERS: Readonly<Record<string, (go: Promise<void>, reply: FastifyReply)
     void go.then(() => reply.send('done'))
     return reply
   },
+  'that is async and returns its reply once its client has left': async (go, reply) => {
+    await go
+    return reply
+  },
+  // biome-ignore lint/suspicious/noThenProperty: such as a query that is yet to be made
+  'that returns a thenable, which resolves with nothing': (go) => ({ then: go.then.bind(go) }),
+  'that ends its raw response later': (go, reply) => void go.then(() => reply.raw.end('done')),
+  'that writes into its raw response later, and goes on': (go, reply) => void go.then(() => reply.raw.write('a piece')),
+  'that writes a raw head later, and goes on': (go, reply) => void go.then(() => reply.raw.writeHead(200)),
+  'that destroys its raw response later': (go, reply) => void go.then(() => reply.raw.destroy()),
+  'that hijacks its reply later': (go, reply) => void go.then(() => reply.hijack()),
   'that sends at once and works on': async (go, reply) => {
     void reply.send('done')
     await go
@@ -38,12 +49,24 @@ const HANDLERS: Readonly<Record<string, (go: Promise<void>, reply: FastifyReply)
   },
 }
 
-/** Handlers whose slot is free as soon as the connection has closed. */
+/** Handlers whose slot is free as soon as the response has ended, or its connection has closed. */
 const UNREPORTED: Readonly<Record<string, (reply: FastifyReply) => unknown>> = {
   'that hijacks its reply and returns': (reply) => {
     reply.hijack()
     reply.raw.write('a piece')
   },
+  'that hijacks its reply after it has returned': (reply) => {
+    setImmediate(() => reply.hijack().raw.write('a piece'))
+  },
+  'that ends its raw response': (reply) => void reply.raw.end('done'),
+  'that ends its raw response after it has returned': (reply) => void setImmediate(() => reply.raw.end('done')),
+  'that returns its reply and ends its raw response': (reply) => {
+    setImmediate(() => reply.raw.end('done'))
+    return reply
+  },
+  'that streams by its raw response': (reply) => void reply.raw.writeHead(200).write('a piece'),
+  'that streams by its raw response after it has returned': (reply) => void setImmediate(() => reply.raw.write('a piece')),
+  'that writes its raw head after it has returned': (reply) => void setImmediate(() => reply.raw.flushHeaders()),
   'that throws': () => {
     throw Object.assign(new Error('teapot'), { statusCode: 418 })
   },
@@ -116,11 +139,11 @@ describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
     }
   })
 
-  test.each(Object.entries(UNREPORTED))('frees the slot of a handler %s, once its connection has closed', async (_title, handler) => {
+  test.each(Object.entries(UNREPORTED))('frees the slot of a handler %s, once its response has ended', async (_title, handler) => {
     const server = await start((_request, reply) => handler(reply))
     try {
       const client = open(server.port)
-      await vi.waitFor(() => expect(server.begun()).toBe(1), PATIENT)
+      await new Promise((resolve) => client.once('response', resolve))
       client.destroy()
       await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
     } finally {

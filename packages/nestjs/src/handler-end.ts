@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2'
 import { type CallHandler, type ExecutionContext, HttpException, type NestInterceptor } from '@nestjs/common'
 import { handlerStarts } from '@weir/core/http'
 import { finalize, type Observable } from 'rxjs'
@@ -10,9 +11,30 @@ const CLIENT_CLOSED_REQUEST = 499
 export class HandlerEndInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType() !== 'http') return next.handle()
-    const ended = handlerStarts(rawOf(context.switchToHttp().getResponse<ResponseLike>()))
+    const response = context.switchToHttp().getResponse<ResponseLike>()
+    const ended = handlerStarts(rawOf(response))
     if (ended === undefined) return next.handle()
     if (ended === null) throw new HttpException('The client has left before its request was handled.', CLIENT_CLOSED_REQUEST)
+    endWithGoneReply(response, ended)
     return next.handle().pipe(finalize(ended))
   }
+}
+
+/** Over HTTP/2 a reply of Fastify never settles for a handler that returns it, or awaits it, once its client has left. */
+function endWithGoneReply(response: ResponseLike, ended: () => void): void {
+  const reply = response as unknown as FastifyReplyLike
+  const stream = reply.raw?.stream
+  if (stream === undefined) return
+  const { then } = reply
+  // biome-ignore lint/suspicious/noThenProperty: a reply has it
+  reply.then = (...args) => {
+    if (stream.destroyed && !reply.sent) ended()
+    return then.apply(reply, args)
+  }
+}
+
+interface FastifyReplyLike {
+  readonly raw?: Partial<Http2ServerResponse>
+  readonly sent: boolean
+  then(...args: unknown[]): unknown
 }

@@ -1,39 +1,44 @@
-import { type ClientRequest, request } from 'node:http'
-import { type CanActivate, Controller, Get, type INestApplication, Injectable, Module, Sse, UseGuards } from '@nestjs/common'
+import { once } from 'node:events'
+import { type ClientRequest, request, type ServerResponse } from 'node:http'
+import { connect, constants } from 'node:http2'
+import { type CanActivate, Controller, Get, type INestApplication, Injectable, Module, Res, Sse, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { concurrency, type Throttler } from '@weir/core'
 import { NEVER, Observable, startWith } from 'rxjs'
 import { describe, expect, test, vi } from 'vitest'
 import { Throttle, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
 import { ThrottleLimits } from '../src/limits.ts'
-import { PLATFORMS } from './platforms.ts'
+import { type ResponseLike, rawOf } from '../src/transport.ts'
+import { PLATFORMS, type Platform } from './platforms.ts'
 
 const ONE = { name: 'flight', key: 'all', limit: 1, algorithm: concurrency(), coordination: 'local' } as const
 const RATE = { name: 'rate', key: 'all', limit: 99, interval: '1h', coordination: 'local' } as const
 const PATIENT = { timeout: 10_000, interval: 5 }
 
-describe.each(PLATFORMS)('on $name', ({ adapter }) => {
-  async function start(controller: object, options: object) {
-    @Module({ imports: [ThrottleModule.forRoot(options as ThrottleOptions)], controllers: [controller as never] })
-    class App {}
-    const app: INestApplication = await NestFactory.create(App, adapter(), { logger: false, abortOnError: false })
-    let closed = 0
-    await app.listen(0, '127.0.0.1')
-    app.getHttpServer().prependListener('request', (_request: unknown, response: NodeJS.EventEmitter) => {
-      response.once('close', () => closed++)
-    })
-    const throttler: Throttler<string, never> = app.get(ThrottleLimits, { strict: false }).throttler
-    return {
-      app,
-      port: app.getHttpServer().address().port as number,
-      closed: () => closed,
-      free: () => throttler.peek('all').parts.find(({ policy }) => policy?.name === 'flight')?.remaining,
-      close: async () => {
-        app.getHttpServer().closeAllConnections()
-        await app.close()
-      },
-    }
+async function startOn({ adapter }: Platform, controller: object, options: object, http2 = false) {
+  @Module({ imports: [ThrottleModule.forRoot(options as ThrottleOptions)], controllers: [controller as never] })
+  class App {}
+  const app: INestApplication = await NestFactory.create(App, adapter({ http2 }), { logger: false, abortOnError: false })
+  let closed = 0
+  await app.listen(0, '127.0.0.1')
+  app.getHttpServer().prependListener('request', (_request: unknown, response: NodeJS.EventEmitter) => {
+    response.once('close', () => closed++)
+  })
+  const throttler: Throttler<string, never> = app.get(ThrottleLimits, { strict: false }).throttler
+  return {
+    app,
+    port: app.getHttpServer().address().port as number,
+    closed: () => closed,
+    free: () => throttler.peek('all').parts.find(({ policy }) => policy?.name === 'flight')?.remaining,
+    close: async () => {
+      app.getHttpServer().closeAllConnections?.()
+      await app.close()
+    },
   }
+}
+
+describe.each(PLATFORMS)('on $name', (platform) => {
+  const start = (controller: object, options: object) => startOn(platform, controller, options)
 
   function open(port: number): ClientRequest {
     return request({ host: '127.0.0.1', port, agent: false })
@@ -140,6 +145,32 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     }
   })
 
+  const RAW: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    'ends it': (response) => response.end('done'),
+    'ends it after it has returned': (response) => void setImmediate(() => response.end('done')),
+    'streams until its client leaves': (response) => void response.writeHead(200).write('a piece'),
+    'streams after it has returned': (response) => void setImmediate(() => response.write('a piece')),
+  }
+
+  test.each(Object.entries(RAW))('frees the slot of a handler with @Res() that %s, once the response has ended', async (_title, answer) => {
+    @Controller()
+    class Routes {
+      @Get()
+      work(@Res() response: ResponseLike) {
+        answer(rawOf(response))
+      }
+    }
+    const server = await start(Routes, ONE)
+    try {
+      const client = open(server.port)
+      await new Promise((resolve) => client.once('response', resolve))
+      client.destroy()
+      await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
+    } finally {
+      await server.close()
+    }
+  })
+
   test('adds no interceptor to an application without slots', async () => {
     @Controller()
     class Routes {
@@ -157,4 +188,35 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     expect(await interceptorsOf(RATE)).toBe(0)
     expect(await interceptorsOf({ policies: [RATE, ONE] })).toBe(1)
   })
+})
+
+test('on Fastify, over HTTP/2: frees the slot of a handler that returns its reply once its client has left', async () => {
+  let go = () => {}
+  const gone = new Promise<void>((resolve) => (go = resolve))
+  let response: ServerResponse | undefined
+  @Controller()
+  class Routes {
+    @Get()
+    async work(@Res() reply: ResponseLike & { send(answer: string): unknown }) {
+      response = rawOf(reply)
+      await gone
+      return reply.send('done')
+    }
+  }
+  const server = await startOn(PLATFORMS.find(({ http2 }) => http2) as Platform, Routes, ONE, true)
+  const session = connect(`http://127.0.0.1:${server.port}`)
+  try {
+    const client = session.request({ ':path': '/' }).on('error', () => {})
+    await vi.waitFor(() => expect(response).toBeDefined(), PATIENT)
+    const closed = once(response as ServerResponse, 'close')
+    client.close(constants.NGHTTP2_CANCEL)
+    await closed
+    expect(server.free()).toBe(0)
+    go()
+    await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
+  } finally {
+    go()
+    session.destroy()
+    await server.close()
+  }
 })
