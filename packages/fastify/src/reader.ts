@@ -6,11 +6,15 @@ import { samplesOf } from './route-samples.ts'
 /** The route of requests that Fastify has no route for: they share one key, or every guess would make a new one. */
 const NOT_FOUND = '(not found)'
 
+/** What the `config` of a route says about its pattern as it was declared: further routes that Fastify makes of it have another `url`. */
+export const PATTERN: unique symbol = Symbol('weir.pattern')
+
 /** What Fastify keeps of a route for its requests; one object for each route. */
 export interface RouteConfig {
   readonly url?: string
   readonly method?: string | readonly string[]
   readonly throttle?: RouteThrottleOptions | false
+  readonly [PATTERN]?: string
 }
 
 /** Reads requests of Fastify 4 and 5. */
@@ -25,6 +29,8 @@ export interface FastifyReader extends RequestReader<FastifyRequest> {
 export function fastifyReader(): FastifyReader {
   let last: RouteConfig | undefined
   let reading: FastifyRequest | undefined
+  // One that had to wait is not the last one.
+  const known = (request: FastifyRequest) => (request === reading ? last : (request.routeOptions.config as RouteConfig))
   return {
     config: (request) => {
       reading = request
@@ -36,9 +42,11 @@ export function fastifyReader(): FastifyReader {
     },
     method: (request) => request.method,
     path: (request) => request.raw.url ?? '/',
-    // One that had to wait is not the last one.
-    route: (request) => (request === reading ? last : (request.routeOptions.config as RouteConfig))?.url ?? NOT_FOUND,
-    pattern: (request) => (request === reading ? last : (request.routeOptions.config as RouteConfig))?.url,
+    route: (request) => {
+      const config = known(request)
+      return config?.[PATTERN] ?? config?.url ?? NOT_FOUND
+    },
+    pattern: (request) => known(request)?.url,
     samples: samplesOf,
     ip: (request) => request.ip,
     socket: (request) => request.raw.socket,

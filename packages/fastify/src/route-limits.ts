@@ -3,7 +3,7 @@ import { type Throttler, WeirError } from '@weir/core'
 import { type Guard, type PlaceLimit, PlaceLimits, type PlaceOptions, type ThrottleInput } from '@weir/core/http'
 import type { FastifyRequest, RouteOptions } from 'fastify'
 import type { FastifyArgs, NamedThrottleOptions, ThrottleHook } from './options.ts'
-import type { FastifyReader, RouteConfig } from './reader.ts'
+import { type FastifyReader, PATTERN, type RouteConfig } from './reader.ts'
 
 /** Guards the requests of one route, or of all without options of their own. */
 export type RouteGuard = Guard<FastifyRequest, FastifyArgs>
@@ -17,20 +17,27 @@ const LONGEST_NAME = 64
 const HOOKS: readonly ThrottleHook[] = ['onRequest', 'preValidation', 'preHandler']
 
 /** A route as it was declared. */
-interface Declared {
+interface Declared extends Limited {
   readonly name: string
-  /** Its own limits; undefined for those of the plugin, false for none. */
-  readonly limit: Limit | false | undefined
-  readonly hook: ThrottleHook
+  /** Its pattern. That of a HEAD route that Fastify has added is the one of its GET route. */
+  readonly url: string
+  /** Where Fastify adds a HEAD route to it: for another path of the same route it writes another URL into these options. */
+  readonly options: RouteOptions
+  /** The GET route that Fastify has added it to. */
+  readonly get: Declared | undefined
   /** What its `config.throttle` was. */
   readonly given: unknown
 }
 
-/** What is used of a route's options; of one that was declared before the plugin was loaded less is known. */
-type Route = Pick<RouteOptions, 'config' | 'constraints' | 'method' | 'url'> & { readonly handler?: object }
+/** What `config.throttle` of a route says. */
+interface Limited {
+  /** Its own limits; undefined for those of the plugin, false for none. */
+  limit: Limit | false | undefined
+  readonly hook: ThrottleHook
+}
 
 /** What the `config` of a route says about it. */
-interface Mark extends Declared {
+interface Mark extends Pick<Declared, 'limit' | 'given'> {
   /** Whether the route has the hook itself. */
   readonly own: boolean
 }
@@ -44,9 +51,9 @@ export class RouteLimits {
   readonly #mark = Symbol('weir')
   readonly #places: PlaceLimits<FastifyRequest, FastifyArgs>
   readonly #hook: ThrottleHook
-  readonly #declared = new Map<RouteOptions, Declared>()
+  readonly #declared: Declared[] = []
   /** By handler: the HEAD route that Fastify adds to a GET route has the same one. */
-  readonly #gets = new WeakMap<object, { readonly url: string; readonly limit: Declared['limit'] }>()
+  readonly #gets = new WeakMap<object, Declared>()
   /** Limits that other `onRoute` hooks gave to routes after they had been declared, by their options, method and URL. */
   readonly #late = new WeakMap<object, Map<string, Limit>>()
   readonly #guards = new WeakMap<RouteConfig, RouteGuard | false>()
@@ -77,12 +84,21 @@ export class RouteLimits {
    * @throws WeirError as `createThrottler`, naming the route
    */
   declare(options: RouteOptions): ThrottleHook | undefined {
-    const declared = this.#read(options)
-    this.#declared.set(options, declared)
+    const { config, handler, method, url } = options
+    const known = method === 'HEAD' ? this.#gets.get(handler) : undefined
+    const get = known?.options.url === url ? known : undefined
+    const pattern = get?.url ?? url
+    const name = nameOf({ ...options, method: get === undefined ? method : 'GET', url: pattern })
+    const { throttle } = options as { readonly throttle?: unknown }
+    if (throttle !== undefined) throw misplaced(name)
+    const given: unknown = config?.throttle
+    const declared: Declared = { name, url: pattern, options, get, given, ...this.#read(given, name, get) }
+    this.#declared.push(declared)
+    if (method === 'GET') this.#gets.set(handler, declared)
     // After all other hooks of that name; but requests should be refused as early as can be.
     const own = declared.limit !== false && (declared.hook !== 'onRequest' || this.#hook !== 'onRequest')
-    const mark: Mark = { ...declared, own }
-    options.config = { ...options.config, [this.#mark]: mark } as NonNullable<RouteOptions['config']>
+    const mark: Mark = { limit: declared.limit, given, own }
+    options.config = { ...config, [this.#mark]: mark, [PATTERN]: pattern } as NonNullable<RouteOptions['config']>
     return own ? declared.hook : undefined
   }
 
@@ -92,16 +108,17 @@ export class RouteLimits {
    * @throws WeirError as `declare`, for limits that another `onRoute` hook has given a route since
    */
   start(): void {
-    for (const [options, before] of this.#declared) {
+    for (const before of this.#declared.splice(0)) {
+      const { options, url } = before
       const given = options.config?.throttle
       if (given === before.given) continue
-      const { limit, hook } = this.#read(options)
+      const { limit, hook } = this.#read(given, before.name, before.get)
       if (hook !== before.hook) throw tooLate(before.name)
+      before.limit = limit
       if (limit === undefined || limit === false) continue
       const limits = this.#late.get(given as object) ?? new Map<string, Limit>()
-      this.#late.set(given as object, limits.set(placeOf(options), limit))
+      this.#late.set(given as object, limits.set(placeOf(options), limit).set(placeOf({ ...options, url }), limit))
     }
-    this.#declared.clear()
     this.#places.start()
   }
 
@@ -153,28 +170,19 @@ export class RouteLimits {
     return (config as { readonly [mark: symbol]: Mark | undefined })[this.#mark]
   }
 
-  #read(route: Route): Declared {
-    const { method, url, handler } = route
-    const given: unknown = route.config?.throttle
-    const twin = method === 'HEAD' && handler !== undefined ? this.#gets.get(handler) : undefined
-    const name = nameOf(route, handler === undefined || twin?.url === url)
-    let limit: Declared['limit']
-    let hook: ThrottleHook = this.#hook
-    if (given === false) limit = false
-    else if (given !== undefined) {
-      const named = `Option "config.throttle" of route ${name}`
-      if (!isObject(given)) throw new WeirError('WEIR_INVALID_OPTION', `${named} must be false, or an object such as { limit: 20 }.`)
-      const { hook: own = this.#hook, ...options } = given as Options & { readonly hook?: ThrottleHook }
-      try {
-        checkHook((hook = own))
-        limit = twin?.url === url && twin.limit ? twin.limit : this.#places.add(options as Options, name)
-      } catch (error) {
-        if (error instanceof WeirError) error.message = `${named}: ${error.message}`
-        throw error
-      }
+  /** Reads what `config.throttle` of a route is. */
+  #read(given: unknown, name: string, get?: Declared): Limited {
+    if (given === undefined || given === false) return { limit: given, hook: this.#hook }
+    const named = `Option "config.throttle" of route ${name}`
+    if (!isObject(given)) throw new WeirError('WEIR_INVALID_OPTION', `${named} must be false, or an object such as { limit: 20 }.`)
+    const { hook = this.#hook, ...options } = given as Options & { readonly hook?: ThrottleHook }
+    try {
+      checkHook(hook)
+      return { limit: get?.limit || this.#places.add(options as Options, name), hook }
+    } catch (error) {
+      if (error instanceof WeirError) error.message = `${named}: ${error.message}`
+      throw error
     }
-    if (method === 'GET' && handler !== undefined) this.#gets.set(handler, { url, limit })
-    return { name, limit, hook, given }
   }
 
   #find(config: RouteConfig): RouteGuard | false {
@@ -200,7 +208,10 @@ export class RouteLimits {
 
   /** Reads what a route was given before the plugin was loaded. */
   #readEarly(config: RouteConfig): Limit | false | undefined {
-    const { name, limit, hook } = this.#read({ method: config.method, url: config.url, config } as Route)
+    const { method, url = '', throttle } = config
+    // Whether it is one that Fastify has added is not known here.
+    const name = nameOf({ method: method === 'HEAD' ? 'GET' : method, url })
+    const { limit, hook } = this.#read(throttle, name)
     if (hook !== this.#hook) throw tooLate(name)
     return limit
   }
@@ -222,6 +233,13 @@ function tooLate(name: string): WeirError {
   )
 }
 
+function misplaced(name: string): WeirError {
+  return new WeirError(
+    'WEIR_INVALID_OPTION',
+    `Option "throttle" of route ${name} stands beside "config", where Fastify ignores it. Write { config: { throttle: { limit: 20 } } } or { config: { throttle: false } }.`,
+  )
+}
+
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -230,14 +248,10 @@ function placeOf({ method, url }: { readonly method?: unknown; readonly url?: st
   return `${String(method)} ${url}`
 }
 
-/**
- * A route's name as a policy. All nodes must come to the same, so it is made from the route alone.
- *
- * @param withGet whether a HEAD route shares the limit of the GET route that Fastify made it for
- */
-function nameOf({ method, url, constraints }: Route, withGet: boolean): string {
-  const list = typeof method === 'string' ? [method] : [...(method ?? [])]
-  const methods = list.map((one) => (one === 'HEAD' && (withGet || list.length > 1) ? 'GET' : one))
+/** A route's name as a policy. All nodes must come to the same, so it is made from the route alone. */
+function nameOf({ method, url, constraints }: Pick<RouteOptions, 'constraints' | 'url'> & { readonly method?: unknown }): string {
+  const list = [method ?? []].flat() as string[]
+  const methods = list.map((one) => (one === 'HEAD' && list.length > 1 ? 'GET' : one))
   const narrowed = Object.entries(constraints ?? {}).map(([by, value]) => ` ${encodeURI(`${by}=${String(value)}`)}`)
   const name = `${[...new Set(methods)].sort().join(',')} ${encodeURI(url)}${narrowed.sort().join('')}`
   if (name.length <= LONGEST_NAME) return name

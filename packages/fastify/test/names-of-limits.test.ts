@@ -78,6 +78,27 @@ describe.each(FRAMEWORKS)('%s: limits of routes', (_name, fastify) => {
     expect(await statuses(app, '/v1', '/v1/', '/v1', '/v1/')).toEqual([200, 200, 429, 429])
   })
 
+  test.each(['the route itself', 'a later onRoute hook', 'the plugin'])(
+    'of a prefix alone are those of its HEAD routes: by %s',
+    async (by) => {
+      const app = fastify({ exposeHeadRoutes: true })
+      const limits = () => ({ throttle: { limit: 3, key: by === 'the route itself' ? ('route' as const) : () => 'all' } })
+      await app.register(weir, by === 'the plugin' ? { ...PLUGIN, limit: 3, key: 'route' } : PLUGIN)
+      if (by === 'a later onRoute hook') {
+        app.addHook('onRoute', (options) => {
+          options.config = { ...options.config, ...limits() } as FastifyContextConfig
+        })
+      }
+      const config = by === 'the route itself' ? limits() : {}
+      await app.register(async (child) => void child.get('/', { config }, () => 'part'), { prefix: '/part' })
+      const head = (url: string) => ({ method: 'HEAD', url }) as const
+      expect(await statuses(app, head('/part/'), head('/part'), '/part/', '/part', head('/part/'), head('/part'), '/part/')).toEqual([
+        200, 200, 200, 429, 429, 429, 429,
+      ])
+      expect(names(app)).toEqual(by === 'the plugin' ? ['default'] : ['default', 'GET /part'])
+    },
+  )
+
   test('with one name and the same rule are shared; with another rule they are refused, naming the route', async () => {
     const app = fastify()
     await app.register(weir, PLUGIN)

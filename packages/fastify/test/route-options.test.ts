@@ -133,6 +133,18 @@ describe.each(FRAMEWORKS)('%s: config.throttle', (_name, fastify) => {
     )
   })
 
+  test.each([{ limit: 1 }, false])('%j beside config, where Fastify ignores it, is rejected with the right place', async (throttle) => {
+    const app = fastify()
+    await app.register(weir, PLUGIN)
+    expect(() => app.get('/bad', { throttle } as object, () => '')).toThrow(
+      expect.objectContaining({
+        code: 'WEIR_INVALID_OPTION',
+        message: expect.stringMatching(/"throttle" of route GET \/bad .* config: \{ throttle: /),
+      }),
+    )
+    app.get('/good', { throttle: undefined } as object, () => '')
+  })
+
   test('what can not be used in a route that was declared before leaves the limits of the plugin, with a warning', async () => {
     const app = fastify()
     app.get('/early', { config: { throttle: { limit: 0 } } }, () => 'early')
