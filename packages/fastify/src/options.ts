@@ -63,7 +63,8 @@ export interface ThrottleFactory {
    * beside the plugin's limits, and `app.setNotFoundHandler({ preHandler: app.throttle() }, ...)` limits what has no route.
    *
    * @param options limits of its own. Default: those of the plugin
-   * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name
+   * @throws WeirError as `createThrottler`; `WEIR_MISSING_OPTION` for limits without a name; `WEIR_INVALID_OPTION` for limits that are
+   * given in a handler, once requests are served
    */
   (options?: NamedThrottleOptions): ThrottleFunction
   /**

@@ -58,6 +58,8 @@ export class RouteLimits {
   readonly #late = new WeakMap<object, Map<string, Limit>>()
   readonly #guards = new WeakMap<RouteConfig, RouteGuard | false>()
   readonly #early = new WeakMap<RouteConfig, RouteGuard | false>()
+  /** Whether a request has come. */
+  #serves = false
 
   constructor(input: ThrottleInput<FastifyRequest, FastifyArgs>, hook: ThrottleHook, reader: FastifyReader) {
     this.#places = new PlaceLimits(input, reader, {
@@ -126,7 +128,7 @@ export class RouteLimits {
    * Takes limits that belong to no route.
    *
    * @returns what gives their guard
-   * @throws WeirError as `createThrottler`, and for limits without a name
+   * @throws WeirError as `createThrottler`, for limits without a name, and once requests have come: each would leave a policy behind
    */
   place(options: NamedThrottleOptions | undefined): () => RouteGuard {
     const { general } = this.#places
@@ -136,12 +138,19 @@ export class RouteLimits {
     if (!('name' in options || 'policies' in options || 'throttler' in options)) {
       throw new WeirError('WEIR_MISSING_OPTION', 'app.throttle() needs a "name" for its policy, e.g. { name: "login", limit: 5 }.')
     }
+    if (this.#serves) {
+      throw new WeirError(
+        'WEIR_INVALID_OPTION',
+        'app.throttle() was given limits while requests are served, most likely in a handler. Call it once, before the application starts, and use what it returns: const login = app.throttle({ name: "login", limit: 5 }), and login.check(request) in the handler.',
+      )
+    }
     const limit = this.#places.add(options, String('name' in options ? options.name : 'app.throttle()'))
     return () => this.#guardOf(limit)
   }
 
   /** The guard of requests at the hook of the whole instance; false where they pass. */
   atInstance(config: RouteConfig): RouteGuard | false {
+    this.#serves = true
     let guard = this.#early.get(config)
     if (guard === undefined) {
       // What has no route takes nothing from those who use the application.

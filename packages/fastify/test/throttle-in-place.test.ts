@@ -1,4 +1,4 @@
-import { concurrency } from '@weir/core'
+import { concurrency, type WeirError } from '@weir/core'
 import { manualClock } from '@weir/testing'
 import type { FastifyRequest } from 'fastify'
 import { describe, expect, test } from 'vitest'
@@ -110,6 +110,24 @@ describe.each(FRAMEWORKS)('%s: app.throttle', (_name, fastify) => {
     expect(() => app.throttle({ name: 'x', limt: 5 } as never)).toThrow(expect.objectContaining({ code: 'WEIR_UNKNOWN_OPTION' }))
     expect(() => app.throttle({ name: 'default', limit: 1 })).toThrow(expect.objectContaining({ code: 'WEIR_DUPLICATE_POLICY' }))
   })
+
+  test.each(['one', 'each'])(
+    'limits that a handler gives, by %s name, are an error with the next step, and leave nothing behind',
+    async (names) => {
+      const app = fastify()
+      await app.register(weir, { ...PLUGIN, limit: 99 })
+      app.get('/:name', async (request) => {
+        const { name } = request.params as { name: string }
+        await app.throttle({ name, limit: 5 }).check(request)
+      })
+      app.setErrorHandler((error, _request, reply) => reply.send({ code: (error as WeirError).code, text: String(error) }))
+      for (let i = 0; i < 3; i++) {
+        const answer = await app.inject(names === 'one' ? '/login' : `/login${i}`)
+        expect(answer.json()).toMatchObject({ code: 'WEIR_INVALID_OPTION', text: expect.stringContaining('before the application starts') })
+      }
+      expect(app.throttler.policies.map(({ name }) => name)).toEqual(['default'])
+    },
+  )
 
   test('of a child with a plugin of its own is that plugin', async () => {
     const app = fastify()
