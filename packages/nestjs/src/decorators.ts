@@ -1,17 +1,16 @@
-import { type CustomDecorator, createParamDecorator, Inject, SetMetadata } from '@nestjs/common'
+import { applyDecorators, type CustomDecorator, createParamDecorator, Inject, SetMetadata, UseFilters } from '@nestjs/common'
 import { WeirError } from '@weir/core'
 import { decisionOf } from './decisions.ts'
 import type { HandlerThrottleOptions } from './options.ts'
+import { RequiresModule, THROTTLER } from './requires-module.ts'
 
 /** Where the limits of a class or handler are kept: options, false for none, or null for those of the module. */
 export const LIMITS = 'weir:limits'
 
-/** The provider token of the module's throttler. */
-export const THROTTLER = 'weir:throttler'
-
 /**
  * Limits of a class or handler in place of the module's. One decorator is one limit: on a class, its handlers share it. The
- * decorator that stands nearest to the handler holds. Options are checked when the application starts.
+ * decorator that stands nearest to the handler holds. Options are checked when the application starts. A server without
+ * `ThrottleModule.forRoot(...)` does not start.
  *
  * @throws WeirError `WEIR_INVALID_OPTION` for anything but an object
  *
@@ -20,7 +19,7 @@ export const THROTTLER = 'weir:throttler'
  * \@Post('login')
  * login() {}
  */
-export function Throttle(options: HandlerThrottleOptions): CustomDecorator<string> {
+export function Throttle(options: HandlerThrottleOptions): MethodDecorator & ClassDecorator {
   if (typeof options !== 'object' || options === null) {
     const given = options === undefined ? 'nothing' : JSON.stringify(options)
     throw new WeirError(
@@ -28,7 +27,7 @@ export function Throttle(options: HandlerThrottleOptions): CustomDecorator<strin
       `@Throttle() was given ${given}; it must be limits such as { limit: 5 }. A handler without limits has @SkipThrottle().`,
     )
   }
-  return SetMetadata(LIMITS, options)
+  return applyDecorators(SetMetadata(LIMITS, options), UseFilters(RequiresModule))
 }
 
 /** Leaves a class or handler unlimited. `@SkipThrottle(false)` on a handler of such a class lets the module's limits hold. */

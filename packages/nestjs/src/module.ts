@@ -1,11 +1,11 @@
-import type { DynamicModule, ModuleMetadata, Provider } from '@nestjs/common'
+import { type DynamicModule, Inject, type ModuleMetadata, type OnModuleInit, Optional, type Provider } from '@nestjs/common'
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, ModulesContainer } from '@nestjs/core'
-import { THROTTLER } from './decorators.ts'
 import { ThrottleFilter } from './filter.ts'
 import { ThrottleGuard } from './guard.ts'
 import { HandlerEndInterceptor } from './handler-end.ts'
 import { ThrottleLimits } from './limits.ts'
 import type { ThrottleOptions } from './options.ts'
+import { requireModule, THROTTLER } from './requires-module.ts'
 
 /** How the module stands in the application. */
 export interface ThrottleModuleExtras {
@@ -30,8 +30,18 @@ const OPTIONS = 'weir:options'
  * \@Module({ imports: [ThrottleModule.forRoot({ limit: 300, interval: '1m', key: 'ip', store: redisStore(new Redis()) })] })
  * class AppModule {}
  */
-// biome-ignore lint/complexity/noStaticOnlyClass: a module of NestJS is a class
-export class ThrottleModule {
+export class ThrottleModule implements OnModuleInit {
+  readonly #throttler: unknown
+
+  constructor(throttler?: unknown) {
+    this.#throttler = throttler
+  }
+
+  /** @throws WeirError `WEIR_MISSING_OPTION` if it was imported without `forRoot` or `forRootAsync` */
+  onModuleInit(): void {
+    requireModule(this.#throttler, 'ThrottleModule was imported without forRoot(...)')
+  }
+
   /**
    * @param options `{ limit, interval, ... }` for one policy, `{ policies, ... }`, `{ throttler, ... }`, or a throttler
    * @throws WeirError when the application starts, for options that can't be used: its `code` and message name the option
@@ -48,6 +58,10 @@ export class ThrottleModule {
     return { ...dynamic([{ provide: OPTIONS, useFactory, inject: [...inject] as never[] }], extras), imports }
   }
 }
+
+// By hand: the compiler that builds this package writes no decorators.
+Optional()(ThrottleModule, undefined, 0)
+Inject(THROTTLER)(ThrottleModule, undefined, 0)
 
 function dynamic(options: Provider[], { guard = true }: ThrottleModuleExtras): DynamicModule {
   const providers: Provider[] = [

@@ -1,10 +1,23 @@
 import { once } from 'node:events'
 import { type ClientRequest, request, type ServerResponse } from 'node:http'
 import { connect, constants } from 'node:http2'
-import { type CanActivate, Controller, Get, type INestApplication, Injectable, Module, Res, Sse, UseGuards } from '@nestjs/common'
+import {
+  type CallHandler,
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  Injectable,
+  Module,
+  Res,
+  Sse,
+  UseGuards,
+  UseInterceptors,
+} from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { concurrency, type Throttler } from '@weir/core'
-import { NEVER, Observable, startWith } from 'rxjs'
+import { NEVER, Observable, startWith, timeout } from 'rxjs'
 import { describe, expect, test, vi } from 'vitest'
 import { Throttle, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
 import { ThrottleLimits } from '../src/limits.ts'
@@ -141,6 +154,30 @@ describe.each(PLATFORMS)('on $name', (platform) => {
       await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
       expect(ended).toBe(1)
     } finally {
+      await server.close()
+    }
+  })
+
+  test('frees the slot of a handler for which an interceptor no longer waits, though its promise is pending', async () => {
+    let go = () => {}
+    const gone = new Promise<void>((resolve) => (go = resolve))
+    let ended = false
+    @Controller()
+    @UseInterceptors({ intercept: (_context: ExecutionContext, next: CallHandler) => next.handle().pipe(timeout(5)) })
+    class Routes {
+      @Get()
+      async work() {
+        await gone
+        ended = true
+      }
+    }
+    const server = await start(Routes, ONE)
+    try {
+      expect((await fetch(`http://127.0.0.1:${server.port}`)).status).toBe(500)
+      await vi.waitFor(() => expect(server.free()).toBe(1), PATIENT)
+      expect(ended).toBe(false)
+    } finally {
+      go()
       await server.close()
     }
   })

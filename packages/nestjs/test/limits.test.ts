@@ -242,4 +242,43 @@ describe.each(PLATFORMS)('on $name', ({ adapter }) => {
     expect(throttler.check('all').allowed).toBe(true)
     await throttler.close()
   })
+
+  test('the module without forRoot stops the start; beside one with it, it is the same', async () => {
+    @Module({ imports: [ThrottleModule] })
+    class Bare {}
+    await expect(start(Bare)).rejects.toMatchObject({
+      code: 'WEIR_MISSING_OPTION',
+      message: expect.stringContaining('Write imports: [ThrottleModule.forRoot({'),
+    })
+    @Controller('cats')
+    class Cats {
+      @Get()
+      all() {}
+    }
+    @Module({ imports: [Bare, appOf(Cats)] })
+    class App {}
+    expect(await statusesOf(App, '/cats', '/cats')).toEqual([200, 429])
+  })
+
+  test.each(['a handler', 'a class'])('a decorator of %s stops the start of a server without the module', async (place) => {
+    const decorate = (where: string) => (where === place ? Throttle({ limit: 1 }) : () => {})
+    @decorate('a class')
+    @Controller('cats')
+    class Cats {
+      @decorate('a handler')
+      @Get()
+      all() {}
+    }
+    @Module({ controllers: [Cats] })
+    class App {}
+    await expect(start(App)).rejects.toMatchObject({
+      code: 'WEIR_MISSING_OPTION',
+      message: expect.stringMatching(/^@Throttle\(\) .* Write imports: \[ThrottleModule\.forRoot\(\{/),
+    })
+    @Module({ imports: [ThrottleModule.forRoot({ ...ONE, enabled: () => false })], controllers: [Cats] })
+    class Unlimited {}
+    expect(await statusesOf(Unlimited, '/cats', '/cats')).toEqual([200, 200])
+    // Of a worker that shares modules with a server no handler is called.
+    await (await NestFactory.createApplicationContext(App, { logger: false, abortOnError: false })).close()
+  })
 })
