@@ -1,6 +1,6 @@
-import { type ClientRequest, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { concurrency } from '@weir/core'
+import { leave, open } from '@weir/tooling/leaving-client'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { describe, expect, test, vi } from 'vitest'
 import { type ThrottleFunction, weir } from '../src/index.ts'
@@ -107,19 +107,6 @@ describe.each(FRAMEWORKS)('%s', (_name, fastify) => {
         await app.close()
       },
     }
-  }
-
-  function open(port: number): ClientRequest {
-    return request({ host: '127.0.0.1', port, agent: false })
-      .on('error', () => {})
-      .on('response', (response) => response.resume().on('error', () => {}))
-      .end()
-  }
-
-  /** The client leaves, and whatever listens to that has been called. */
-  async function leave(client: ClientRequest, { closed }: { closed(): boolean }): Promise<void> {
-    client.destroy()
-    await vi.waitFor(() => expect(closed()).toBe(true), PATIENT)
   }
 
   test.each(Object.entries(HANDLERS))('keeps the slot of a handler %s, until it has ended', async (_title, handler) => {

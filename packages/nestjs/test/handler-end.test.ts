@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type ClientRequest, request, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { connect, constants } from 'node:http2'
 import {
   type CallHandler,
@@ -17,6 +17,7 @@ import {
 } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { concurrency, type Throttler } from '@weir/core'
+import { leave, open } from '@weir/tooling/leaving-client'
 import { NEVER, Observable, startWith, timeout } from 'rxjs'
 import { describe, expect, test, vi } from 'vitest'
 import { Throttle, ThrottleModule, type ThrottleOptions } from '../src/index.ts'
@@ -32,10 +33,10 @@ async function startOn({ adapter }: Platform, controller: object, options: objec
   @Module({ imports: [ThrottleModule.forRoot(options as ThrottleOptions)], controllers: [controller as never] })
   class App {}
   const app: INestApplication = await NestFactory.create(App, adapter({ http2 }), { logger: false, abortOnError: false })
-  let closed = 0
+  let closed = false
   await app.listen(0, '127.0.0.1')
   app.getHttpServer().prependListener('request', (_request: unknown, response: NodeJS.EventEmitter) => {
-    response.once('close', () => closed++)
+    response.once('close', () => (closed = true))
   })
   const throttler: Throttler<string, never> = app.get(ThrottleLimits, { strict: false }).throttler
   return {
@@ -52,19 +53,6 @@ async function startOn({ adapter }: Platform, controller: object, options: objec
 
 describe.each(PLATFORMS)('on $name', (platform) => {
   const start = (controller: object, options: object) => startOn(platform, controller, options)
-
-  function open(port: number): ClientRequest {
-    return request({ host: '127.0.0.1', port, agent: false })
-      .on('error', () => {})
-      .on('response', (response) => response.resume().on('error', () => {}))
-      .end()
-  }
-
-  async function leave(client: ClientRequest, { closed }: { closed(): number }): Promise<void> {
-    const before = closed()
-    client.destroy()
-    await vi.waitFor(() => expect(closed()).toBe(before + 1), PATIENT)
-  }
 
   test.each(['a promise', 'an error'])('keeps the slot of a handler with %s, by its own decorator', async (kind) => {
     let begun = 0
