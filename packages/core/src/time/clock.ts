@@ -86,13 +86,15 @@ const realHrtime = hrtime
 let followed: { readonly by: typeof hrtime; readonly behind: number } | undefined =
   process.hrtime === realHrtime ? undefined : { by: realHrtime, behind: 0 }
 
-/** The time while fake timers are installed, and after: each counts from anywhere, and time goes on from where it was. */
+/** The time while fake timers are installed, and after: the real one counts from anywhere, and time goes on from where it was. */
 function follow(): number {
   const { by: before, behind } = followed ?? { by: realHrtime, behind: 0 }
   const by = process.hrtime
   if (by === realHrtime && !isRealDate()) noticeHalf('Date', 'process.hrtime')
   if (by !== before || followed === undefined) {
-    followed = { by, behind: by === before ? behind : behind + millisecondsOf(before()) - millisecondsOf(by()) }
+    // Fake timers count from 0: what a test has advanced before this first look is time that has passed.
+    const begun = by === realHrtime || isRealDate() ? millisecondsOf(by()) : 0
+    followed = { by, behind: by === before ? behind : behind + millisecondsOf(before()) - begun }
     if (by !== realHrtime && timersAreFake()) for (const notice of watching) notice()
   }
   return millisecondsOf(by()) + followed.behind

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { concurrency } from '../../src/algorithms/concurrency/index.ts'
+import { leakyBucket } from '../../src/algorithms/leaky-bucket/index.ts'
 import { slidingLog } from '../../src/algorithms/sliding-log/index.ts'
 import { slidingWindow } from '../../src/algorithms/sliding-window/index.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket/index.ts'
@@ -26,6 +27,30 @@ test('monotonic time goes on from where it was, whoever tells it', () => {
   vi.useFakeTimers()
   expect(systemClock.monotonic()).toBeGreaterThanOrEqual(again)
   expect(systemClock.monotonic()).toBe(systemClock.monotonic())
+})
+
+test('time that is advanced before anybody looks at the clock counts', () => {
+  for (let fake = 1; fake <= 2; fake++) {
+    const start = systemClock.monotonic()
+    vi.useFakeTimers()
+    vi.advanceTimersByTime(10_000_000)
+    expect(systemClock.monotonic() - start).toBeGreaterThanOrEqual(10_000_000)
+    // The next one follows without a look at the real clock.
+    vi.useRealTimers()
+  }
+})
+
+test('once a request has waited in this process, those that wait go while a test advances', async () => {
+  const policies = [{ limit: 10, interval: '1s', algorithm: leakyBucket(), coordination: 'local' }] as const
+  await createThrottler({ policies }).acquire('first')
+  vi.useFakeTimers()
+  const throttler = createThrottler({ policies })
+  let gone = 0
+  for (let i = 0; i < 5; i++) void throttler.schedule('a', () => gone++)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(gone).toBe(1)
+  await vi.advanceTimersByTimeAsync(250)
+  expect(gone).toBe(3)
 })
 
 describe.each([
