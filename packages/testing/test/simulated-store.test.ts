@@ -1,6 +1,14 @@
 import type { Announcement, Ordinal, StorePolicy, SyncReply, SyncRequest } from '@weir/core/sync'
 import { describe, expect, it } from 'vitest'
-import { type NetworkOptions, NodeClock, SeededRandom, type SimulatedStoreOptions, simulatedStore, VirtualTime } from '../src/index.ts'
+import {
+  manualClock,
+  type NetworkOptions,
+  NodeClock,
+  SeededRandom,
+  type SimulatedStoreOptions,
+  simulatedStore,
+  VirtualTime,
+} from '../src/index.ts'
 
 const policy: StorePolicy = { id: 'p', width: 1000, cells: 1, limit: 10, hot: Number.POSITIVE_INFINITY, ttl: 2000 }
 
@@ -26,6 +34,11 @@ function setUp(network: NetworkOptions = {}, options: Omit<SimulatedStoreOptions
 }
 
 describe('a simulated store', () => {
+  it('is in the time of a clock, not in a clock', () => {
+    for (const wrong of [undefined, {}, { time: manualClock() }, { clock: manualClock() }])
+      expect(() => simulatedStore(wrong as never)).toThrow(/^Option "time" must be .* clock\.time of clock = manualClock\(\)/)
+  })
+
   it('answers after a round trip, with its own time from the middle of it', async () => {
     const { time, sync, outcomes } = setUp({ latency: 2 })
     sync(taken(3))

@@ -1,4 +1,4 @@
-import { createThrottler, memoryStore } from '@weir/core'
+import { createThrottler, leakyBucket, memoryStore } from '@weir/core'
 import { Hub } from '@weir/core/memory'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -41,6 +41,27 @@ describe('a manual clock', () => {
     await clock.advance(1)
     expect(seen).toEqual(['a', 'b', 'c'])
     expect(clock.monotonic()).toBe(20)
+  })
+
+  it('is moved by a duration, and by nothing else', async () => {
+    const clock = manualClock()
+    await clock.advance('1m')
+    expect(clock.monotonic()).toBe(60_000)
+    for (const wrong of ['60', -1, Number.NaN, undefined])
+      await expect(clock.advance(wrong as never)).rejects.toMatchObject({ code: 'WEIR_INVALID_OPTION' })
+    expect(clock.monotonic()).toBe(60_000)
+  })
+
+  it('waits for code that a throttler loads when it first needs it', async () => {
+    const clock = manualClock()
+    const policies = [{ limit: 10, interval: '1s', algorithm: leakyBucket(), coordination: 'local' }] as const
+    const throttler = createThrottler({ clock, policies })
+    let gone = 0
+    for (let i = 0; i < 5; i++) void throttler.schedule('a', () => gone++)
+    await clock.advance(0)
+    expect(gone).toBe(1)
+    await clock.advance(250)
+    expect(gone).toBe(3)
   })
 
   it('settles promises between two events', async () => {

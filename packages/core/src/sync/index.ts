@@ -33,5 +33,5 @@ export { HELD, type LeaseAsk, type LeaseNotice, type LeaseReply } from '../store
 export type { Store } from '../throttler/coordinator.ts'
 export type { CooldownGrowth } from '../time/cooldown-growth.ts'
 export { endOf, type Ordinal, ordinalAt, spanEnd, startOf } from '../time/intervals.ts'
-export { loadCode } from '../time/load-code.ts'
+export { isLoadingCode, loadCode } from '../time/load-code.ts'
 export { backgroundStore } from './coordinator.ts'

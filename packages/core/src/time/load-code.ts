@@ -3,6 +3,14 @@ import process from 'node:process'
 /** File descriptors that must be free before code is loaded: more than the files of any part that is loaded later. */
 const FREE = 32
 
+/** Parts that are being loaded. */
+let loading = 0
+
+/** Whether code is being loaded, for virtual time: it stands still meanwhile. */
+export function isLoadingCode(): boolean {
+  return loading > 0
+}
+
 /**
  * Loads a part of the code that is not there from the start. All dynamic imports go through here.
  *
@@ -26,5 +34,10 @@ export async function loadCode<T>(load: () => Promise<T>): Promise<T> {
       for (const one of opened) fs.closeSync(one)
     }
   }
-  return await load()
+  loading++
+  try {
+    return await load()
+  } finally {
+    loading--
+  }
 }

@@ -91,7 +91,11 @@ export class SimulatedStore implements Store {
   #extra = 0
   #silent = false
 
+  /** @throws WeirError `WEIR_INVALID_OPTION` */
   constructor(options: SimulatedStoreOptions) {
+    // A clock has a time, and is none.
+    if (typeof options?.time?.at !== 'function')
+      throw new WeirError('WEIR_INVALID_OPTION', 'Option "time" must be a VirtualTime, such as clock.time of clock = manualClock().')
     this.#options = options
     this.#time = options.time
     this.#random = options.random ?? new SeededRandom('store')

@@ -1,4 +1,4 @@
-import type { Clock, TimerHandle } from '@weir/core'
+import { type Clock, type Duration, parseDuration, type TimerHandle } from '@weir/core'
 import type { QueuedEvent } from './event-queue.ts'
 import { VirtualTime } from './virtual-time.ts'
 
@@ -140,9 +140,13 @@ export class ManualClock extends NodeClock {
     setImmediate(() => this.dispatch(once))
   }
 
-  /** Lets so many milliseconds pass: timers fire in order, and what was promised settles in between. */
-  advance(milliseconds: number): Promise<void> {
-    return this.time.runUntil(this.time.now + milliseconds)
+  /**
+   * Lets time pass, milliseconds or a text such as `'1m'`: timers fire in order, and what was promised settles in between.
+   *
+   * @throws (rejects) WeirError `WEIR_INVALID_OPTION`
+   */
+  async advance(duration: Duration): Promise<void> {
+    await this.time.runUntil(this.time.now + parseDuration(duration, 'duration', 0))
   }
 }
 

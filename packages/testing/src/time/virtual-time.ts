@@ -1,3 +1,4 @@
+import { isLoadingCode } from '@weir/core/sync'
 import { EventQueue, type QueuedEvent } from './event-queue.ts'
 
 /** What the wall shows at moment 0 unless something else is asked for: a whole number of hours since the Unix epoch. */
@@ -79,11 +80,10 @@ export class VirtualTime {
     return event.settles || this.takeTouched()
   }
 
-  /** Runs the continuations of all promises that are settled. */
-  settled(): Promise<void> {
-    return new Promise((resolve) => {
-      nextTurn(resolve)
-    })
+  /** Runs the continuations of all promises that are settled. Code that a throttler loads arrives before. */
+  async settled(): Promise<void> {
+    do await new Promise<void>((resolve) => nextTurn(resolve))
+    while (isLoadingCode())
   }
 
   /**
