@@ -60,6 +60,8 @@ export function throttle<const Name extends string = string, const Plan extends 
     if (ctx.headerSent) return
     for (const name in refusal.headers) set(ctx, name, refusal.headers[name] as string)
     if (guard.throws) throw new ThrottledError(refusal)
+    // A middleware before may have left the answer to one behind, which does not run.
+    ctx.respond = true
     ctx.status = refusal.status
     const handled = guard.handle(refusal, [ctx], ctx.res)
     return handled instanceof Promise

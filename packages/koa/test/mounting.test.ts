@@ -30,6 +30,22 @@ describe.each(FRAMEWORKS)('%s', (_name, Koa) => {
     expect(errors).toMatchObject([{ code: 'WEIR_INVALID_OPTION', message: expect.stringContaining('instead of app.use(throttle).') }])
   })
 
+  test('a request is refused although a middleware before has left the response to one behind', async () => {
+    const app = new Koa()
+    app.use((ctx, next) => {
+      ctx.respond = false
+      return next()
+    })
+    app.use(throttle(ONE))
+    app.use((ctx) => {
+      ctx.res.statusCode = 200
+      ctx.res.end('raw')
+    })
+    const request = supertest(app.callback())
+    await request.get('/').expect(200, 'raw')
+    await request.get('/').expect(429, /quota-exceeded/)
+  })
+
   test.each([[{}], ['/'], [null]])('a router that is none (%j) is refused', (router) => {
     expect(() => throttle({ ...ONE, router } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
