@@ -19,7 +19,12 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     route: patternOf,
     pattern: patternOf,
     samples: samplesOf,
-    ip: address,
+    ip: (c: Context) => {
+      const given: unknown = address(c)
+      if (typeof given !== 'string' && given !== undefined && given !== null)
+        throw new TypeError(`option "address" returned ${typeof given}, not a string such as getConnInfo(c).remote.address at once`)
+      return given ?? undefined
+    },
     socket: (c: Context) => connectionOf(c).incoming?.socket,
     howToTrust: (c: Context) =>
       connectionOf(c).incoming === undefined

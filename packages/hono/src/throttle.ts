@@ -11,7 +11,7 @@ import {
 } from '@weir/core/http'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
-import type { AddressOf } from './address.ts'
+import { type AddressOf, forwardedAddress } from './address.ts'
 import { connectionOf } from './connection.ts'
 import { honoReader } from './reader.ts'
 
@@ -130,7 +130,7 @@ function withoutAddress<Name extends string>(
 ): { address: AddressOf | undefined; input: ThrottleInput<Context, HonoArgs, Name> } {
   if (typeof options !== 'object' || options === null || !Object.hasOwn(options, 'address')) return { address: undefined, input: options }
   const { address, ...input } = options
-  if (address !== undefined && typeof address !== 'function') {
+  if (address !== undefined && (typeof address !== 'function' || address === (forwardedAddress as unknown))) {
     throw new WeirError(
       'WEIR_INVALID_OPTION',
       'Option "address" must be forwardedAddress(<number of your proxies>), or a function of the context.',

@@ -37,6 +37,15 @@ describe('where it stands', () => {
     expect(await statuses(app, ['/v2/users/ann', '/v2/users/bob', '/v2/orders/1'])).toEqual([200, 429, 200])
   })
 
+  test('a path without a wildcard is that path alone', async () => {
+    const app = new Hono()
+    app.use('/one', throttle(ONE))
+    app.use('/all/*', throttle(ONE))
+    for (const path of ['/one', '/one/x', '/all', '/all/x']) app.get(path, (c) => c.text('hello'))
+    expect(await statuses(app, ['/one', '/one', '/one/x', '/one/x'])).toEqual([200, 429, 200, 200])
+    expect(await statuses(app, ['/all', '/all', '/all/x', '/all/x'])).toEqual([200, 429, 200, 429])
+  })
+
   test('a middleware that is not called itself says so to the error handler', async () => {
     const app = new Hono()
     app.use(throttle as never)
@@ -206,7 +215,7 @@ describe('addresses', () => {
     expect(() => forwardedAddress(proxies as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
-  test.each([[1], ['x-forwarded-for'], [null], [{}]])('an option address that is none (%j) is refused', (address) => {
+  test.each([[1], ['x-forwarded-for'], [null], [{}], [forwardedAddress]])('an option address that is none (%j) is refused', (address) => {
     expect(() => throttle({ ...ONE, address } as never)).toThrow(expect.objectContaining({ code: 'WEIR_INVALID_OPTION' }))
   })
 
@@ -224,5 +233,19 @@ describe('addresses', () => {
     failing.use(limit).get('/', (c) => c.text('hello'))
     expect(await statuses(failing, ['/', '/'])).toEqual([200, 429])
     expect(warnings).toEqual([expect.stringContaining('could not be found (no platform)')])
+  })
+
+  test.each([
+    ['a promise', async () => '192.0.2.1'],
+    ['what getConnInfo returns', () => ({ remote: { address: '192.0.2.1' } })],
+  ])('a function that returns %s is answered by what to return', async (_, address) => {
+    const limit = throttle({ ...ONE, key: 'ip', address: address as never })
+    const warnings = warningsOf(limit)
+    const app = new Hono()
+    app.use(limit).get('/', (c) => c.text('hello'))
+    expect(await statuses(app, ['/', '/'])).toEqual([200, 429])
+    expect(warnings).toEqual([
+      expect.stringContaining('"address" returned object, not a string such as getConnInfo(c).remote.address at once'),
+    ])
   })
 })
