@@ -113,6 +113,14 @@ describe.each(STORES.filter(({ missing }) => !missing))('with $name', ({ start, 
     })
   })
 
+  it('weir block says so where no node counts by the rules', async () => {
+    const other = file('other.json', JSON.stringify({ version: 1, policies: [policies[0], { ...policies[1], name: 'sign-in' }] }))
+    const block = async (...rest: readonly string[]) =>
+      (await weir(['block', '203.0.113.10', ...at, '--rules', other, '--for', '1s', ...rest])).err
+    expect(await block()).toMatch(/^weir: No node at this store counts by the rule of sign-in now/)
+    expect(await block('--policy', 'client')).not.toContain('No node')
+  })
+
   describe('weir usage and reset', () => {
     it('tell what a key has used at all nodes, and begin anew', async () => {
       for (let i = 0; i < 6; i++) nodes[i % 2]?.check('198.51.100.1')
@@ -178,6 +186,8 @@ describe('what can not be done', () => {
   it('names what is wrong', async () => {
     const of = (key: string, ...rest: readonly string[]) => [key, '--store', 'redis://127.0.0.1:1', '--rules', rules, ...rest]
     expect(await weir(['block', ...of('x', '--for', '0s')])).toMatchObject({ code: 2, err: expect.stringContaining('longer than nothing') })
+    expect(await weir(['block', ...of('x', '--for', '10')])).toMatchObject({ code: 2, err: expect.stringContaining('no unit. Use 10s') })
+    expect(await weir(['unblock', ...of('')])).toMatchObject({ code: 2, err: expect.stringContaining('It is empty') })
     expect(await weir(['reset', ...of('x', '--policy', 'none')])).toMatchObject({ code: 2, err: expect.stringContaining('"none"') })
     expect(await weir(['top'])).toMatchObject({ code: 2, err: expect.stringContaining("'--store <address>'") })
   })

@@ -89,6 +89,11 @@ export class StoreWatch {
     }
   }
 
+  /** Whether a node counts by the rule with this id, as far as has been told. */
+  knows(policyId: string): boolean {
+    return this.#names.has(policyId)
+  }
+
   close(): Promise<void> {
     return this.#connection.close()
   }

@@ -60,13 +60,21 @@ export function addKeys(program: Command, out: Output): void {
 }
 
 function ofKey(command: Command): Command {
-  return withStore(command.argument('<key>', 'as it is counted, such as an address'))
+  return withStore(command.argument('<key>', 'as it is counted, such as an address', someText))
     .requiredOption('--rules <file>', 'the rules that the nodes go by, in YAML or JSON')
     .option('--policy <name>', 'of this policy only; default: of all')
     .option('--json', 'write the result as JSON')
 }
 
+/** A variable of a script that is not set. */
+function someText(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It is empty.')
+  return text
+}
+
 function positive(text: string): number {
+  // Who means milliseconds says so: a block of ten is none.
+  if (/^\d+$/.test(text)) throw new InvalidArgumentError(`It has no unit. Use ${text}s for seconds, or ${text}m for minutes.`)
   const value = durationOption(LONGEST_BLOCK)(text)
   if (value < 1) throw new InvalidArgumentError('It must be longer than nothing.')
   return value
@@ -92,8 +100,13 @@ async function change(
   const { policies } = (await documentIn(rules)).rules
   if (policy !== undefined) checkPolicy(policy, policies)
   const store = await openStore(address, namespace)
-  await lookAt(store)
+  const watch = await lookAt(store)
   const throttler = createThrottler({ policies, store, closeTimeout: PATIENCE }) as Throttler
+  const unknown = throttler.policies
+    .filter(({ id, name }) => (policy ?? name) === name && !watch.knows(id))
+    .map(({ name }) => safeText(name, 30))
+  if (unknown.length > 0)
+    out.note(`weir: No node at this store counts by the rule of ${unknown.join(', ')} now. Check --store, --namespace and --rules.`)
   let failure: string | undefined
   throttler.on('sync-failed', ({ error }) => {
     failure = error instanceof Error ? error.message : String(error)
@@ -116,10 +129,11 @@ async function change(
 }
 
 /** A store that is away is known at once: a node goes on trying, as it is meant to live on. */
-async function lookAt(store: Store): Promise<void> {
+async function lookAt(store: Store): Promise<StoreWatch> {
   const watch = new StoreWatch(store)
   try {
     await watch.look()
+    return watch
   } finally {
     await watch.close()
   }
