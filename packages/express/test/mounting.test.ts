@@ -47,6 +47,9 @@ describe.each(FRAMEWORKS)('%s', (_name, express) => {
     app.use('/tenants/:tenant/users', router)
     await supertest(app).get('/tenants/42/users/ann').expect(200)
     await supertest(app).get('/tenants/43/users/bob').expect(429)
+    // The pattern of a mount is not known.
+    await supertest(app).get('/tenants/ann/users/bob').expect(200)
+    await supertest(app).get('/tenants/bob/users/bob').expect(200)
   })
 
   test('nothing is awaited for a request that passes', () => {
