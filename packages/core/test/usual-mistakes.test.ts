@@ -76,6 +76,7 @@ describe('a mistake that is made often is answered by the option, the value, and
       'nodeReader, imported from "@weir/core/http"',
     ],
     ['a reader that lacks functions', () => createGuard(ONE as never, { ip: () => 'a' } as never), '"reader"', '"ip"', 'nodeReader'],
+    ['a child in place of children', () => serveIpc({ children: {} } as never), '"children"', '{}', 'a list of child processes'],
     ['a store that is not made', () => throttler({ store: memoryStore }), '"store"', 'function memoryStore', 'store: memoryStore()'],
   ])('%s', (_, make, option, value, next) => {
     const error = thrownBy(make) as WeirError

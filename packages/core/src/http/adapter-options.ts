@@ -5,7 +5,7 @@ import type { AnyPolicyOptions, PolicyOptions, SlotPolicyOptions } from '../deci
 import { meantBy } from '../options/did-you-mean.ts'
 import { type Duration, parseDuration } from '../options/duration.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
-import { type Awaitable, CALLBACK_TIMEOUT } from '../report/user-function.ts'
+import { type Awaitable, CALLBACK_TIMEOUT, isThenable } from '../report/user-function.ts'
 import { THROTTLER_OPTIONS, type ThrottlerOptions } from '../throttler/options.ts'
 import type { Throttler } from '../throttler/throttler.ts'
 import { checkHeaders, type HeaderStyle } from './answer/headers.ts'
@@ -203,7 +203,7 @@ function checkOwn(own: Record<string, unknown>): void {
     if (kind === 'boolean' && type !== 'boolean') throw invalidOption(option, value, 'true or false')
     const made = typeof (value as Partial<AddressList> | null)?.includes === 'function' && type === 'object' && !Array.isArray(value)
     if (kind === 'list' && type !== 'function' && !made) throw invalidOption(option, value, LIST)
-    if (option === 'message' && !['string', 'object', 'function'].includes(type))
+    if (option === 'message' && (!['string', 'object', 'function'].includes(type) || value === null || isThenable(value)))
       throw invalidOption(option, value, 'a string, an object, or a function that returns one')
   }
   const { statusCode, onRefused } = own

@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { Account } from '../hub/account.ts'
 import { Hub } from '../hub/hub.ts'
 import { checkOptions } from '../options/names.ts'
-import { warnProcess } from '../report/errors.ts'
+import { invalidOption, warnProcess } from '../report/errors.ts'
 import { reasonOf } from '../report/show.ts'
 import type { Announcement, SyncReply } from '../store/contract.ts'
 import { systemClock } from '../time/clock.ts'
@@ -71,6 +71,7 @@ export interface IpcService {
 export function serveIpc(options: ServeIpcOptions = {}): IpcService {
   checkOptions('serveIpc', options, ['children'], 'options such as { children: [child] }')
   const { children: only } = options
+  if (only !== undefined && !Array.isArray(only)) throw invalidOption('children', only, 'a list of child processes')
   const served = (registry[SERVED] ??= { hub: new Hub(systemClock), account: new Account(MOST_BYTES_OF_ALL), services: 0 })
   served.services++
   const children = new Map<ChildProcess, () => void>()

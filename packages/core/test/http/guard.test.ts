@@ -67,6 +67,8 @@ describe('what belongs to the adapter is told from what belongs to the throttler
     [{ ...one, handler: () => {}, message: 'x' }, 'WEIR_INVALID_OPTION', 'handler'],
     [{ ...one, handler: () => {}, onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'handler" and "onRefused: \'throw\''],
     [{ ...one, message: 'x', onRefused: 'throw' }, 'WEIR_INVALID_OPTION', 'message" and "onRefused: \'throw\''],
+    [{ ...one, message: Promise.resolve('x') }, 'WEIR_INVALID_OPTION', 'message'],
+    [{ ...one, message: null }, 'WEIR_INVALID_OPTION', 'message'],
     [{ ...one, requestWasSuccessful: () => true }, 'WEIR_MISSING_OPTION', 'requestWasSuccessful'],
   ])('%j is rejected', (options, code, name) => {
     expect(() => guardOf(options)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(name) }))
