@@ -146,7 +146,7 @@ export class ManualClock extends NodeClock {
    * @throws (rejects) WeirError `WEIR_INVALID_OPTION`
    */
   async advance(duration: Duration): Promise<void> {
-    await this.time.runUntil(this.time.now + parseDuration(duration, 'duration', 0))
+    await this.time.runUntil(this.time.now + parseDuration(duration, 'duration', 0, Number.MAX_SAFE_INTEGER))
   }
 }
 
