@@ -1,12 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createThrottler, type Throttler } from '@weir/core'
+import { redisStore } from '@weir/redis'
 import { bundlePrograms } from '@weir/tooling/bundle'
 import { RedisServer } from '@weir/tooling/redis-servers'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { type Ended, file, line, rules } from './weir.ts'
 
 const document = rules('rules.json', {})
@@ -86,6 +88,10 @@ async function weir(...args: readonly string[]): Promise<Ended> {
 }
 
 it('each command ends by itself when its store answers, and does what it is asked for', { timeout: 120_000 }, async () => {
+  const { policies } = JSON.parse(readFileSync(document, 'utf8'))
+  const node = createThrottler({ policies, store: redisStore(redis.url) }).start() as Throttler
+  onTestFinished(() => node.close())
+  await expect.poll(() => node.state).toBe('synced')
   for (const [args, out] of AT_STORE)
     expect(await weir(...args, '--store', redis.url), args[0]).toEqual({ code: 0, err: '', out: expect.stringMatching(out) })
   for (const [args, out] of AT_SOURCE)
