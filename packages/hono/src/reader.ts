@@ -21,8 +21,11 @@ export function honoReader(address: AddressOf = socketAddress): RequestReader<Co
     samples: samplesOf,
     ip: (c: Context) => {
       const given: unknown = address(c)
-      if (typeof given !== 'string' && given !== undefined && given !== null)
+      if (typeof given !== 'string' && given !== undefined && given !== null) {
+        // If it is a promise that is rejected, that must not end the process.
+        Promise.resolve(given).catch(() => {})
         throw new TypeError(`option "address" returned ${typeof given}, not a string such as getConnInfo(c).remote.address at once`)
+      }
       return given ?? undefined
     },
     socket: (c: Context) => connectionOf(c).incoming?.socket,

@@ -237,6 +237,8 @@ describe('addresses', () => {
 
   test.each([
     ['a promise', async () => '192.0.2.1'],
+    // A rejection that nothing handles would end the process; here it fails the run.
+    ['a promise that is rejected', () => Promise.reject(new Error('no platform'))],
     ['what getConnInfo returns', () => ({ remote: { address: '192.0.2.1' } })],
   ])('a function that returns %s is answered by what to return', async (_, address) => {
     const limit = throttle({ ...ONE, key: 'ip', address: address as never })

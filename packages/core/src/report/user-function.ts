@@ -149,7 +149,7 @@ function listen(answer: object, fulfilled: (value: unknown) => void, rejected: (
 }
 
 /** Takes care that the rejection of a promise, which nobody waits for, does not end the process. */
-function hush(value: unknown): void {
+export function hush(value: unknown): void {
   if (!isPromise(value)) return
   try {
     Promise.prototype.then.call(value, nothing, nothing)

@@ -2,6 +2,7 @@ import type { Limiter } from '../decide/limiter.ts'
 import { boundedOnce, copied } from '../keys/key-text.ts'
 import { checkNames } from '../options/names.ts'
 import { invalidOption, show, WeirError } from '../report/errors.ts'
+import { hush } from '../report/user-function.ts'
 
 /** Which policies something is of. */
 export interface PolicyChoice {
@@ -39,6 +40,8 @@ export function limitersOf(
  * @throws WeirError `WEIR_INVALID_KEY`
  */
 export function countedKey(key: unknown): string {
-  if (typeof key !== 'string') throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
-  return copied(boundedOnce(key))
+  if (typeof key === 'string') return copied(boundedOnce(key))
+  // What an async key function of `wrap` or `limitedFetch` returned.
+  hush(key)
+  throw new WeirError('WEIR_INVALID_KEY', `A key must be a string, not ${show(key)}.`)
 }

@@ -81,6 +81,18 @@ test('the key of a wrapped function is told by the same this and arguments', asy
   await throttler.close()
 })
 
+test('a key function whose promise is rejected fails the call, and does not end the process', async () => {
+  const throttler = node()
+  // A rejection that nothing handles fails the run.
+  const key = (() => Promise.reject(new Error('no database'))) as never
+  const failed = { code: 'WEIR_INVALID_KEY' }
+  await expect(throttler.wrap(() => 1, { key })()).rejects.toMatchObject(failed)
+  await expect(limitedFetch(throttler, { key, fetch: async () => new Response('') })('http://127.0.0.1:9')).rejects.toMatchObject(failed)
+  // A handler would be too late in the next turn.
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  await throttler.close()
+})
+
 test('a wrapped function has the name and number of parameters of its own, and its types', async () => {
   const throttler = node()
   function send(this: Api, to: string, _text: string): number {
