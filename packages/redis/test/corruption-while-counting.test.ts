@@ -1,4 +1,4 @@
-import { calendar, createThrottler, type Throttler, type WeirError } from '@weir/core'
+import { calendar, createThrottler, fixedWindow, slidingWindow, type Throttler, tokenBucket, type WeirError } from '@weir/core'
 import { snapshot } from '@weir/core/inspect'
 import type { Ordinal, StorePolicy } from '@weir/core/sync'
 import { TestNode } from '@weir/store-tests/test-node'
@@ -213,4 +213,32 @@ test('throttlers go on when what they count is corrupted: none is degraded, limi
   await expect.poll(() => late.state, { timeout: 10_000 }).toBe('synced')
   await expect.poll(() => snapshot(late).nodes, { timeout: 10_000 }).toBe(4)
   expect(degraded).toEqual([])
+})
+
+test.each([
+  ['fixedWindow', fixedWindow()],
+  ['slidingWindow', slidingWindow()],
+  ['tokenBucket', tokenBucket({ burst: 100 })],
+] as const)('%s: a process that is idle sends its counts again when those of its key are corrupted', async (_, algorithm) => {
+  const namespace = freshNamespace()
+  const [busy, idle, other] = [1, 2, 3].map(() => {
+    const throttler = createThrottler({
+      store: redisStore(here.server.url, { namespace, timeout: 30_000 }),
+      policies: [{ limit: 100, interval: '7d', algorithm }],
+      heartbeat: 100,
+    })
+    onTestFinished(() => throttler.close())
+    return throttler.start()
+  }) as [Throttler, Throttler, Throttler]
+  const nodes = [busy, idle, other]
+  // A bucket gains a fraction of a unit meanwhile.
+  const remaining = (): number[] => nodes.map((node) => Math.floor(node.peek('key').remaining))
+  await expect.poll(() => nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3])
+  for (let i = 0; i < 50; i++) busy.check('key')
+  for (let i = 0; i < 30; i++) idle.check('key')
+  await expect.poll(() => remaining().slice(0, 2)).toEqual([20, 20])
+  for (const key of await here.admin.keys(`${namespace}:*key*`)) await here.admin.multi().del(key).rpush(key, 'junk').exec()
+  // More than the idle one had counted, at once: by the total alone it can't see that its part is missing.
+  for (let i = 0; i < 20; i++) expect(busy.check('key').allowed).toBe(true)
+  await expect.poll(remaining).toEqual([0, 0, 0])
 })

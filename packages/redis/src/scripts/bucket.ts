@@ -261,6 +261,7 @@ end
   local width, cells, limit, hot, ttl, drain, maxDebt = policy[2], policy[3], policy[4], policy[5], policy[6], policy[7], policy[8]
   at = at + 1
   local hash, final = KEYS[at], place + 5 * count - 1
+  local losses = #lost
   local known = sound('HMGET', hash, ':b', mine, unpack(GROUP_FIELDS))
   local running, sends = floor(now / width), false
   for i = place, final, 5 do sends = sends or entries[i + 1] > 0 or entries[i + 2] > 0 or entries[i + 3] > 0 or entries[i + 4] > 0 end
@@ -270,6 +271,11 @@ end
   if not fine then
     lose(hash, hash)
     state, own = nil, {}
+  end
+`,
+  // Each process whose counts are lost sends them again, because nothing is less than they were.
+  `  if #lost > losses then
+    announceTotal(policy, labelOf(label, policy, hash), number(running) .. ',0,0,0')
   end
   local span = drain > 0 and min(cells, ceil(limit / drain)) or cells
   state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, refused = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }

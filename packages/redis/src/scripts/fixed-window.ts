@@ -109,9 +109,9 @@ end
   if not allTaken then
     lose(key, key)
     allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)`,
-  // Nodes whose counts were in it hear that the total is too small, and send theirs again.
+  // Each process whose counts were in it sends them again, because nothing is less than they were. The new total might be more.
   `    local ordinalText = textOfOrdinal(ordinal)
-    announceTotal(policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',' .. textOfCount(allTaken) .. ',' .. textOfCount(allGiven))
+    announceTotal(policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',0,0')
     return allTaken, allGiven
   end
   if taken <= ownTaken and given <= ownGiven then return allTaken, allGiven end

@@ -133,6 +133,15 @@ function sliding(policy, label, count, entries, place)
   `    lose(hash, hash)
     list, own, known, windowEnd, total = {}, {}, {}, newest, 0
   end
+`,
+  // Each process whose counts are lost sends them again, because nothing is less than they were. The new totals might be more.
+  `  if #lost > losses then
+    local none = {}
+    for ordinal = newest - span + 1, newest do
+      none[#none + 1], none[#none + 2], none[#none + 3] = ordinal, 0, 0
+    end
+    announceTotal(policy, labelOf(label, policy, hash), textOf(none, 1, #none))
+  end
 
   local net, units, grown, changed = total, 0, {}, false
   for i = place, lastSent, 3 do
@@ -146,10 +155,9 @@ function sliding(policy, label, count, entries, place)
       if ordinal > windowEnd - span then net = net + moreTaken - moreGiven end
       changed = true
     end
-  end`,
-  // Nodes whose counts are lost hear that the total is too small, and send theirs again.
-  `  local news = #lost > losses
+  end
 
+  local news = false
   if changed then
     local opened, ownOpened = false, false
     for _, more in ipairs(grown) do
