@@ -231,14 +231,15 @@ test.each([
     return throttler.start()
   }) as [Throttler, Throttler, Throttler]
   const nodes = [busy, idle, other]
-  // A bucket gains a fraction of a unit meanwhile.
-  const remaining = (): number[] => nodes.map((node) => Math.floor(node.peek('key').remaining))
   await expect.poll(() => nodes.map((node) => snapshot(node).nodes)).toEqual([3, 3, 3])
   for (let i = 0; i < 50; i++) busy.check('key')
   for (let i = 0; i < 30; i++) idle.check('key')
-  await expect.poll(() => remaining().slice(0, 2)).toEqual([20, 20])
+  await expect.poll(() => [busy, idle].map((node) => Math.floor(node.peek('key').remaining))).toEqual([20, 20])
   for (const key of await here.admin.keys(`${namespace}:*key*`)) await here.admin.multi().del(key).rpush(key, 'junk').exec()
-  // More than the idle one had counted, at once: by the total alone it can't see that its part is missing.
-  for (let i = 0; i < 20; i++) expect(busy.check('key').allowed).toBe(true)
-  await expect.poll(remaining).toEqual([0, 0, 0])
+  // With more than the idle one had counted: by the total alone it can't see that its part is missing. On a busy machine an answer
+  // may be overdue, and then the share decides about a request.
+  let taken = 0
+  await expect.poll(() => (busy.check('key').allowed ? ++taken : taken), { interval: 1 }).toBe(20)
+  await expect.poll(() => snapshot(idle).policies[0]?.exchanges.resend).toBeGreaterThan(0)
+  await expect.poll(async () => Math.ceil((await other.usage('key'))[0]?.used ?? 0)).toBe(100)
 })
