@@ -7,7 +7,7 @@ export interface TotalAnnouncement {
   readonly type: 'total'
   readonly policyId: string
   readonly key: string
-  /** As in `SyncResult.cells`. */
+  /** As in `SyncResult.cells`. None if the store has lost the key's counts: each process that has some sends them again. */
   readonly cells: readonly Cell[]
   /** The key's last reset, where that concerns the first cell: these units were counted after it. */
   readonly epoch?: number

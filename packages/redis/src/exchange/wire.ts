@@ -180,7 +180,8 @@ function parseNotice(content: string): Pick<LeaseNotice, 'ordinal' | 'free' | 't
 }
 
 /**
- * What one script call announces of one policy: `t` (totals), `b` (blocks), `l` (leases) or `a` (keys that somebody asks for), the node that caused it and the policy,
+ * What one script call announces of one policy: `t` (totals), `b` (blocks), `l` (leases) or `a` (keys that somebody asks for), the node that caused it
+ * (none if it is to read it too) and the policy,
  * then label and content of each key; all on lines of their own. A key whose content is none is left out.
  */
 export function parseAnnouncements(message: string): Announcement[] {
@@ -205,7 +206,7 @@ export function parseAnnouncements(message: string): Announcement[] {
   return announcements
 }
 
-/** Cells, or `cells|reset`. */
+/** Cells, or `cells|reset`. No cells if the store has lost them. */
 function parseTotal(content: string): { readonly cells: readonly Cell[]; readonly epoch?: number } {
   const [cells = '', epoch, ...rest] = content.split('|', 3)
   if (rest.length > 0) throw replyError('a total')

@@ -273,10 +273,8 @@ end
     state, own = nil, {}
   end
 `,
-  // Each process whose counts are lost sends them again, because nothing is less than they were.
-  `  if #lost > losses then
-    announceTotal(policy, labelOf(label, policy, hash), number(running) .. ',0,0,0')
-  end
+  // The new total may be more than a process had counted, so that by it it could not see that its own part is missing.
+  `  if #lost > losses then announceLoss(policy, labelOf(label, policy, hash)) end
   local span = drain > 0 and min(cells, ceil(limit / drain)) or cells
   state = state or { base = 0, level = 0, written = running, held = running + span, taken = 0, given = 0, refused = 0, floorAt = running, floor = 0, announced = now - 10, hot = 0, origin = running, groups = {}, fields = 0 }
   local news, level = false, nil

@@ -44,7 +44,7 @@ local at = 7
 end
 `,
     // What others should hear of: for each policy, labels and contents in turn. They go out together at the end.
-    `local blockNews, totalNews, askNews = {}, {}, {}
+    `local blockNews, totalNews, askNews, lossNews = {}, {}, {}, {}
 
 local function announce(news, policy, label, content)
   local list = news[policy]
@@ -66,6 +66,11 @@ local resets = blocks and (changes or redis.pcall('ZCARD', RESETS) ~= 0)
 
 local function announceTotal(policy, label, content)
   announce(totalNews, policy, label, epochNow and content .. '|' .. number(epochNow) or content)
+end
+`,
+    // The counts of a key are lost. Each process that has some sends them again, also the one that met the loss: it may only have read.
+    `local function announceLoss(policy, label)
+  announce(lossNews, policy, label, epochNow and '|' .. number(epochNow) or '')
 end
 `,
     // The last cell that a reset concerns; see 'lastCellOf' of core.
@@ -215,11 +220,12 @@ end
 
 reply[3] = ${SEQUENCE_BEFORE}
 if #lost > 0 then reply[#reply + 1] = lost end
-if request.channel and (next(blockNews) or next(totalNews) or next(askNews)) then
-  for kind, news in pairs({ b = blockNews, t = totalNews, a = askNews }) do
-    for policy, list in pairs(news) do`,
+if request.channel and (next(blockNews) or next(totalNews) or next(askNews) or next(lossNews)) then
+  local node = request.node
+  for _, of in ipairs({ { 't', '', lossNews }, { 'b', node, blockNews }, { 't', node, totalNews }, { 'a', node, askNews } }) do
+    for policy, list in pairs(of[3]) do`,
     // An announcement that is not permitted, or finds no listener, must not undo counts.
-    `      redis.pcall('PUBLISH', request.channel, kind .. '\\n' .. request.node .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
+    `      redis.pcall('PUBLISH', request.channel, of[1] .. '\\n' .. of[2] .. '\\n' .. policy[1] .. '\\n' .. table.concat(list, '\\n'))
     end
   end
 end

@@ -109,9 +109,8 @@ end
   if not allTaken then
     lose(key, key)
     allTaken, allGiven = write(policy, label, counter, key, false, ordinal, expiry, running, taken, given, takenText)`,
-  // Each process whose counts were in it sends them again, because nothing is less than they were. The new total might be more.
-  `    local ordinalText = textOfOrdinal(ordinal)
-    announceTotal(policy, labelOf(label, policy, counter, ordinalText), ordinalText .. ',0,0')
+  // The new total may be more than a process had counted, so that by the total it could not see that its own part is missing.
+  `    announceLoss(policy, labelOf(label, policy, counter, textOfOrdinal(ordinal)))
     return allTaken, allGiven
   end
   if taken <= ownTaken and given <= ownGiven then return allTaken, allGiven end

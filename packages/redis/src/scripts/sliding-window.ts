@@ -134,14 +134,8 @@ function sliding(policy, label, count, entries, place)
     list, own, known, windowEnd, total = {}, {}, {}, newest, 0
   end
 `,
-  // Each process whose counts are lost sends them again, because nothing is less than they were. The new totals might be more.
-  `  if #lost > losses then
-    local none = {}
-    for ordinal = newest - span + 1, newest do
-      none[#none + 1], none[#none + 2], none[#none + 3] = ordinal, 0, 0
-    end
-    announceTotal(policy, labelOf(label, policy, hash), textOf(none, 1, #none))
-  end
+  // The new totals may be more than a process had counted, so that by them it could not see that its own part is missing.
+  `  if #lost > losses then announceLoss(policy, labelOf(label, policy, hash)) end
 
   local net, units, grown, changed = total, 0, {}, false
   for i = place, lastSent, 3 do

@@ -351,11 +351,7 @@ export class BackgroundBucket extends GatedMeter {
     if (cell !== undefined) {
       const all = Math.max(own, cell.taken - key.heard)
       key.share.add(own, all, this.#records.most(slot))
-      if (!key.resent && this.#records.isLost(key, cell)) {
-        key.resend = true
-        key.tellsLevel = true
-        this.wantExchange(slot, now, RESEND)
-      }
+      if (!key.resent && this.#records.isLost(key, cell)) this.#resend(slot, key, now)
       if (this.#records.learn(slot, key, cell, now, { announced: false, exact: !key.announcedInFlight })) this.#reopen(key, slot, now)
       key.forecast.answered(cell.taken, own, sent)
       key.soft?.answered(cell.taken + (cell.refused ?? 0), sent, this.#records.shape(slot), now)
@@ -395,15 +391,15 @@ export class BackgroundBucket extends GatedMeter {
     if (this.isOfBefore(announcement, now)) return
     const [cell] = announcement.cells
     const slot = this.site.locateId(announcement.key)
-    if (slot < 0 || cell === undefined) return
+    if (slot < 0) return
     const key = this.#records.refresh(slot, now)
+    if (cell === undefined) {
+      if (key.cells.acknowledged() > 0) this.#resend(slot, key, now)
+      return
+    }
     if (key.cells.own() === 0 && key.syncedAt < now - this.policy.interval) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
-    if (this.#records.isLost(key, cell)) {
-      key.resend = true
-      key.tellsLevel = true
-      this.wantExchange(slot, now, RESEND)
-    }
+    if (this.#records.isLost(key, cell)) this.#resend(slot, key, now)
     // When many nodes join an attack at once, only announcements tell that this node's share has shrunk.
     const grown = cell.taken - key.heard
     if (grown > 0) {
@@ -413,6 +409,13 @@ export class BackgroundBucket extends GatedMeter {
     if (this.#records.learn(slot, key, cell, now, { announced: true, exact: false })) this.#reopen(key, slot, now)
     key.syncedAt = now
     if (!key.away) this.#telling.lookAtNews(slot, key, now)
+  }
+
+  /** The store has lost the counts of a key. */
+  #resend(slot: number, key: BucketKey, now: number): void {
+    key.resend = true
+    key.tellsLevel = true
+    this.wantExchange(slot, now, RESEND)
   }
 
   protected override lost(slot: number): void {

@@ -268,9 +268,12 @@ export class WindowMeter extends GatedMeter {
 
   /** Takes an announced total over: a lower bound of what the others have taken. */
   hear(announcement: TotalAnnouncement, now: number): void {
-    const cell = announcement.cells[0]
-    if (cell === undefined) return
     if (now >= this.rollAt) this.roll(now)
+    const cell = announcement.cells[0]
+    if (cell === undefined) {
+      if (!this.isOfBefore(announcement, now)) this.#resend(this.site.findId(announcement.key), now)
+      return
+    }
     if (cell.ordinal !== this.ordinal || this.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
@@ -293,6 +296,12 @@ export class WindowMeter extends GatedMeter {
     // announcement would make of it is one exchange too many.
     if (cell.taken < (this.table.fields[base + SENT] as number)) this.wantExchange(slot, now, RESEND)
     this.recheck(slot)
+  }
+
+  /** The store has lost the counts of a key. */
+  #resend(slot: number, now: number): void {
+    if (slot < 0 || this.ordinalOf(baseOf(slot)) !== this.ordinal || !this.wasExchanged(slot)) return
+    this.wantExchange(slot, now, RESEND)
   }
 
   protected override knownBy(slot: number, cost: number): SourceIndex {

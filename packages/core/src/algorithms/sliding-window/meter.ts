@@ -215,8 +215,9 @@ export class SlidingWindowMeter extends GatedMeter {
     if (key.cells.own() === 0 && (!key.synced || key.syncedAt < now - this.policy.interval)) key.hello = true
     key.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
     const before = key.cells.others()
+    const lost = cells.length === 0 && [...key.cells].some(({ takenSent }) => takenSent > 0)
     // Where all nodes together have less than the store has acknowledged of this one, it has lost the key's counts.
-    if (cells.some(({ ordinal, taken }) => taken < (key.cells.find(ordinal)?.takenSent ?? 0))) {
+    if (lost || cells.some(({ ordinal, taken }) => taken < (key.cells.find(ordinal)?.takenSent ?? 0))) {
       key.resend = true
       this.wantExchange(slot, now, RESEND)
     }

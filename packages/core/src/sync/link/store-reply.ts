@@ -216,7 +216,7 @@ function readBlock(value: unknown): BlockState | undefined {
 function readTotal(value: Loose, policy: StorePolicy): TotalAnnouncement | undefined {
   const { key, cells: given } = value
   if (!isText(key, LONGEST_KEY)) return undefined
-  const cells = readTotals(given, policy)
+  const cells = isListOf(0, given) ? [] : readTotals(given, policy)
   return cells && readRest({ type: 'total', policyId: policy.id, key, cells }, value)
 }
 
