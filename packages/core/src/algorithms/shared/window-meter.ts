@@ -270,15 +270,15 @@ export class WindowMeter extends GatedMeter {
   hear(announcement: TotalAnnouncement, now: number): void {
     if (now >= this.rollAt) this.roll(now)
     const cell = announcement.cells[0]
-    if (cell === undefined) {
-      if (!this.isOfBefore(announcement, now)) this.#resend(this.site.findId(announcement.key), now)
-      return
-    }
-    if (cell.ordinal !== this.ordinal || this.isOfBefore(announcement, now)) return
+    if ((cell && cell.ordinal !== this.ordinal) || this.isOfBefore(announcement, now)) return
     const slot = this.site.locateId(announcement.key)
     if (slot < 0) return
     const base = baseOf(slot)
     if (this.ordinalOf(base) !== this.ordinal) this.refresh(slot, now)
+    if (cell === undefined) {
+      if (this.wasExchanged(slot)) this.wantExchange(slot, now, RESEND)
+      return
+    }
     const active = this.records.activate(slot)
     if (this.records.own(base) === 0 && active.total === 0) active.hello = true
     active.announcedInFlight = ((this.table.flags[slot] as number) & IN_FLIGHT) !== 0
@@ -296,12 +296,6 @@ export class WindowMeter extends GatedMeter {
     // announcement would make of it is one exchange too many.
     if (cell.taken < (this.table.fields[base + SENT] as number)) this.wantExchange(slot, now, RESEND)
     this.recheck(slot)
-  }
-
-  /** The store has lost the counts of a key. */
-  #resend(slot: number, now: number): void {
-    if (slot < 0 || this.ordinalOf(baseOf(slot)) !== this.ordinal || !this.wasExchanged(slot)) return
-    this.wantExchange(slot, now, RESEND)
   }
 
   protected override knownBy(slot: number, cost: number): SourceIndex {
