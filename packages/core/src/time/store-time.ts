@@ -14,7 +14,8 @@ export class StoreTime {
   /** Half width of the interval that holds the true offset, when it was measured. */
   #error = Number.POSITIVE_INFINITY
   #measuredAt: number
-  #measured = false
+  /** Until then the process joins others that are ahead of a store's clock that was stepped back. Infinite until the store has answered. */
+  #joinsUntil = Number.POSITIVE_INFINITY
 
   /**
    * @param wall this node's wall clock, which serves until the store has answered, in milliseconds since the epoch
@@ -59,15 +60,15 @@ export class StoreTime {
    * Takes a reply into account: Cristian's algorithm (Cristian 1989, "Probabilistic clock synchronization"): the
    * store's clock was read between `sent` and `received`, so the middle is off by at most half the round trip.
    *
-   * @param ahead by how much the other nodes are ahead of a store's clock that was stepped: who starts joins them
+   * @param ahead by how much the other processes are ahead of a store's clock that was stepped: a process that starts joins them
    */
   observe(sent: number, received: number, storeTime: number, ahead = 0): void {
     if (!Number.isFinite(storeTime)) return
     const sample = storeTime - (sent + received) / 2
     // The store's clock has a resolution of a millisecond at worst.
     const error = (received - sent) / 2 + RESOLUTION
-    if (!this.#measured) {
-      this.#measured = true
+    if (!this.measured || (ahead > STEP && received < this.#joinsUntil && !this.stepped(received))) {
+      this.#joinsUntil = Math.min(this.#joinsUntil, received + JOINING)
       this.#offset = sample + ahead
       this.#target = sample
       this.#from = received
@@ -96,12 +97,12 @@ export class StoreTime {
    * Follows this process's wall clock, where that serves instead of a store's.
    */
   follow(wall: number, monotonic: number): void {
-    if (!this.#measured || Math.abs(wall - this.at(monotonic)) > CLOCK_RESOLUTION) this.observe(monotonic, monotonic, wall)
+    if (!this.measured || Math.abs(wall - this.at(monotonic)) > CLOCK_RESOLUTION) this.observe(monotonic, monotonic, wall)
   }
 
   /** By how much `at` may be off, in milliseconds; 0 until the store has answered, since nobody knows better then. */
   uncertainty(now: number): number {
-    return this.#measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
+    return this.measured ? this.#error + (now - this.#measuredAt) * DRIFT : 0
   }
 
   /** The store's clock was not stepped, this node's was held, as when a machine is suspended: ends a correction at once. */
@@ -117,7 +118,7 @@ export class StoreTime {
 
   /** Whether the store has answered yet. */
   get measured(): boolean {
-    return this.#measured
+    return this.#joinsUntil < Number.POSITIVE_INFINITY
   }
 }
 
@@ -130,3 +131,8 @@ const RESOLUTION = 0.5
 const CLOCK_RESOLUTION = 1
 /** A correction by more than this is no measuring error, in milliseconds. */
 const STEP = 1_000
+/**
+ * In milliseconds, three times the longest heartbeat. The others may not have reported a step yet when a process starts. If it went by
+ * the stepped clock from then on, it would count beside them for hours, as they are slewed.
+ */
+const JOINING = 30_000

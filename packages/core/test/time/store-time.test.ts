@@ -297,9 +297,14 @@ describe('through a throttler', () => {
     }
   })
 
-  test.each(['fixed', 'sliding'] as const)(
-    'a node that starts after a step of the store’s clock keeps the limit with the others (%s)',
-    async (window) => {
+  test.each([
+    ['fixed', 'when others have reported it', 3_900],
+    ['sliding', 'when others have reported it', 3_900],
+    ['fixed', 'before others have reported it', 1_510],
+    ['sliding', 'before others have reported it', 1_510],
+  ] as const)(
+    'a node that starts after a step of the store’s clock keeps the limit with the others (%s, %s)',
+    async (window, _when, startsAt) => {
       for (const step of [-3_600_000, 3_600_000]) {
         const { world, node, store, close } = scene()
         store.roundTrip = 2
@@ -308,8 +313,7 @@ describe('through a throttler', () => {
         old.start()
         await world.runTo(1_500)
         store.clock.offset += step
-        // Before the next heartbeat nobody knows of it.
-        await world.runTo(3_900)
+        await world.runTo(startsAt)
         const young = node(rule)
         young.start()
         // The rest of the window in which it starts, and its first whole one, in which the nodes learn of each other.
