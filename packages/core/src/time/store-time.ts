@@ -3,8 +3,9 @@
  * exchange. All nodes agree on it within half a round trip, whatever their wall clocks say, so all of them begin an
  * interval together.
  *
- * The offset never jumps after the first measurement: a correction is slewed, so that a step of the store's clock
- * (a failover to another primary) neither repeats nor skips an interval abruptly.
+ * A correction is slewed, so that a step of the store's clock (a failover to another primary) neither repeats nor skips
+ * an interval abruptly. The offset jumps only with the first measurement, and forwards: soon after it to join the other
+ * processes, and after this machine was suspended.
  */
 export class StoreTime {
   /** Offset at `#from` on the monotonic clock; from there it moves towards `#target`. */
@@ -68,8 +69,9 @@ export class StoreTime {
     // The store's clock has a resolution of a millisecond at worst.
     const error = (received - sent) / 2 + RESOLUTION
     if (!this.measured || (ahead > STEP && received < this.#joinsUntil && !this.stepped(received))) {
+      // The store's clock may have been stepped again: this process's time never goes back.
+      this.#offset = this.measured ? Math.max(this.offsetAt(received), sample + ahead) : sample + ahead
       this.#joinsUntil = Math.min(this.#joinsUntil, received + JOINING)
-      this.#offset = sample + ahead
       this.#target = sample
       this.#from = received
       this.#error = error

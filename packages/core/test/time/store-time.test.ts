@@ -112,6 +112,27 @@ test('after the first answer it never goes back, nor stands still, whatever is m
   )
 })
 
+test('a process that joins others which are ahead never goes back either', () => {
+  const heard = fc.record({
+    wait: fc.integer({ min: 1, max: 5_000 }),
+    step: fc.integer({ min: -30_000, max: 30_000 }),
+    ahead: fc.nat(30_000),
+  })
+  fc.assert(
+    fc.property(fc.array(heard, { minLength: 2, maxLength: 30 }), (list) => {
+      const time = new StoreTime(WALL, 0)
+      let [now, store] = [0, WALL]
+      for (const { wait, step, ahead } of list) {
+        const before = time.measured ? time.at(now) : Number.NEGATIVE_INFINITY
+        now += wait
+        store += step
+        time.observe(now - 2, now, store + now - 1, ahead)
+        expect(time.at(now)).toBeGreaterThanOrEqual(before + wait * 0.89)
+      }
+    }),
+  )
+})
+
 test('when it will show a time is foreseen to the microsecond, also while it is being corrected', () => {
   fc.assert(
     fc.property(fc.array(measurement, { minLength: 1, maxLength: 8 }), fc.double({ min: 0, max: 1e6, noNaN: true }), (list, ahead) => {
